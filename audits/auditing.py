@@ -65,11 +65,7 @@ class AuditOptions(RunOptions):
 
 
 def audit_request(draft: Path, gold: Path | None, out: Path, options: AuditOptions) -> RunRequest:
-    """Return what the engine is to execute: a model's answers to the questions of drafts and gold records.
-
-    Raises:
-        ConfigError: a setting is wrong, or no model is named.
-    """
+    """Return what the engine is to execute: a model's answers to the questions of drafts and gold records."""
     if options.model is None:
         raise ConfigError("--model", what="no model is named", fix="name one, such as openai:gpt-4.1-mini")
     sources = [Source(DRAFT, open_dataset(draft).main_file)]
@@ -86,11 +82,7 @@ RUN = RunKind(PIPELINE, tell_audit)
 
 
 def estimate_audit(draft: Path, gold: Path | None, out: Path, options: AuditOptions) -> "CallPlan":
-    """Tell what an audit would ask of its model now, and about what that costs. Asks nothing.
-
-    Raises:
-        FabulaError: a source or a setting is wrong, or no model is named.
-    """
+    """Tell what an audit would ask of its model now, and about what that costs. Asks nothing."""
     from ..engine.estimate import plan_calls
 
     request = audit_request(draft, gold, out, options)
@@ -104,19 +96,7 @@ def audit(
     options: AuditOptions | None = None,
     reporter: "Reporter | None" = None,
 ) -> Audit:
-    """Return how good the drafts of a planner are.
-
-    Args:
-        draft: a run of ``build katha``, a release of stories, or a file of records.
-        gold: gold records of the same stories; without them only status, edits and forms are told.
-        out: the folder of the audit; needed where a model is asked. ``audit.json`` and ``audit.html`` are
-            written there.
-        options: matcher, model, forms, how to run.
-        reporter: takes the progress where a model is asked.
-
-    Raises:
-        FabulaError: something cannot be read, an option is wrong, or the run stopped.
-    """
+    """Return how good the drafts of a planner are."""
     options = options or AuditOptions()
     blind: dict[tuple[str, str], Blind] = {}
     if options.model is not None:

@@ -49,10 +49,7 @@ def cuts_of(text: str, language: str, scenes: Sequence[str]) -> list[Cut]:
 def matched(gold: Sequence[Cut], draft: Sequence[Cut], reach: int | None) -> list[tuple[int, int]]:
     """Return which boundaries are the same, as pairs of their numbers, in order.
 
-    Args:
-        gold: boundaries of the gold record.
-        draft: those of the draft.
-        reach: how many sentences apart they may be; None where they must be at the same place.
+    ``reach``: how many sentences apart they may be; None where they must be at the same place.
     """
     pairs, own, other = [], 0, 0
     while own < len(gold) and other < len(draft):
@@ -77,13 +74,7 @@ class Windows:
 
 
 def windows(gold: Sequence[Cut], draft: Sequence[Cut], sentences: int) -> Windows:
-    """Return in how many windows of sentences two divisions of a story differ.
-
-    Args:
-        gold: boundaries of the gold record.
-        draft: those of the draft.
-        sentences: how many sentences the story has.
-    """
+    """Return in how many windows of sentences two divisions of a story differ."""
     size = max(LEAST_WINDOW, round(sentences / (len(gold) + 1) / 2))
     firsts = range(max(0, sentences - size))
     counts = [

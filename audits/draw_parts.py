@@ -13,12 +13,7 @@ COUNT = 50
 
 
 def draw_parts(material: Material) -> Drawing:
-    """Draw so many parts of each kind from the drafts of a run, a release or a file.
-
-    Raises:
-        UserError: nothing can be read there. InputError: records have errors of their schema; all are listed.
-        ConfigError: a story is not there.
-    """
+    """Draw so many parts of each kind from the drafts of a run, a release or a file."""
     options = material.options
     drafts = read_records(material.path)
     known_only("stories", options.stories, drafts, "story")

@@ -102,13 +102,7 @@ def _units(story_id: str, draft: Annotated) -> Iterator[Unit]:
 
 
 def drawn_units(drafts: Mapping[str, Annotated], count: int, seed: int) -> list[Unit]:
-    """Return some parts of each kind, drawn at random, by story and kind.
-
-    Args:
-        drafts: the records.
-        count: how many parts of each kind, where there are as many.
-        seed: of the draw.
-    """
+    """Return some parts of each kind, drawn at random, by story and kind."""
     draw, units = random.Random(seed), units_of(drafts)
     chosen: list[Unit] = []
     for kind in RUBRIC:
@@ -121,14 +115,7 @@ def drawn_units(drafts: Mapping[str, Annotated], count: int, seed: int) -> list[
 def write_form(path: Path, drafts: Mapping[str, Annotated], count: int, seed: int = 42) -> int:
     """Write a form with some parts of each kind, drawn at random; return how many lines it has.
 
-    Args:
-        path: a CSV file, which must not be there.
-        drafts: the records.
-        count: how many parts of each kind, where there are as many.
-        seed: of the draw.
-
-    Raises:
-        TargetError: the file is there, or cannot be written.
+    ``path``: a CSV file, which must not be there.
     """
     if path.exists():
         fix = "move it away: it may hold what somebody wrote"
@@ -158,11 +145,7 @@ class Reading:
 
 
 def read_form(path: Path, drafts: Mapping[str, Annotated]) -> Reading:
-    """Return what a filled form says of drafts.
-
-    Raises:
-        InputError: it cannot be read, is of another draft, or a line says something else; all are listed.
-    """
+    """Return what a filled form says of drafts."""
     units = {unit.key: unit for unit in units_of(drafts)}
     verdicts: dict[str, tuple[bool, str]] = {}
     problems: list[UserError] = []
@@ -248,12 +231,7 @@ def _kind(reading: Reading, units: Sequence[Unit], uncertainty: Uncertainty) -> 
 
 
 def sound_share(rows: Sequence[Sequence[float]], uncertainty: Uncertainty) -> Score:
-    """Return a share with its interval over resampled stories.
-
-    Args:
-        rows: of each story, how many parts are sound, and how many were judged.
-        uncertainty: how intervals are made.
-    """
+    """Return a share with its interval over resampled stories."""
     if not rows:
         return Score(value=None, status="undefined", reason="nothing was judged")
     columns = np.asarray(rows, dtype=np.float64)

@@ -25,11 +25,7 @@ SPEC = StageSpec(
 
 
 def run(item: Item, tools: Tools) -> Iterator[Child]:
-    """Yield one child per record that is compared; without gold records, one per draft.
-
-    Raises:
-        InputError: a file cannot be read, or no story is in both.
-    """
+    """Yield one child per record that is compared; without gold records, one per draft."""
     roles = [source["role"] for source in item["sources"]]
     records = {role: read_records(path) for role, path in zip(roles, tools.paths, strict=True)}
     shown = pair_up(records[DRAFT], records[GOLD]).pairs if GOLD in records else records[DRAFT]

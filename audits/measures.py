@@ -93,12 +93,7 @@ class Counts:
 
 
 def scores(stories: Sequence[Counts], uncertainty: Uncertainty) -> dict[str, Score]:
-    """Return every measure over all stories, with its interval over resampled stories.
-
-    Args:
-        stories: the counts of each story.
-        uncertainty: how intervals are made.
-    """
+    """Return every measure over all stories, with its interval over resampled stories."""
     names = [name for name in MEASURES if name != KAPPA]
     sums = np.array([[story.sums.get(name, (0, 0)) for name in names] for story in stories], dtype=np.float64)
     cells = np.array(

@@ -67,12 +67,7 @@ class Pairs:
 
 
 def read_records(path: Path) -> dict[str, Annotated]:
-    """Return the records of a run, a release or a file, by story id.
-
-    Raises:
-        UserError: there is nothing that can be read.
-        InputError: a record has errors of its schema; all of them are listed.
-    """
+    """Return the records of a run, a release or a file, by story id."""
     dataset = open_dataset(path)
     made = {str(line["id"]): line["fields"] for line in producer_lines(dataset)}
     simulated = dataset.manifest.get(MARK) is True
@@ -100,11 +95,7 @@ def read_records(path: Path) -> dict[str, Annotated]:
 
 
 def pair_up(drafts: Mapping[str, Annotated], golds: Mapping[str, Annotated]) -> Pairs:
-    """Return the drafts beside the gold records of the same stories.
-
-    Raises:
-        InputError: no story is in both with the same text.
-    """
+    """Return the drafts beside the gold records of the same stories."""
     shared = sorted(drafts.keys() & golds.keys())
     other = tuple(story_id for story_id in shared if _letters(drafts[story_id]) != _letters(golds[story_id]))
     whose = {story_id: golds[story_id].whose for story_id in shared}

@@ -33,15 +33,8 @@ def write_copy_paste(shot_set: ShotSet, out: Path) -> int:
 
     A folder that was begun for the same set is continued: pictures that are there are whole, and stay.
 
-    Args:
-        shot_set: the set; a character without a usable reference image is left out of its shots.
-        out: a new folder, or one that an interrupted call left behind.
-
     Returns:
         How many pictures there are.
-
-    Raises:
-        TargetError: the folder is there already, was begun for another set, or cannot be written.
     """
     pictures = 0
     try:
@@ -70,11 +63,7 @@ def write_copy_paste(shot_set: ShotSet, out: Path) -> int:
 
 
 def _begin(shot_set: ShotSet, out: Path) -> None:
-    """Make the folder, or see that it is the unfinished one of this set.
-
-    Raises:
-        TargetError: it is something else.
-    """
+    """Make the folder, or see that it is the unfinished one of this set."""
     mark, note = out / UNFINISHED, canonical_bytes({"method": METHOD, "set": shot_set.sha256})
     if mark.is_file():
         if mark.read_bytes() != note:

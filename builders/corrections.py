@@ -64,11 +64,6 @@ def correct(run: Editable, item: str, path: str, new: Json, *, who: str, why: st
     The old value that it names is the one that stands there once the corrections that still wait are applied.
     What usually goes with it is added as well. A record that breaks a rule by it is no reason to refuse it:
     that may take another correction.
-
-    Raises:
-        ConfigError: the correction cannot be applied; the message says why.
-        RunError: the run has no such item or no draft of it, or a correction that waits cannot be applied.
-        InputError: ``edits.jsonl`` is damaged.
     """
     asked = _signed(item, path, new, who, why)
     made: list[Correction] = []
@@ -86,17 +81,6 @@ def withdraw(run: Editable, item: str, *, who: str, why: str) -> Correction:
 
     The item keeps its place in the splits and among the near-duplicates, so nothing moves for the others, and
     its id is not used again.
-
-    Args:
-        run: the run, and how its items are corrected.
-        item: its id.
-        who: who withdraws it.
-        why: the reason, which a release publishes unless the item belongs to its hidden test.
-
-    Raises:
-        ConfigError: it was withdrawn before, or ``who`` or ``why`` is empty.
-        RunError: the run has no such item, or is of a kind whose items cannot be withdrawn.
-        InputError: ``edits.jsonl`` is damaged.
     """
     edit = _signed(item, WHOLE, None, who, why)
     if not why.isprintable() or len(why) > LONGEST_REASON:
@@ -145,11 +129,7 @@ def _refuse_withdrawn(run: Path, item: str) -> None:
 
 
 def _composed(run: Editable, asked: Edit) -> Correction:
-    """Return a correction with the value that it replaces and all that goes with it.
-
-    Raises:
-        ConfigError: it cannot be applied.
-    """
+    """Return a correction with the value that it replaces and all that goes with it."""
     _refuse_withdrawn(run.folder, asked.id)
     if asked.path == WHOLE:
         raise ConfigError(
@@ -234,11 +214,7 @@ def also(asked: Edit, path: str, old: Json, new: Json) -> Edit:
 
 
 def item_of(run: Editable, item: str) -> ItemDraft:
-    """Return what is needed to see an item's draft under corrections, from what the run's journal holds.
-
-    Raises:
-        RunError: the run has no such item, or no draft of it.
-    """
+    """Return what is needed to see an item's draft under corrections, from what the run's journal holds."""
     stage, tools = _editing_stage(run)
     shown = show_item(run.folder, run.pipeline, item)
     view = next(view for view in shown.stages if view.name == stage.name)
@@ -254,11 +230,7 @@ def item_of(run: Editable, item: str) -> ItemDraft:
 
 
 def items_of(run: Editable, ids: Collection[str]) -> dict[str, ItemDraft]:
-    """Return :func:`item_of` many items in one walk through the run; those without a draft are left out.
-
-    Raises:
-        RunError: the folder is not a run of its pipeline, or its journal cannot be read.
-    """
+    """Return :func:`item_of` many items in one walk through the run; those without a draft are left out."""
     stage, tools = _editing_stage(run)
     fields = stage.spec.reads
     with surveyed(run.folder, run.pipeline, keep=fields) as survey:

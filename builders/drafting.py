@@ -81,12 +81,7 @@ class DraftOptions(RunOptions):
 
 
 def with_prompts_of(request: RunRequest, folder: Path) -> RunRequest:
-    """Return a request whose stages ask with the prompts of a folder where it has them.
-
-    Raises:
-        InputError: a file is no prompt that one of the stages asks with, or takes other inputs, or wants
-            another form of reply; all are listed.
-    """
+    """Return a request whose stages ask with the prompts of a folder where it has them."""
     stages = load_pipeline(request.pipeline).stages
     asked = {name for stage in stages if issubclass(stage.spec.settings, Worded) for name in stage.spec.asks}
     texts: dict[str, str] = {}
@@ -116,11 +111,7 @@ def with_prompts_of(request: RunRequest, folder: Path) -> RunRequest:
 
 
 def listed(sources: Sequence[Path | str] | Path | str, role: str, noun: str) -> list[Source]:
-    """Return the sources of a build that were named.
-
-    Raises:
-        ConfigError: none was named.
-    """
+    """Return the sources of a build that were named."""
     named = [sources] if isinstance(sources, str | Path) else list(sources)
     if not named:
         where = "videos" if noun == "videos" else "sources"
@@ -131,17 +122,7 @@ def listed(sources: Sequence[Path | str] | Path | str, role: str, noun: str) -> 
 def planner_texts(
     pipeline: Pipeline, options: DraftOptions, verifier: str | None = None, *, drafting_only: bool = False
 ) -> list[str]:
-    """Return planner, model and verifier as settings of every stage that has them.
-
-    Args:
-        pipeline: whose stages.
-        options: who drafts; the model also checks where no verifier is named.
-        verifier: the model that checks; ``none`` for nobody.
-        drafting_only: leave stages alone that ask a model for something else than a draft.
-
-    Raises:
-        ConfigError: there is no such planner, or a model is named for the rules.
-    """
+    """Return planner, model and verifier as settings of every stage that has them."""
     planner, model = options.planner, options.model
     if planner is not None:
         check_planner(planner)

@@ -67,9 +67,6 @@ def read_edit_file(path: Path) -> EditFile:
 
     Where programs took part in the review, who made each correction begins with ``simulated-`` from here on:
     so the producer of the corrected field says it, in the run and in every release.
-
-    Raises:
-        InputError: it cannot be read, its first line is no header, or lines are no corrections; lists all.
     """
     (first, line), *rest = edit_lines(path) or [(1, b"")]
     try:
@@ -162,15 +159,6 @@ def apply_file(
 
     What the run has already, with the same new value, name and reason, is not added again: a file that is
     applied a second time adds nothing.
-
-    Args:
-        run: the run, and how its items are corrected.
-        file: the file.
-        dry_run: only say what would be added.
-        notes: what is known of the file besides.
-
-    Raises:
-        InputError: corrections cannot be applied; lists all of them. RunError: the run cannot be read.
     """
     made: list[AppliedFile] = []
 
@@ -282,11 +270,7 @@ def _plan_draft(item: _Item, rows: Sequence[tuple[int, Edit]], plan: _Plan) -> N
 
 
 def with_corrections(item: ItemDraft, draft: Json, edits: Sequence[Edit]) -> Json:
-    """Return a draft once corrections of a review stand in it, with all that goes with them.
-
-    Raises:
-        ValueError, LookupError: one of them cannot be applied; says why.
-    """
+    """Return a draft once corrections of a review stand in it, with all that goes with them."""
     own, now = {edit.path for edit in edits}, draft
     for edit in edits:
         now = _corrected(item, (draft, now), edit, own, _Plan())
@@ -296,18 +280,7 @@ def with_corrections(item: ItemDraft, draft: Json, edits: Sequence[Edit]) -> Jso
 def _corrected(
     item: ItemDraft, drafts: tuple[Json, Json], edit: Edit, own: Collection[str], plan: _Plan
 ) -> Json:
-    """Return a draft with a correction and all that goes with it, which the plan takes.
-
-    Args:
-        item: the item.
-        drafts: its draft before any correction of the file, and as it stands at this line.
-        edit: the correction.
-        own: the paths that the file corrects; nothing goes with these.
-        plan: takes the corrections.
-
-    Raises:
-        ValueError, LookupError: it cannot be applied; says why.
-    """
+    """Return a draft with a correction and all that goes with it, which the plan takes."""
     before, now = drafts
     stands = item.value(now, edit.path)
     if not any(_equal(value, edit.old) for value in (item.value(before, edit.path), stands)):
@@ -347,11 +320,8 @@ def check_reviewed(
 ) -> tuple[list[UserError], list[str]]:
     """Compare what was reviewed with the records of a run, story by story.
 
-    Args:
-        file: the corrections.
-        release: id -> record of the release that was reviewed, as far as it holds the stories of the file;
-            None where none is given.
-        records: yields the finished records of the run.
+    ``release``: id -> record of the release that was reviewed, as far as it holds the stories of the file;
+    None where none is given.
 
     Returns:
         Problems: stories that are other stories in the run. Notes: how many records changed since.

@@ -41,14 +41,6 @@ class Editing:
         """Return the draft with corrections applied in order.
 
         Whether the parts still cover the story is not asked: it takes two corrections to move a boundary.
-
-        Args:
-            reads: the fields that the editing stage read of the item, whatever its edits were then.
-            edits: all corrections of the item.
-            tools: the tools of that stage.
-
-        Raises:
-            Refused: one of them cannot be applied.
         """
         draft = self.first(reads, tools)
         for edit in edits:

@@ -9,16 +9,7 @@ _NONE = frozenset({"refused", "blocked", "truncated", "empty", "malformed", "bad
 
 
 async def encode_text(tools: Tools, encoder: str, text: str) -> str | None:
-    """Return the packed vector of a text (see :mod:`fabula.models.vectors`); None where there is none.
-
-    Args:
-        tools: those of a stage whose settings name the encoder.
-        encoder: its spec.
-        text: the text.
-
-    Raises:
-        NoAnswer: the encoder cannot be reached.
-    """
+    """Return the packed vector of a text (see :mod:`fabula.models.vectors`); None where there is none."""
     assert tools.asker is not None and isinstance(tools.settings, ModelSettings)
     request = encode_request(encoder, text)
     try:

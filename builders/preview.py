@@ -45,10 +45,6 @@ def preview_run(pipeline: Pipeline, run: Path, item: str, prompt_id: str) -> lis
 
     A stage is taken as if its settings named a model. Questions that depend on a model's answers, such as
     what to correct in a draft, cannot be shown.
-
-    Raises:
-        ConfigError: no stage asks a model with this prompt.
-        RunError: the run has no such item, the item does not reach the stage, or nothing would be asked.
     """
     loaded, manifest = load_pipeline(pipeline), read_manifest(run)
     asking = stages_asking(pipeline, prompt_id)
@@ -78,18 +74,7 @@ def preview_run(pipeline: Pipeline, run: Path, item: str, prompt_id: str) -> lis
 def preview_story(
     drafting: Drafting, stories: Path, item: str, prompt_id: str, options: Mapping[str, Any]
 ) -> list[Preview]:
-    """Return what a new run would ask with a prompt about one story, on the drafts of the rules planner.
-
-    Args:
-        drafting: how the kind that asks with the prompt is drafted.
-        stories: the file or folder with the story.
-        item: the story's id.
-        prompt_id: the prompt.
-        options: options of the build by name, such as the settings file.
-
-    Raises:
-        FabulaError: as for :func:`preview_run`, or a source or setting is wrong.
-    """
+    """Return what a new run would ask with a prompt about one story, on the drafts of the rules planner."""
     with tempfile.TemporaryDirectory(prefix="fabula-preview-") as scratch:
         run = Path(scratch) / "run"
         if drafting.one_story is None:

@@ -50,16 +50,7 @@ async def ask(
 ) -> Drafted[T]:  # fmt: skip
     """Return a model's answer to a prompt.
 
-    Args:
-        tools: what the stage may use; its settings name the model, its asker must be there.
-        prompt_id: id of the prompt, such as ``katha/draft_scenes``.
-        read: makes the value of a reply that satisfies the prompt's schema; raises BadReply.
-        pictures: pictures and their titles, which stand before the text.
-        repairs: how often a malformed reply is asked for again; 0 for who judges.
-        inputs: exactly the inputs that the prompt declares.
-
-    Raises:
-        NoAnswer: there is no usable answer.
+    ``tools``: what the stage may use; its settings name the model, its asker must be there.
     """
     settings = tools.own(ModelSettings)
     assert tools.asker is not None, "a stage whose settings name a model is given an asker"
@@ -105,11 +96,7 @@ class Problems:
             self.add(problem)
 
     def settle(self) -> None:
-        """Do nothing if no problem was noted.
-
-        Raises:
-            BadReply: some were; up to eight are named.
-        """
+        """Do nothing if no problem was noted."""
         if not self.found:
             return
         more = len(self.found) - _SHOWN
@@ -176,14 +163,7 @@ def by_number(entries: Sequence[Json], key: str, numbers: Sequence[int], what: s
 def by_key(entries: Sequence[Json], key: str, wanted: Sequence[Json], what: str) -> list[Json]:
     """Return the entries with given values of a key, in the order of these.
 
-    Args:
-        entries: objects, each with its number or name under ``key``.
-        key: such as ``scene``, as the form calls it.
-        wanted: the values that there must be, each once.
-        what: what the entries are, for the problem.
-
-    Raises:
-        BadReply: a value is missing, repeated or none of these.
+    ``wanted``: the values that there must be, each once.
     """
     listed = [entry[key] for entry in entries]
     if sorted(listed) != sorted(wanted):
@@ -202,11 +182,7 @@ def _range(numbers: Sequence[int]) -> str:
 
 
 def check_count(entries: Sequence[Json], count: int, what: str) -> None:
-    """Check how many entries there are.
-
-    Raises:
-        BadReply: not as many as asked for.
-    """
+    """Check how many entries there are."""
     if len(entries) != count:
         raise BadReply(f"expected exactly {count} {what}, found {len(entries)}")
 

@@ -30,12 +30,7 @@ REHEARSED = 20
 
 
 def without_models(config: RunConfig, planner: Literal["rules", "rehearsal"] = "rehearsal") -> RunConfig:
-    """Return settings under which nobody is asked.
-
-    Args:
-        config: the settings.
-        planner: who drafts what a model would: what stands in for it in number and length, or the rules.
-    """
+    """Return settings under which nobody is asked."""
     stages = {name: _without_model(settings, planner) for name, settings in config.stages.items()}
     return replace(config, stages=stages, models={})
 
@@ -65,13 +60,7 @@ def tell_plan(
 ) -> None:
     """Tell how many calls a new run makes and about what they cost; what it cost so far where one goes on.
 
-    Args:
-        request: the run as it would be executed.
-        reporter: who is told.
-        stand_in: makes the settings without models with which the run is rehearsed.
-        sample: how many items are rehearsed, and the rest taken to be like them; None for all.
-        use_known: whether the rehearsal uses what the run has made without models.
-        by_rule: counts the calls of stages without a rehearsal; asked where not all items are rehearsed.
+    ``sample``: how many items are rehearsed, and the rest taken to be like them; None for all.
     """
     if not request.config.models or _is_finished(request):
         return
@@ -93,13 +82,7 @@ def tell_plan(
 
 
 def tell_added(request: RunRequest, added: Sequence[str], reporter: "Reporter") -> None:
-    """Tell how many calls the new stories of a run will make and about what they cost.
-
-    Args:
-        request: the run as it would be executed.
-        added: ids of the new stories; some are rehearsed, and the rest taken to be like them.
-        reporter: who is told.
-    """
+    """Tell how many calls the new stories of a run will make and about what they cost."""
     if not request.config.models or not added:
         return
     some = tuple(added[:REHEARSED])

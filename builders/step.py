@@ -69,11 +69,7 @@ class PlannerSettings(Worded):
 
 
 def check_planner(name: str) -> None:
-    """Check the name of a planner.
-
-    Raises:
-        ConfigError: there is no such planner.
-    """
+    """Check the name of a planner."""
     if name not in PLANNERS:
         raise ConfigError(
             f"planner {name}", what="there is no such planner",
@@ -180,11 +176,7 @@ class Step(Generic[S, T]):
         return Made({**fields, self._by: maker})
 
     async def draft(self, sketch: S, tools: Tools) -> Drafted[Json]:
-        """Return what is drafted, by whom the settings name; the maker of nothing (None) is "".
-
-        Raises:
-            NoAnswer: the model gave no usable answer.
-        """
+        """Return what is drafted, by whom the settings name; the maker of nothing (None) is ""."""
         settings = tools.own(self.settings)
         maker = self.maker
         if settings.planner == "model" and self._asks:
@@ -202,12 +194,7 @@ class Step(Generic[S, T]):
 
 @cache
 def package_steps(kind: str) -> Mapping[str, tuple[str, Step[Any, Any]]]:
-    """Return name -> place and value of the steps that installed packages have for a kind.
-
-    Raises:
-        ConfigError: one is no Step, has another id than its entry point, or does not name its package among
-            its libraries, so that results would not depend on the package's version.
-    """
+    """Return name -> place and value of the steps that installed packages have for a kind."""
     steps: dict[str, tuple[str, Step[Any, Any]]] = {}
     for entry in plugins(GROUP):
         of, _, name = entry.name.partition("/")

@@ -75,11 +75,9 @@ class StoryRows:
     _unnumbered: int = 0
 
     def add(self, row: Row, source: int = 0) -> Story | None:
-        """Return the story of a row; None for one that is there already, and after noting a row's problems.
+        """Return the story of a row.
 
-        Args:
-            row: the row.
-            source: the number of the source that it stands in.
+        None for one that is there already, and after noting a row's problems.
         """
         before = len(self.reader.problems)
         data = self._columns(row)
@@ -135,13 +133,7 @@ class StoryRows:
         return None
 
     def clash(self, row: Row, story: Story, known: Story) -> None:
-        """Note that a row has the id of another story, or of one of the same source.
-
-        Args:
-            row: the row.
-            story: what it holds.
-            known: the story that has the id.
-        """
+        """Note that a row has the id of another story, or of one of the same source."""
         self.reader.problem(
             f"{row.where}, id", "an id of its own", f"{story.id!r}, used at {self.places[known.id]}",
             "rename one of the two",

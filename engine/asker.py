@@ -189,12 +189,7 @@ class Desk:
     async def reply(
         self, request: ChatRequest, sample: int, stage: str, prompt: str | None = None
     ) -> tuple[str, Reply]:
-        """Return the key of a request and the reply to it: from the journal, or else from the model.
-
-        Raises:
-            NoAnswer: the model could not be reached, or cannot take the request.
-            Closed: the run is being stopped.
-        """
+        """Return the key of a request and the reply to it: from the journal, or else from the model."""
         key = request.key()
         task = self._flying.get((key, sample))
         if task is None:
@@ -217,11 +212,7 @@ class Desk:
             task.exception()  # looked at, in case nobody waits for it any more
 
     def line(self, spec: str, stage: str) -> Line:
-        """Return a model, ready to be asked by a stage.
-
-        Raises:
-            FabulaError: it cannot be used: no library, no key, or an unknown price under a cost limit.
-        """
+        """Return a model, ready to be asked by a stage."""
         if self.budget.is_limited(stage):
             known_price(spec, self._options[spec])
         if spec not in self._lines:
@@ -304,11 +295,7 @@ class _Posting:
         self._task = asyncio.current_task()
 
     async def reserve(self) -> None:
-        """Set aside what the call costs at most.
-
-        Raises:
-            BudgetStop: it does not fit the limit.
-        """
+        """Set aside what the call costs at most."""
         self._wait()
         if not await self._desk.budget.reserve(self._bound, self._call.stage):
             raise over_budget(self._desk.budget, self._bound, self._call.stage)
@@ -503,17 +490,7 @@ class Attempts:
 
 
 def attempts_of(folder: Path, config: RunConfig, *, retry_failed: bool) -> Attempts:
-    """Return what the next pass through the run in a folder, which may be new, does; reads only.
-
-    Args:
-        folder: the run folder.
-        config: the settings that are given.
-        retry_failed: whether the user asked for a retry.
-
-    Raises:
-        RunError: manifest or journal is damaged.
-        ConfigError: more attempts are asked for than may be made.
-    """
+    """Return what the next pass through the run in a folder, which may be new, does; reads only."""
     kept = read_manifest(folder).run.attempts if (folder / MANIFEST).exists() else 1
     done = _done(folder)
     allowed = max(kept, config.run.attempts)

@@ -71,9 +71,7 @@ class Budget:
     async def reserve(self, bound: float, stage: str) -> bool:
         """Set money aside for one call, waiting for calls in flight to be settled where that may help.
 
-        Args:
-            bound: USD that the call costs at most.
-            stage: that asks.
+        ``bound``: USD that the call costs at most.
 
         Returns:
             False when the call does not fit and nothing is in flight that could make room.
@@ -135,16 +133,7 @@ def check_models(
 ) -> None:
     """Check that every model that the settings name can be asked, as far as that shows without asking.
 
-    Args:
-        config: the settings.
-        max_cost: USD that the run may cost; None for no limit.
-        stages: those that have a limit of their own.
-        asked_before: models that are not checked: there may be nothing left to ask them.
-
-    Raises:
-        MissingRequirement: a key or a library is missing.
-        ConfigError: nobody serves a model, or its price is not known and the cost is limited, or a setting
-            makes it cost something else than the listed price.
+    ``max_cost``: USD that the run may cost; None for no limit.
     """
     for text, options in config.models.items():
         if text in asked_before:
@@ -172,11 +161,7 @@ def asked_singly(config: RunConfig) -> str | None:
 
 
 def known_price(text: str, options: ModelOptions) -> Price:
-    """Return the price of a model whose cost is limited.
-
-    Raises:
-        ConfigError: nobody knows it.
-    """
+    """Return the price of a model whose cost is limited."""
     price = price_of(parse_spec(text), options)
     if price is None:
         raise unknown_price(text)

@@ -45,14 +45,7 @@ SELECT stage, model, count(*), coalesce(exact_sum(bound), 0.0) FROM sent GROUP B
 
 @contextmanager
 def replies_in(paths: Iterable[Path]) -> Iterator[Callable[[str, int], Reply | None]]:
-    """Give what looks a reply up by request and sample, in several journals; reads only.
-
-    Args:
-        paths: the journals' files; the first that holds a reply counts.
-
-    Raises:
-        RunError: one of them cannot be read.
-    """
+    """Give what looks a reply up by request and sample, in several journals; reads only."""
     with ExitStack() as opened:
         readers = []
         for path in paths:
@@ -363,11 +356,7 @@ def calls_of(journal: Journal, result: str) -> list[Call]:
 
 
 def answered(path: Path) -> Iterator[Call]:
-    """Yield every call in a journal that can be read, in the order of their keys.
-
-    Args:
-        path: the journal's file.
-    """
+    """Yield every call in a journal that can be read, in the order of their keys."""
     yield from _readable(rows_of(path, f"SELECT {_COLUMNS} FROM calls c ORDER BY request, sample"))
 
 
@@ -388,11 +377,7 @@ def _call(row: Sequence[Any]) -> Call:
 
 
 def model_uses(path: Path) -> tuple[ModelUse, ...]:
-    """Return what each stage used of each model, over all the time of the run; sorted.
-
-    Args:
-        path: the journal's file.
-    """
+    """Return what each stage used of each model, over all the time of the run; sorted."""
     uses: dict[tuple[str, str], ModelUse] = {}
     for row in rows_of(path, _ANSWERED):
         uses[row[0], row[1]] = ModelUse(*row)
@@ -403,16 +388,7 @@ def model_uses(path: Path) -> tuple[ModelUse, ...]:
 
 
 def rows_of(path: Path, sql: str, values: tuple[Any, ...] = ()) -> Iterator[Any]:
-    """Yield what a query about calls gives.
-
-    Args:
-        path: the journal's file.
-        sql: the query; columns in braces, such as ``{prompt}``, are NULL where an older version wrote none.
-        values: for its marks.
-
-    Raises:
-        RunError: the journal cannot be read.
-    """
+    """Yield what a query about calls gives."""
     with explained(path), closing(journal_file.connect(path, read_only=True)) as connection:
         there = {name for (name,) in connection.execute("SELECT name FROM pragma_table_info('calls')")}
         for column in ("prompt", "cached_tokens", "written_tokens"):
@@ -438,10 +414,6 @@ DAMAGED = (zlib.error, ValueError, LookupError, TypeError, AttributeError)
 
 
 def unpacked(blob: bytes) -> dict[str, Any]:
-    """Return the document that a row of calls holds, of a request or a reply.
-
-    Raises:
-        zlib.error, ValueError: it is damaged.
-    """
+    """Return the document that a row of calls holds, of a request or a reply."""
     document: dict[str, Any] = json.loads(unzipped(blob))
     return document

@@ -44,13 +44,6 @@ def read_rows(path: Path, problems: list[str]) -> Iterator[tuple[str, Row]]:
     """Yield table and values of every row that can be read; the same row may come twice.
 
     Where SQLite finds fault with the file, its pages are read one by one after what SQLite can read.
-
-    Args:
-        path: the journal's file.
-        problems: takes what is wrong with the file itself, in the words of SQLite.
-
-    Raises:
-        sqlite3.Error: the file cannot be opened, which says nothing of what is in it.
     """
     try:
         with closing(journal_file.connect(path, read_only=True)) as connection:
@@ -371,11 +364,7 @@ def _named(table: str, key: Row) -> str:
 
 
 def check_journal(folder: Path) -> JournalReport:
-    """Verify every row of a run's journal. Reads only; works while the run is at work.
-
-    Raises:
-        RunError: there is no journal. TargetError: it cannot be read.
-    """
+    """Verify every row of a run's journal. Reads only; works while the run is at work."""
     folder = Path(folder)
     path = folder / NAME
     if not path.is_file():

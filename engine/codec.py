@@ -28,11 +28,7 @@ class Encoded:
 
 
 def encode(outcome: Outcome) -> Encoded:
-    """Return the kept form of an outcome.
-
-    Raises:
-        ValueError, TypeError: a field is not JSON, or holds a lone surrogate.
-    """
+    """Return the kept form of an outcome."""
     if isinstance(outcome, Rejected):
         return Encoded("rejected", outcome.code, _clean(outcome.reason))
     if isinstance(outcome, Failed):
@@ -50,11 +46,7 @@ def encode(outcome: Outcome) -> Encoded:
 
 
 def encode_lists(lists: Mapping[str, Iterable[Sequence[str]]]) -> Encoded:
-    """Return what :func:`encode` makes of lists of texts, of which a few lines are in memory at a time.
-
-    Args:
-        lists: the fields; they are gone through once, in the order of their names.
-    """
+    """Return what :func:`encode` makes of lists of texts, of which a few lines are in memory at a time."""
     packer, packed, outputs = zlib.compressobj(LEVEL), bytearray(), {}
     for number, name in enumerate(sorted(lists)):
         packed += packer.compress((b"," if number else b"{") + canonical_bytes(name) + b":")
@@ -73,11 +65,7 @@ def _clean(text: str) -> str:
 
 
 def decode(blob: bytes) -> dict[str, Json]:
-    """Return the fields that a blob holds.
-
-    Raises:
-        RunError: it is damaged.
-    """
+    """Return the fields that a blob holds."""
     try:
         fields: dict[str, Json] = json.loads(unzipped(blob))
     except (zlib.error, ValueError) as error:
@@ -121,12 +109,7 @@ class Basis:
         object.__setattr__(self, "_head", hashlib.sha256(canonical_bytes(head)))
 
     def key(self, item: str, inputs: Sequence[str]) -> str:
-        """Return the key of one item's result.
-
-        Args:
-            item: the item's id.
-            inputs: digests of the fields that the stage reads, in the order of ``reads``.
-        """
+        """Return the key of one item's result."""
         state: Any = self._head.copy()  # type: ignore[attr-defined]
         name = item.encode("utf-8", "surrogatepass")
         state.update(b"%d:%s" % (len(name), name))

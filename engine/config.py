@@ -63,18 +63,7 @@ def resolve_config(
     *,
     others: Callable[[], Collection[str]] = frozenset,
 ) -> RunConfig:
-    """Return the settings of a run: the stages' defaults, then ``fabula.toml``, then ``--set``.
-
-    Args:
-        pipeline: whose stages' settings these are.
-        toml: the settings file, if any.
-        sets: ``stage.key=value`` (or ``run.key=value``); the value is read as TOML, else taken as a string.
-        models: settings of models by spec; they go before those in the file.
-        others: gives sections that the file may have for other kinds of run; they are left alone.
-
-    Raises:
-        ConfigError: the file cannot be read, or a stage, key or value is wrong; it says what exists.
-    """
+    """Return the settings of a run: the stages' defaults, then ``fabula.toml``, then ``--set``."""
     loaded = load_pipeline(pipeline)
     given: dict[str, dict[str, Any]] = {}
     if toml is not None:
@@ -106,11 +95,7 @@ def resolve_config(
 def config_from(
     loaded: LoadedPipeline, given: Mapping[str, Mapping[str, Any]], *, where: str = "settings"
 ) -> RunConfig:
-    """Return checked settings from plain values by section: a stage's name, or ``run``.
-
-    Raises:
-        ConfigError: a section, key or value is wrong.
-    """
+    """Return checked settings from plain values by section: a stage's name, or ``run``."""
     known = (RUN, MODELS, *loaded.names())
     for section in given:
         if section not in known:
@@ -147,11 +132,7 @@ def models_of(settings: Own) -> tuple[str, ...]:
 
 
 def read_settings(path: Path) -> dict[str, Any]:
-    """Return what a settings file says, by section; only its form is checked.
-
-    Raises:
-        ConfigError: it cannot be read.
-    """
+    """Return what a settings file says, by section; only its form is checked."""
     try:
         return tomllib.loads(read_plain(path, follow=True).decode("utf-8"))
     except OSError as error:
@@ -167,11 +148,7 @@ def read_settings(path: Path) -> dict[str, Any]:
 
 
 def parse_set(text: str) -> tuple[str, str, Any]:
-    """Return section, key and value of ``stage.key=value``; the value is read as TOML, else as a string.
-
-    Raises:
-        ConfigError: it has another form.
-    """
+    """Return section, key and value of ``stage.key=value``; the value is read as TOML, else as a string."""
     name, equals, value = text.partition("=")
     section, dot, key = name.strip().partition(".")
     if not (equals and dot and section and key):

@@ -38,18 +38,8 @@ def append_edits(folder: Path, compose: Callable[[], Sequence[Edit]]) -> tuple[E
     The file is replaced as a whole, so that a kill never leaves half a line. Corrections that are added at
     the same time wait for each other; the run itself may be at work.
 
-    Args:
-        folder: the run folder.
-        compose: makes the corrections. Called when nobody else can add any, so that what it sees in the file
-            is what will stand before them.
-
     Returns:
         The corrections. Where there are none, nothing is written.
-
-    Raises:
-        RunError: the folder is not a run. RunBusy: somebody else keeps the file for a long time.
-        InputError: the file there is damaged, or the path of a correction is not a JSON path.
-        TargetError: the folder cannot be written.
     """
     folder = Path(folder)
     read_manifest(folder)
@@ -93,21 +83,13 @@ def _alone(folder: Path) -> Iterator[None]:
 
 
 def edits_of(folder: Path, item: str) -> tuple[Edit, ...]:
-    """Return the corrections of one item in a run's ``edits.jsonl``, in order; none if there is no file.
-
-    Raises:
-        InputError: the file cannot be read, or is damaged.
-    """
+    """Return the corrections of one item in a run's ``edits.jsonl``, in order; none if there is no file."""
     path = Path(folder) / NAME
     return tuple(edit for edit in (read_edits(path) if path.exists() else ()) if edit.id == item)
 
 
 def read_edits(path: Path) -> tuple[Edit, ...]:
-    """Return the corrections in a file, in order.
-
-    Raises:
-        InputError: the file cannot be read, or lines of it are not corrections; every bad line is listed.
-    """
+    """Return the corrections in a file, in order."""
     edits, problems = parse_edits(path, edit_lines(path))
     if problems:
         raise InputError(problems)
@@ -115,11 +97,7 @@ def read_edits(path: Path) -> tuple[Edit, ...]:
 
 
 def edit_lines(path: Path) -> list[tuple[int, bytes]]:
-    """Return the lines of a file that are not blank, with their numbers from 1.
-
-    Raises:
-        InputError: the file cannot be read.
-    """
+    """Return the lines of a file that are not blank, with their numbers from 1."""
     try:
         data = read_plain(Path(path), follow=True)
     except OSError as error:

@@ -206,14 +206,7 @@ def plan_calls(
 ) -> CallPlan:
     """Return what a run would ask now, taking into account what its journal holds. Asks nothing.
 
-    Args:
-        request: the run as it would be executed.
-        stand_in: its settings without models, for rehearsing.
-        sample: only the first so many items are rehearsed, and the rest taken to be like them; None for all.
-        use_known: whether what the run has made without models is used, and not made again for this.
-
-    Raises:
-        FabulaError: a source or setting is wrong, or nobody serves a model.
+    ``sample``: only the first so many items are rehearsed, and the rest taken to be like them; None for all.
     """
     request = with_attempts(request)
     config = request.config

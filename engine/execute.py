@@ -101,17 +101,6 @@ def execute(request: RunRequest, reporter: Reporter | None = None) -> RunReport:
 
     One that fails leaves the ``run.json`` of a run that was there as it was. Works from any thread; in the
     main thread SIGINT, SIGTERM and SIGHUP stop it in order (see :mod:`.signals`).
-
-    Raises:
-        ConfigError: the pipeline, a setting or an option is wrong, or the sources lack items of the run.
-        InputError: a source cannot be read, or a stage refuses it.
-        TargetError: the folder cannot be written, or the disk is full.
-        RunError: the folder holds another kind of run, a newer or a damaged one. RunBusy: somebody is at it.
-        MissingRequirement: a library that a stage needs is not installed, or the key of a model is missing.
-        Interrupted: the user stopped it; calling again continues.
-        BudgetStop: ``max_cost`` is reached; calling again with a higher one continues.
-        ModelUnavailable: a model that a stage asks cannot be used; calling again continues.
-        BelowThreshold: too few items were made; outputs and ``report.json`` are written all the same.
     """
     loaded = load_pipeline(request.pipeline)
     request.options.check(loaded)
@@ -173,11 +162,7 @@ def _kept_private(folder: Path, request: RunRequest) -> Iterator[None]:
 
 
 def with_attempts(request: RunRequest) -> RunRequest:
-    """Return a request with the attempts at each question that its run allows now.
-
-    Raises:
-        RunError: the run's manifest or journal is damaged.
-    """
+    """Return a request with the attempts at each question that its run allows now."""
     attempts = attempts_of(request.folder, request.config, retry_failed=request.options.retry_failed)
     options = replace(request.options, retry_failed=attempts.again)
     return replace(request, config=attempts.config(request.config), options=options)
@@ -286,11 +271,7 @@ def _warn(folder: Path, request: RunRequest, reporter: Reporter) -> None:
 
 
 def check_sources(request: RunRequest) -> None:
-    """Refuse sources in which items of the run are gone; for those who change something before they execute.
-
-    Raises:
-        ConfigError: some are. FabulaError: the run or the sources cannot be read.
-    """
+    """Refuse sources in which items of the run are gone, for who change something before they execute."""
     folder, loaded = Path(request.folder).absolute(), load_pipeline(request.pipeline)
     known = _known_manifest(folder, loaded)
     if known is not None:
@@ -413,11 +394,7 @@ def make_report(runner: Runner) -> RunReport:
 
 
 def prepare_folder(folder: Path) -> None:
-    """Make the run folder; refuse one that holds something else.
-
-    Raises:
-        TargetError: it is a file, cannot be made, or holds files that are not a run's.
-    """
+    """Make the run folder; refuse one that holds something else."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         names = {path.name for path in folder.iterdir()}
@@ -507,11 +484,7 @@ def last_stage_costs(folder: Path) -> dict[str, float]:
 
 
 def creation_of(request: RunRequest) -> str:
-    """Return the creation time that the run of a request has, or would have if it were made now.
-
-    Raises:
-        RunError: the run's manifest is damaged. ConfigError: the time is none, or not that of the run.
-    """
+    """Return the creation time that the run of a request has, or would have if it were made now."""
     folder = Path(request.folder)
     known = read_manifest(folder) if (folder / MANIFEST).exists() else None
     return _created_at(known, request.created_at)

@@ -51,11 +51,7 @@ class GroupCommit:
         self._thread.start()
 
     def write(self, *statements: Statement, done: Done | None = None) -> None:
-        """Queue statements, all of which or none get to disk; ``done`` is told when. From any thread.
-
-        Raises:
-            FabulaError: there is no ``done``, and an earlier write without one failed.
-        """
+        """Queue statements, all of which or none get to disk; ``done`` is told when. From any thread."""
         while True:
             self._check_thread()
             if done is None:
@@ -64,11 +60,7 @@ class GroupCommit:
                 return self._queue.put((statements, done), timeout=1)
 
     def write_now(self, *statements: Statement) -> None:
-        """Write statements, all or none, and return when they are on disk.
-
-        Raises:
-            FabulaError: they cannot be written.
-        """
+        """Write statements, all or none, and return when they are on disk."""
         told: queue.SimpleQueue[FabulaError | None] = queue.SimpleQueue()
         self.write(*statements, done=told.put)
         while True:
@@ -86,20 +78,12 @@ class GroupCommit:
         self._check_thread()
 
     def flush(self) -> None:
-        """Return when everything queued is on disk.
-
-        Raises:
-            FabulaError: something that nobody waited for cannot be written.
-        """
+        """Return when everything queued is on disk."""
         self.write_now()
         self.check()
 
     def close(self) -> None:
-        """Write what is queued and stop.
-
-        Raises:
-            FabulaError: something that nobody waited for cannot be written.
-        """
+        """Write what is queued and stop."""
         if self._thread.is_alive():
             self._queue.put(None)
             self._thread.join()
@@ -197,14 +181,7 @@ class GroupCommit:
 
 
 async def on_disk(write: Callable[[Done], None]) -> None:
-    """Return when what is written is on disk.
-
-    Args:
-        write: queues it, with whom to tell.
-
-    Raises:
-        FabulaError: it cannot be written.
-    """
+    """Return when what is written is on disk."""
     import asyncio
 
     loop = asyncio.get_running_loop()

@@ -83,10 +83,6 @@ class Journal:
         """Open the journal of a run folder; a writable one is made when missing.
 
         What is opened to be read shows the journal as it is at this moment, until it is closed.
-
-        Raises:
-            TargetError: the folder cannot be written, or the disk is full.
-            RunError: there is no journal to read, it is damaged, or a newer version of Fabula wrote it.
         """
         path = folder / NAME
         with explained(path):
@@ -123,9 +119,6 @@ class Journal:
         """Queue one result and return its ``seq``; it is durable once :attr:`committed` reaches that.
 
         A result with the same key is replaced, and moves to the end.
-
-        Raises:
-            TargetError: an earlier write failed; nothing queued since is kept.
         """
         self._seq += 1
         kept = entry.encoded
@@ -142,11 +135,7 @@ class Journal:
         self.write((journal_file.PUT_META, (name, json.dumps(value, sort_keys=True))))
 
     def write(self, *statements: Statement, done: Done | None = None) -> None:
-        """Queue statements, all of which or none get to disk; ``done`` is told when. From any thread.
-
-        Raises:
-            TargetError: an earlier write failed; nothing queued since is kept.
-        """
+        """Queue statements, all of which or none get to disk; ``done`` is told when. From any thread."""
         self._open_writer().write(*statements, done=done)
 
     def check(self) -> None:
@@ -154,19 +143,11 @@ class Journal:
         self._open_writer().check()
 
     def flush(self) -> None:
-        """Return when everything queued is on disk.
-
-        Raises:
-            TargetError: it cannot be written.
-        """
+        """Return when everything queued is on disk."""
         self._open_writer().flush()
 
     def close(self) -> None:
-        """Write what is queued, stop the writer and close the files.
-
-        Raises:
-            TargetError: it cannot be written.
-        """
+        """Write what is queued, stop the writer and close the files."""
         try:
             if self._writer is not None:
                 self._writer.close()
@@ -214,11 +195,7 @@ class Journal:
         return map(self._head, self._rows(sql, keys))
 
     def origin(self, seq: int) -> Origin:
-        """Return what the result at a place was made from.
-
-        Raises:
-            RunError: there is none.
-        """
+        """Return what the result at a place was made from."""
         for row in self._rows(f"SELECT {_ORIGIN} FROM results WHERE seq = ?", (seq,)):
             return self._origin(row)
         raise journal_file.damaged(self.path, LookupError(f"no result {seq}"))
@@ -389,24 +366,12 @@ class StoredListing(Collection[Sequence[str]]):
         return any(other == line for other in self)
 
     def __iter__(self) -> Iterator[Sequence[str]]:
-        """Yield the lines.
-
-        Raises:
-            RunError: the list is damaged.
-        """
+        """Yield the lines."""
         return lines_of(self._journal.blob_pieces(self._seq), self._name)
 
 
 def lines_of(blob: Iterable[bytes], name: str) -> Iterator[Sequence[str]]:
-    """Yield the lines of one list of a table, item id and key each.
-
-    Args:
-        blob: the table as it is kept, in pieces.
-        name: the list.
-
-    Raises:
-        RunError: it is damaged.
-    """
+    """Yield the lines of one list of a table, item id and key each."""
     current, text, at, last = "", "", 0, ""
     for piece in _texts(blob):
         text, at = text[at:] + piece, 0
@@ -448,13 +413,7 @@ def read_listing(journal: Journal, table: Head, name: str = "items") -> Listing:
 
 
 def read_decisions(journal: Journal, table: Head, known: Known) -> Decisions:
-    """Return what a gather decided in a table for every item that it ever saw, those now gone included.
-
-    Args:
-        journal: the journal.
-        table: the gather's table.
-        known: the results of the gather.
-    """
+    """Return what a gather decided in a table for every item that it ever saw, those now gone included."""
     keys: Spilled[str] = Spilled()
     fields: Spilled[dict[str, Json]] = Spilled()
     lines = chain(read_listing(journal, table), read_listing(journal, table, "kept"))
@@ -471,9 +430,6 @@ def decisions(folder: Path, stage: str) -> dict[str, dict[str, Json]]:
 
     Items that failed since, or whose source has gone, are there too. Empty before the stage's first time.
     Reads only; works while another process works on the run.
-
-    Raises:
-        RunError: the folder has no journal, or one that cannot be read.
     """
     with Journal.open(Path(folder), writable=False) as journal:
         tables = list(journal.heads(stage, part="table"))

@@ -212,11 +212,7 @@ class _ExactSum:
 
 
 def copy_journal(folder: Path, target: Path, without: Collection[str]) -> None:
-    """Copy the journal of a run into another folder, as it is at this moment, without what some stages made.
-
-    Raises:
-        RunError: there is no journal, or it is damaged. TargetError: the disk is full.
-    """
+    """Copy the journal of a run into another folder as it is now, without what some stages made."""
     with (
         explained(folder / NAME),
         closing(connect(folder / NAME, read_only=True)) as source,

@@ -26,13 +26,7 @@ LOCK, HOLDER = "run.lock", "run.holder.json"
 def hold(folder: Path, *, to_read: bool = False) -> Iterator[None]:
     """Hold a run folder for writing.
 
-    Args:
-        folder: the run.
-        to_read: whether nothing of it will be changed; a medium that cannot be written needs no lock then.
-
-    Raises:
-        RunBusy: another process holds it; the message says which.
-        TargetError: the lock file cannot be written.
+    ``to_read``: whether nothing of it will be changed; a medium that cannot be written needs no lock then.
     """
     from filelock import FileLock, Timeout
 

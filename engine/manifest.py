@@ -124,13 +124,6 @@ class Manifest(Own):
         """Return the sources that the run in this folder was last made from.
 
         Where the run has moved and they have not, they are where its journal last saw them.
-
-        Args:
-            folder: the run.
-            moved: where sources are that have moved, as :func:`.sources.relocated` takes them.
-
-        Raises:
-            ConfigError: none of the sources is at one of these places. InputError: a place cannot be read.
         """
         paths = [path_in(folder, entry.path) for entry in self.sources]
         if not all(path.exists() for path in paths):
@@ -145,9 +138,6 @@ class Manifest(Own):
         """Return the settings that the run was last made with; stages added since get their defaults.
 
         What a stage's settings name as ``retired`` is left out: earlier versions had it.
-
-        Raises:
-            ConfigError: a stage no longer knows one of them.
         """
         retired = {stage.name: getattr(stage.spec.settings, "retired", ()) for stage in loaded.stages}
         given = {
@@ -158,11 +148,7 @@ class Manifest(Own):
         return config_from(loaded, {**given, RUN: self.run.as_json(), MODELS: self.models}, where=NAME)
 
     def with_settings(self, sets: Sequence[str]) -> Self:
-        """Return the manifest as it would be with some stages' settings changed, ``stage.key=value`` each.
-
-        Raises:
-            ConfigError: one of them has another form.
-        """
+        """Return the manifest as it would be with some stages' settings changed, ``stage.key=value`` each."""
         settings = {name: dict(values) for name, values in self.settings.items()}
         for section, key, value in map(parse_set, sets):
             settings.setdefault(section, {})[key] = value
@@ -177,11 +163,7 @@ def _last_seen(folder: Path) -> list[Path]:
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """Read a run folder's manifest.
-
-    Raises:
-        RunError: there is none, it is damaged, or a newer version of Fabula wrote it.
-    """
+    """Read a run folder's manifest."""
     path = Path(folder) / NAME
     try:
         data = read_plain(path, follow=True)
@@ -255,11 +237,7 @@ def make_manifest(
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
-    """Write ``run.json``, whole or not at all; a file that says the same is left alone.
-
-    Raises:
-        TargetError: it cannot be written.
-    """
+    """Write ``run.json``, whole or not at all; a file that says the same is left alone."""
     path, data = folder / NAME, pretty_bytes(manifest.as_json())
     try:
         with suppress(FileNotFoundError):
@@ -274,9 +252,6 @@ def creation_time(option: str | None) -> str:
     """Return the creation time of a new run, RFC 3339 in UTC, to the second.
 
     The option wins, then ``SOURCE_DATE_EPOCH``, then the clock; this is the only place that reads it.
-
-    Raises:
-        ConfigError: the option or the variable is not a time.
     """
     epoch = os.environ.get(EPOCH)
     if option is not None:
@@ -294,11 +269,7 @@ def creation_time(option: str | None) -> str:
 
 
 def normal_time(text: str) -> str:
-    """Return an RFC 3339 time in UTC, to the second.
-
-    Raises:
-        ConfigError: it is not a time with a zone.
-    """
+    """Return an RFC 3339 time in UTC, to the second."""
     time = _in_utc(text)
     if time is None:
         raise ConfigError(

@@ -131,10 +131,6 @@ class ModelPool:
 
         Tasks are drawn only as fast as they are worked on. Once ``stopping()`` is true no call is made any
         more; the calls under way are finished and kept, and items that would need more calls are left.
-
-        Raises:
-            BudgetStop: the cost limit is reached. ModelUnavailable: a model cannot be used.
-            MissingRequirement: a library or a key is missing.
         """
         desk, loop = self._start()
         self._before = desk.budget.spent

@@ -33,9 +33,6 @@ def write_outputs(
 
     They are when the final fields, the settings and the version of Fabula are as they were, and no file has
     changed since.
-
-    Raises:
-        TargetError: they cannot be written.
     """
     ids = items.live.in_order()
     state = _state(loaded, items, ids, settings)

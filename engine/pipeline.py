@@ -101,11 +101,7 @@ class LoadedPipeline:
 
 
 def load_stage(path: str) -> Stage:
-    """Import one stage, ``package.module`` or ``package.module:attribute``; of a module with a STEP, that.
-
-    Raises:
-        ConfigError: it cannot be found, or it is not a stage.
-    """
+    """Import one stage, ``package.module`` or ``package.module:attribute``; of a module with a STEP, that."""
     stage = load_object(path)
     if hasattr(stage, "STEP"):
         path, stage = f"{path}:STEP", stage.STEP
@@ -122,11 +118,7 @@ def load_stage(path: str) -> Stage:
 
 
 def load_object(path: str) -> Any:  # noqa: ANN401 - whatever the path names
-    """Return the module or attribute that ``module`` or ``module:attribute`` names.
-
-    Raises:
-        ConfigError: there is no such module or attribute.
-    """
+    """Return the module or attribute that ``module`` or ``module:attribute`` names."""
     module_name, _, attribute = path.partition(":")
     try:
         module = importlib.import_module(module_name)
@@ -149,12 +141,7 @@ def load_object(path: str) -> Any:  # noqa: ANN401 - whatever the path names
 
 
 def load_pipeline(pipeline: Pipeline) -> LoadedPipeline:
-    """Import all stages of a pipeline and check that they fit together.
-
-    Raises:
-        ConfigError: a name is used twice, a field is read before it is written or written twice, a gather or
-            expand has a wrong place, or a stage cannot be loaded.
-    """
+    """Import all stages of a pipeline and check that they fit together."""
     stages = tuple(load_stage(path) for path in pipeline.stages)
     if not stages:
         raise ConfigError(
@@ -219,11 +206,7 @@ def _misfit(pipeline: str, where: str, expected: str, found: str) -> ConfigError
 
 
 def stages_through(pipeline: Pipeline, name: str) -> tuple[str, ...]:
-    """Return the names of the stages up to and with the given one, for ``Options.stages``.
-
-    Raises:
-        ConfigError: the pipeline has no such stage.
-    """
+    """Return the names of the stages up to and with the given one, for ``Options.stages``."""
     names = load_pipeline(pipeline).names()
     if name not in names:
         raise unknown_stage(f"--stage {name}", names)
@@ -241,21 +224,13 @@ def dependencies(spec: StageSpec, *, asks: bool = False) -> dict[str, str]:
     """Return what a stage's results depend on besides its code: its libraries' versions, its prompts' hashes.
 
     A prompt stands there as ``prompt`` and its id; one that it asks a model with only where it ``asks``.
-
-    Raises:
-        MissingRequirement: a library is not installed.
-        ConfigError: there is no such prompt.
     """
     prompts = {f"{PROMPT}{name}": sha256 for name, sha256 in prompt_hashes(spec, asks=asks).items()}
     return {**library_versions(spec), **prompts}
 
 
 def prompt_hashes(spec: StageSpec, *, asks: bool = False) -> dict[str, str]:
-    """Return the SHA-256 of the file of each prompt that a stage uses, by the prompt's id.
-
-    Raises:
-        ConfigError: there is no such prompt.
-    """
+    """Return the SHA-256 of the file of each prompt that a stage uses, by the prompt's id."""
     names = (*spec.prompts, *spec.asks) if asks else spec.prompts
     if not names:
         return {}
@@ -274,11 +249,7 @@ def prompt_hashes(spec: StageSpec, *, asks: bool = False) -> dict[str, str]:
 
 
 def library_versions(spec: StageSpec) -> dict[str, str]:
-    """Return the installed version of each distribution that a stage declares.
-
-    Raises:
-        MissingRequirement: one is not installed that all items need.
-    """
+    """Return the installed version of each distribution that a stage declares."""
     versions = {}
     for name in sorted(spec.libraries):
         try:

@@ -95,9 +95,6 @@ class WorkerPool:
 
         Tasks are drawn only as fast as workers take them. Once ``stopping()`` is true, none is drawn any more
         and the work in flight is finished.
-
-        Raises:
-            MissingRequirement: the stage needs something that is not installed.
         """
         if self.workers == 0:
             yield from run_inline(job, tasks, stopping)

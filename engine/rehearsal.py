@@ -98,11 +98,7 @@ class _Replies:
     async def reply(
         self, request: ChatRequest, sample: int, stage: str, prompt: str | None = None
     ) -> tuple[str, Reply]:
-        """Return the key of a request and the reply at hand.
-
-        Raises:
-            NoAnswer: there is none.
-        """
+        """Return the key of a request and the reply at hand."""
         key = request.key()
         reply = self._script.find(key, sample)
         self._script.told(Asked(stage, self._item, prompt or "", request, key, sample, reply is not None))
@@ -127,11 +123,7 @@ class _Rehearsing:
     item: str
 
     async def ask(self, ask: Ask[T]) -> Answer[T]:
-        """Return the answer that is at hand.
-
-        Raises:
-            NoAnswer: there is none.
-        """
+        """Return the answer that is at hand."""
         settings = self.script.real.stages[self.stage]
         assert isinstance(settings, ModelSettings)
         return await ItemAsker(_Replies(self.script, self.item), self.stage, settings).ask(ask)
@@ -206,16 +198,8 @@ class Rehearsal(Runner):
 def rehearse(request: RunRequest, stand_in: RunConfig, script: Script) -> RunReport:
     """Run the pipeline on stand-ins; tell of every question that its stages would ask.
 
-    Args:
-        request: the run as it would be executed; its folder is not touched.
-        stand_in: the same settings without models.
-        script: what to write down.
-
     Returns:
         What became of the items in the rehearsal.
-
-    Raises:
-        FabulaError: a source or setting is wrong.
     """
     loaded = load_pipeline(request.pipeline)
     request.options.check(loaded)

@@ -42,16 +42,6 @@ def changed_by(
     """Compare the items of a run with those of the sources that are named now, by id and content.
 
     Reads only. Where the files are does not matter, nor what the settings of other stages are.
-
-    Args:
-        folder: the run folder.
-        loaded: its pipeline.
-        known: its manifest.
-        config: the settings that are asked for now.
-        prints: the sources that are named now, and what the run was extended with.
-
-    Raises:
-        InputError: the sources cannot be used. RunError: the journal cannot be read.
     """
     identity = loaded.pipeline.identity
     now = [fingerprint for fingerprint in prints if fingerprint.role != EDITS_ROLE]

@@ -46,16 +46,7 @@ class Replay:
 
 @contextmanager
 def replayed(folder: Path, pipeline: Pipeline) -> Iterator[Replay]:
-    """Give a run as far as it has come; whoever works on it meanwhile is not disturbed.
-
-    Args:
-        folder: the run folder.
-        pipeline: what it was made by.
-
-    Raises:
-        RunError: the folder is no run, or its journal cannot be read.
-        ConfigError: a setting of the run is not known to this version.
-    """
+    """Give a run as far as it has come; whoever works on it meanwhile is not disturbed."""
     manifest = read_manifest(folder)
     loaded = load_pipeline(pipeline)
     config = manifest.config(loaded)
@@ -130,11 +121,7 @@ class _KnownDesk(Desk):
         stage: str,
         prompt: str | None = None,  # noqa: ARG002
     ) -> tuple[str, Reply]:
-        """Return the key of a request and the reply to it from the journal.
-
-        Raises:
-            NoAnswer: there is none.
-        """
+        """Return the key of a request and the reply to it from the journal."""
         # A request with pictures takes its time to be hashed: not where the stage has asked nothing at all.
         key = request.key() if stage in self._asking else ""
         known = self.calls.find(key, sample) if key else None
@@ -184,11 +171,7 @@ class Past:
 
 
 def past_of(request: RunRequest) -> Past:
-    """Return what the run of a request has done so far, and what the runs that it reuses answer. Reads only.
-
-    Raises:
-        RunError: a journal cannot be read, or a folder that is reused is no run.
-    """
+    """Return what a request's run has done so far, and what runs that it reuses answer. Reads only."""
     folder = Path(request.folder).absolute()
     for run in request.options.reuse:
         check_reused(Path(run))

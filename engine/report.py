@@ -135,11 +135,7 @@ class RunReport(Tabular):
 
 
 def write_report(folder: Path, report: RunReport) -> None:
-    """Write ``report.json``, whole or not at all.
-
-    Raises:
-        TargetError: it cannot be written.
-    """
+    """Write ``report.json``, whole or not at all."""
     path = folder / NAME
     try:
         write_atomic(path, [pretty_bytes(report.as_json())])
@@ -148,11 +144,7 @@ def write_report(folder: Path, report: RunReport) -> None:
 
 
 def read_report(folder: Path) -> RunReport:
-    """Read a run's report.
-
-    Raises:
-        RunError: there is none, or it is damaged.
-    """
+    """Read a run's report."""
     path = Path(folder) / NAME
     try:
         return TypeAdapter(RunReport).validate_json(read_plain(path, follow=True))

@@ -101,19 +101,7 @@ class RunOptions:
         own: Collection[str] = (),
         **more: Any,  # noqa: ANN401 - the other fields of Options
     ) -> "RunRequest":
-        """Return what the engine is to execute.
-
-        Args:
-            pipeline: the stages.
-            out: the run folder.
-            sources: what the run is made from.
-            texts: settings that follow from options, each as ``stage.key=value``.
-            own: sections of the settings file that are no stage's and that the caller reads.
-            more: other fields of :class:`.runner.Options`, such as ``limit``.
-
-        Raises:
-            ConfigError: a setting is wrong.
-        """
+        """Return what the engine is to execute."""
         from .config import resolve_config
         from .execute import RunRequest
 
@@ -130,11 +118,7 @@ class RunOptions:
         )
 
     def for_engine(self, **more: Any) -> "Options":  # noqa: ANN401 - the other fields of Options
-        """Return them as the engine takes them.
-
-        Args:
-            more: other fields of :class:`.runner.Options`, such as ``limit``.
-        """
+        """Return them as the engine takes them."""
         from .batches.settle import Batching
         from .machines.shards import Shard
         from .runner import Options
@@ -156,11 +140,7 @@ class RunOptions:
 
 
 def costs_of(texts: Sequence[str]) -> tuple[float | None, dict[str, float]]:
-    """Return the limit of all, and those of stages, from texts such as ``5`` and ``draft_scenes=2``.
-
-    Raises:
-        ConfigError: one of them is neither.
-    """
+    """Return the limit of all, and those of stages, from texts such as ``5`` and ``draft_scenes=2``."""
     total: float | None = None
     stages: dict[str, float] = {}
     for text in texts:
@@ -181,11 +161,7 @@ def costs_of(texts: Sequence[str]) -> tuple[float | None, dict[str, float]]:
 
 
 def share_of(text: str) -> float:
-    """Return a share that is written as ``1/4`` or ``0.25``.
-
-    Raises:
-        ConfigError: it is none, or not more than 0 and at most 1.
-    """
+    """Return a share that is written as ``1/4`` or ``0.25``."""
     try:
         share = float(Fraction(text))
     except (ValueError, ZeroDivisionError):

@@ -32,7 +32,10 @@ PLACES = "places"
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How one execution differs from a plain one. Filters say what may run; what the journal holds is used."""
+    """How one execution differs from a plain one. Filters say what may run.
+
+    What the journal holds is used.
+    """
 
     # worker processes; None takes the settings' number, else one per core; 0 runs in this process
     workers: int | None = None

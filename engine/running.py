@@ -37,10 +37,8 @@ class Forecast:
     def expect(self, stage: str, spent: float, projected: float) -> dict[str, float] | None:
         """Return the USD expected in all, and the factor for what has not begun; None without a plan.
 
-        Args:
-            stage: that is under way.
-            spent: USD that the run has spent before this stage.
-            projected: USD that it will have spent at the end of this stage.
+        ``spent``: USD that the run has spent before this stage. ``projected``: USD that it will have spent at
+        the end of this stage.
         """
         if stage not in self.planned:
             return None
@@ -93,11 +91,7 @@ class RunKind:
     plan: Callable[[RunRequest], CallPlan] | None = None
 
     def make(self, request: RunRequest, reporter: Reporter | None = None) -> RunReport:
-        """Execute a request, after the reporter was told how many calls of models it makes.
-
-        Raises:
-            FabulaError: as :func:`.execute.execute`.
-        """
+        """Execute a request, after the reporter was told how many calls of models it makes."""
         if (kept := self.kept(request, reporter)) is not None:
             return kept
         if reporter is not None:
@@ -106,21 +100,13 @@ class RunKind:
         return self.execute(request, reporter)
 
     def kept(self, request: RunRequest, reporter: Reporter | None) -> RunReport | None:
-        """Return the report of a run that was begun with other prompts and is not to be upgraded, else None.
-
-        Raises:
-            ConfigError: the run was never finished, so that there is none.
-        """
+        """Return the report of a run begun with other prompts that is not to be upgraded, else None."""
         if self.plan is None or request.options.upgrade or not (gone := changed_prompts(request)):
             return None
         return _kept(request, gone, self.plan(request), reporter)
 
     def execute(self, request: RunRequest, reporter: Reporter | None = None) -> RunReport:
-        """Execute a request, and give its folder what belongs there afterwards.
-
-        Raises:
-            FabulaError: as :func:`.execute.execute`.
-        """
+        """Execute a request, and give its folder what belongs there afterwards."""
         try:
             report = self.runs(request, reporter)
         except BelowThreshold:
@@ -150,11 +136,7 @@ def changed_prompts(request: RunRequest) -> tuple[str, ...]:
 def _kept(
     request: RunRequest, outdated: Sequence[str], plan: CallPlan, reporter: Reporter | None
 ) -> RunReport:
-    """Tell what the prompts of now would ask, and return the report of the run as it stands.
-
-    Raises:
-        ConfigError: the run was never finished, so that there is none.
-    """
+    """Tell what the prompts of now would ask, and return the report of the run as it stands."""
     cost = "an unknown price" if plan.cost is None else f"about {plan.cost:.2f} USD"
     names = ", ".join(outdated[:4]) + (f" and {len(outdated) - 4} more" if len(outdated) > 4 else "")
     asks = f"drafting anew would take about {plan.calls} calls at {cost}"
@@ -196,17 +178,7 @@ class Again:
 
 
 def continue_as(kind: RunKind, run: Path, again: Again, reporter: Reporter | None = None) -> RunReport:
-    """Execute a run again with the sources and settings that it was last made with.
-
-    Args:
-        kind: what executes it.
-        run: the run folder.
-        again: how.
-        reporter: takes the progress, and before anything is paid for what it is about to cost.
-
-    Raises:
-        FabulaError: as :func:`.execute.execute`.
-    """
+    """Execute a run again with the sources and settings that it was last made with."""
     manifest, folder = read_manifest(run), Path(run).absolute()
     limit = last_limit(folder) if again.max_cost is None else again.max_cost
     options = Options(

@@ -54,10 +54,6 @@ def salvage(folder: Path) -> Salvage:
     """Write a new journal with every sound row of a damaged one, replies first; leave a sound one alone.
 
     Killed at any moment, the run has either journal, whole; the next command goes on from there.
-
-    Raises:
-        RunError: there is no journal, or a newer version of Fabula wrote it. RunBusy: somebody is at the run.
-        TargetError: the folder cannot be written, or the disk is full.
     """
     folder = Path(folder).absolute()
     path = folder / NAME

@@ -73,9 +73,6 @@ def fingerprint(source: Source) -> Fingerprint:
     A folder's digest covers the names and contents of all files below it, except hidden ones. Of a link that
     leads nowhere, of a pipe or device, and of a file that may not be read, it covers the name: whether that
     matters is for the stage that opens it.
-
-    Raises:
-        OSError: the file itself, or the folder, cannot be read.
     """
     path = Path(source.path).absolute()
     if path.is_dir():
@@ -123,10 +120,6 @@ def with_added(sources: tuple[Source, ...], known: tuple[Source, ...]) -> tuple[
     """Return the sources that are named, and behind them those that the run was extended with.
 
     What a run was extended with stays part of it, at the time when it was added, named again or not.
-
-    Args:
-        sources: the sources named now; none for all that are known.
-        known: those that the run was last made from.
     """
     if not sources:
         return known
@@ -140,17 +133,7 @@ def with_added(sources: tuple[Source, ...], known: tuple[Source, ...]) -> tuple[
 def relocated(
     known: Sequence[Mapping[str, str]], sources: tuple[Source, ...], given: Sequence[Path]
 ) -> tuple[Source, ...]:
-    """Return the sources of a run, those that have moved at their new places.
-
-    Args:
-        known: role, name and hash of each source, as the run was last made from it.
-        sources: the same with the places that the run knows.
-        given: where they are now: the files and folders themselves, or a folder that holds them.
-
-    Raises:
-        ConfigError: none of the sources is at one of the places.
-        InputError: a place cannot be read.
-    """
+    """Return the sources of a run, those that have moved at their new places."""
     moved = list(sources)
     for base in given:
         listed = [base, *(base / entry["name"] for entry in known)] if base.is_dir() else [base]
@@ -177,11 +160,7 @@ def place_of(source: Source) -> tuple[str, str]:
 
 
 def fingerprints(sources: tuple[Source, ...], folder: Path) -> tuple[Fingerprint, ...]:
-    """Return the fingerprints of a run's sources, with the run's own edits last, if there are any.
-
-    Raises:
-        InputError: some cannot be read, or have a path that ``run.json`` cannot hold; all of them are listed.
-    """
+    """Return the fingerprints of a run's sources, with the run's own edits last, if there are any."""
     prints, problems = [], []
     for source in with_edits(sources, folder):
         try:

@@ -106,13 +106,6 @@ def run_spend(folder: Path, by: str = "stage") -> Spend:
 
     A reply that several items use counts for the first of them. A reply that was sent back for repair counts
     for the prompt of the question.
-
-    Args:
-        folder: the run folder.
-        by: a key of :data:`BY`, or ``story`` for the items of runs that have stories.
-
-    Raises:
-        ConfigError: there is no such key. RunError: the folder is no run, or its journal cannot be read.
     """
     by = "item" if by == "story" else by
     if by not in BY:

@@ -22,11 +22,7 @@ _CACHE = 4096  # KiB of memory that one file may use
 
 
 def scratch_file(cache: int) -> sqlite3.Connection:
-    """Return an unnamed SQLite file in the system's folder for such files, which goes with the connection.
-
-    Args:
-        cache: KiB of memory that it may use.
-    """
+    """Return an unnamed SQLite file in the system's folder for such files, which goes with the connection."""
     file = sqlite3.connect("", isolation_level=None, check_same_thread=False)
     for pragma in (f"cache_size=-{cache}", "journal_mode=OFF", "synchronous=OFF"):
         file.execute(f"PRAGMA {pragma}").fetchone()

@@ -107,17 +107,7 @@ class Status:
 
 
 def run_status(folder: Path, pipeline: Pipeline, explain: bool = False, sets: Sequence[str] = ()) -> Status:
-    """Return where a run stands. Reads only; works while another process works on the run.
-
-    Args:
-        folder: the run folder.
-        pipeline: its stages.
-        explain: whether the lines for people say why results are stale.
-        sets: settings to be taken as changed, ``stage.key=value`` each: what would run again?
-
-    Raises:
-        RunError: the folder is not a run of this pipeline, or its journal cannot be read.
-    """
+    """Return where a run stands. Reads only; works while another process works on the run."""
     with surveyed(folder, pipeline, sets=sets) as survey:
         return Status(
             totals=_totals(survey),
@@ -193,11 +183,7 @@ class ItemView:
     edits: tuple[Mapping[str, Json], ...]
 
     def field(self, name: str) -> Json:
-        """Return a field of the item as the last stage that made it left it.
-
-        Raises:
-            KeyError: no stage has made it.
-        """
+        """Return a field of the item as the last stage that made it left it."""
         for stage in reversed(self.stages):
             if name in stage.writes:
                 return stage.writes[name]
@@ -228,12 +214,7 @@ class ItemView:
 
 
 def show_item(folder: Path, pipeline: Pipeline, item_id: str) -> ItemView:
-    """Return what each stage read, got and wrote for one item. Reads only.
-
-    Raises:
-        RunError: the folder is not a run of this pipeline, or the run has no such item.
-        InputError: its edits file is damaged.
-    """
+    """Return what each stage read, got and wrote for one item. Reads only."""
     with surveyed(folder, pipeline, watch=item_id) as survey:
         if not survey.passages:
             raise _unknown(Path(folder), survey, item_id)

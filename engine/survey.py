@@ -30,10 +30,7 @@ class Explainer:
     def reasons(self, basis: Basis, inputs: Mapping[str, str], origin: Origin | None) -> tuple[str, ...]:
         """Return the differences, such as ``stage version 1 -> 2`` or ``setting max_words changed``.
 
-        Args:
-            basis: what the stage's results depend on now.
-            inputs: digests of the inputs now.
-            origin: what the last result was made from; None when there was none.
+        ``origin``: what the last result was made from; None when there was none.
         """
         if origin is None:
             return (NEW,)
@@ -256,19 +253,7 @@ def surveyed(
     keep: tuple[str, ...] = (),
     walker: Callable[..., Survey] | None = None,
 ) -> Iterator[Survey]:
-    """Walk through a run without writing anything, also while another process works on it.
-
-    Args:
-        folder: the run folder.
-        pipeline: its stages.
-        watch: the item whose passage is kept.
-        sets: settings to be taken as changed, ``stage.key=value`` each.
-        keep: the fields whose places are kept, as far as a later stage reads them.
-        walker: what walks, if not a plain :class:`Survey`.
-
-    Raises:
-        RunError: the folder is not a run of this pipeline, or its journal cannot be read.
-    """
+    """Walk through a run without writing anything, also while another process works on it."""
     folder = Path(folder).absolute()
     manifest = read_manifest(folder).with_settings(sets)
     loaded = load_pipeline(pipeline)

@@ -70,11 +70,7 @@ def run_chunk(job: Job, tasks: Sequence[Task]) -> tuple[list[Encoded], float]:
 
 
 def run_items(stage: Stage, tools: Tools, tasks: Sequence[Task]) -> list[Encoded]:
-    """Run a stage on some items, all at once where it takes several; return the outcomes in their order.
-
-    Raises:
-        MissingRequirement: something has to be installed; the same would happen to every item.
-    """
+    """Run a stage on some items, all at once where it takes several; return the outcomes in their order."""
     if not stage.batched:
         return [run_item(stage, tools, task) for task in tasks]
     try:
@@ -96,11 +92,7 @@ def _stage(path: str) -> Stage:
 
 
 def run_item(stage: Stage, tools: Tools, task: Task) -> Encoded:
-    """Run a stage on one item. Whatever goes wrong in it is an outcome of this item.
-
-    Raises:
-        MissingRequirement: something has to be installed; the same would happen to every item.
-    """
+    """Run a stage on one item. Whatever goes wrong in it is an outcome of this item."""
     try:
         outcome = stage.run(Item(task.item, gather_fields(task.parts)), tools)
         return encode(checked(stage.spec, _finished(outcome) if isinstance(outcome, Coroutine) else outcome))
@@ -130,12 +122,7 @@ def failure(error: BaseException) -> Failed:
 
 
 def checked(spec: StageSpec, outcome: Outcome) -> Outcome:
-    """Return the outcome if it keeps to the stage's declaration.
-
-    Raises:
-        ValueError: it lacks a field, has one too many, or an undeclared reject code.
-        TypeError: it is not an outcome.
-    """
+    """Return the outcome if it keeps to the stage's declaration."""
     if isinstance(outcome, Made) and set(outcome.fields) != set(spec.writes):
         raise ValueError(
             f"stage {spec.name} declares the fields {sorted(spec.writes)} and made {sorted(outcome.fields)}"

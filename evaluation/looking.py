@@ -14,11 +14,7 @@ AUTO = "auto"
 
 
 def given_settings(options: RunOptions) -> set[tuple[str, str]]:
-    """Return stage and key of every setting that the user gave, in a file or one by one.
-
-    Raises:
-        ConfigError: the settings file cannot be read.
-    """
+    """Return stage and key of every setting that the user gave, in a file or one by one."""
     toml = options.settings_file
     sections = {} if toml is None else read_settings(toml)
     in_file = {(stage, key) for stage, keys in sections.items() if isinstance(keys, dict) for key in keys}
@@ -47,11 +43,7 @@ def pinned(config: RunConfig) -> RunConfig:
 
 
 def missing_libraries(config: RunConfig) -> list[str]:
-    """Return what is not installed, and the model that needs it. Loads no weights.
-
-    Raises:
-        ConfigError: there is no such model, or a setting of it is wrong.
-    """
+    """Return what is not installed, and the model that needs it. Loads no weights."""
     missing = []
     for name, settings in _named(config):
         try:
@@ -62,11 +54,7 @@ def missing_libraries(config: RunConfig) -> list[str]:
 
 
 def check_places(config: RunConfig) -> None:
-    """Check that the devices are there; a CPU always is, and models of others may need no torch for it.
-
-    Raises:
-        ConfigError: there is no such device. MissingRequirement: torch is not installed.
-    """
+    """Check that the devices are there; a CPU always is, and models of others may need no torch for it."""
     own = {model.name for model in MODELS}
     for name, settings in _named(config):
         if name in own or settings.device != DEVICES[0]:
@@ -74,12 +62,7 @@ def check_places(config: RunConfig) -> None:
 
 
 def check_weights(config: RunConfig) -> None:
-    """Check that every model has its weights, which are fetched where they can be, as on first use.
-
-    Raises:
-        ConfigError: there is no such model or device, or an option is wrong. MissingRequirement: weights are
-            missing; all that are missing are listed.
-    """
+    """Check that every model has its weights, which are fetched where they can be, as on first use."""
     looking = [stage for stage in config.stages.values() if isinstance(stage, VisionSettings)]
     lacks = [lack for settings in looking for lack in lacks_of(settings, *settings.looking())]
     if lacks:

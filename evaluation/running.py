@@ -63,18 +63,7 @@ class Evaluating:
         options: Any,  # noqa: ANN401 - of its commands
         reporter: "Reporter | None" = None,
     ) -> "RunReport":  # fmt: skip
-        """Evaluate outputs; a run is continued.
-
-        Args:
-            given: what the outputs are judged by: a set, a release or a suite.
-            outputs: a folder for each method.
-            out: the run folder.
-            options: of this protocol; ``replace`` is read here.
-            reporter: takes the progress, and before anything is paid for what it is about to cost.
-
-        Raises:
-            FabulaError: something given is wrong, the cost limit was reached, or the user stopped it.
-        """
+        """Evaluate outputs; a run is continued."""
         request = self.request(self.opened(Path(given)), outputs, out, options)
         self.check(request)
         if reporter is not None:
@@ -91,11 +80,7 @@ class Evaluating:
 
 
 def check_request(request: RunRequest) -> None:
-    """Check what an evaluation is about to be made from.
-
-    Raises:
-        InputError: the release is not what was packed.
-    """
+    """Check what an evaluation is about to be made from."""
     for source in request.sources:
         if source.role == RELEASE:
             check_intact(source.path)
@@ -108,15 +93,6 @@ def run_evaluation(
 
     An archive that stands in the folder is united with the new one; see :mod:`.archive.keeping`. What stays
     apart is told to the reporter, or as a Python warning.
-
-    Args:
-        request: what is asked for.
-        reporter: takes the progress.
-        form: what archives under its protocol have besides judgements.
-        replace: let go the archive that stands in the folder.
-
-    Raises:
-        FabulaError: as :func:`fabula.engine.execute.execute`. An error that stops the run says what is kept.
     """
     folder = Path(request.folder)
     _tell(set_aside(folder, form, replace=replace), reporter)
@@ -144,11 +120,7 @@ def _tell(lines: Iterable[str], reporter: "Reporter | None") -> None:
 
 
 def check_intact(folder: Path) -> None:
-    """Check the files of a release against the hashes that it states for them.
-
-    Raises:
-        InputError: a file is missing, or is not the one that was packed; all of them are listed.
-    """
+    """Check the files of a release against the hashes that it states for them."""
     document = read_release_document(folder)
     stated = document.get("files")
     listed = sorted(stated) if isinstance(stated, dict) else []

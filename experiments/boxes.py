@@ -58,11 +58,7 @@ class BoxFile:
 
 
 def read_boxes(path: Path) -> BoxFile:
-    """Return the boxes in a file.
-
-    Raises:
-        InputError: it cannot be read, or lines are of another form; all are named.
-    """
+    """Return the boxes in a file."""
     lines: dict[Key, tuple[BoxLine, ...]] = {}
     problems = []
     for number, row in _rows(path, "see docs/drawn.md for the form of a file of boxes"):
@@ -84,11 +80,7 @@ def read_boxes(path: Path) -> BoxFile:
 
 
 def read_truth(path: Path) -> dict[Key, Mapping[str, Json]]:
-    """Return what drawn pictures show, as a file of truth says it.
-
-    Raises:
-        InputError: it cannot be read, or a line is of another form.
-    """
+    """Return what drawn pictures show, as a file of truth says it."""
     truths: dict[Key, Mapping[str, Json]] = {}
     fix = "give the file that the study wrote below truth/, or let the pictures be drawn again"
     for number, row in _rows(path, fix):

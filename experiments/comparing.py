@@ -49,9 +49,6 @@ def compass_part(desk: Desk) -> None:
 
     The arms are judged with the half of the questions that selection has not seen and the prompts of the
     report; the base and the whole, for Table 64, also under the three protocols that are less strict.
-
-    Raises:
-        FabulaError: as tuning, applying and evaluating.
     """
     part = desk.study.compass
     assert part is not None
@@ -96,9 +93,6 @@ def evaluators_part(desk: Desk) -> None:
     """Have every method judged with the questions of each evaluator of others.
 
     Evaluators that ask the benchmark's own questions are read off the evaluation that is there.
-
-    Raises:
-        FabulaError: as :func:`.evaluators.deriving.derive` and evaluating.
     """
     methods = [desk.outputs(method) for method in desk.study.methods()]
     for evaluator in _others(desk):
@@ -106,11 +100,7 @@ def evaluators_part(desk: Desk) -> None:
 
 
 def plants_part(desk: Desk) -> None:
-    """Plant losses into the outputs of one method, and have them judged by every evaluator.
-
-    Raises:
-        FabulaError: as :func:`.planting.plant` and evaluating.
-    """
+    """Plant losses into the outputs of one method, and have them judged by every evaluator."""
     wanted = desk.study.plants
     assert wanted is not None
     truth = desk.folder / TRUTH / f"{wanted.method}.jsonl"
@@ -132,11 +122,7 @@ def plants_part(desk: Desk) -> None:
 
 
 def tables_part(desk: Desk) -> None:
-    """Write every table and the page.
-
-    Raises:
-        FabulaError: as :func:`.tables.page.write_page`.
-    """
+    """Write every table and the page."""
     from .tables.page import write_page
 
     write_page(desk.folder)

@@ -47,11 +47,7 @@ class Desk:
     reporter: "Reporter | None" = field(default=None, repr=False)  # takes the progress
 
     def run_options(self, folder: Path) -> dict[str, Any]:
-        """Return what runs in a folder of the study are executed with, their share of the money included.
-
-        Raises:
-            BudgetStop: the study has cost its limit already.
-        """
+        """Return what runs in a folder of the study are executed with, their share of the money included."""
         given = {name: getattr(self.options, name) for name in LOCAL}
         if given["workers"] is None and len(self.reported) * len(self.study.seeds) <= FEW:
             given["workers"] = 0
@@ -102,28 +98,14 @@ def spent_below(folder: Path) -> float:
 def open_study(
     file: Path, folder: Path, options: ExperimentOptions, reporter: "Reporter | None" = None
 ) -> Desk:
-    """Return a study ready for work, from its file.
-
-    Args:
-        file: ``study.toml``.
-        folder: where everything of it lies; made if missing.
-        options: how its runs are executed.
-        reporter: takes the progress.
-
-    Raises:
-        FabulaError: the file, the release or the folder is wrong.
-    """
+    """Return a study ready for work, from its file."""
     study, models = read_study(file)
     placed = _placed(study, file.parent)
     return Desk(placed, models, load(placed.release), folder, options, reporter)
 
 
 def keep_study(desk: Desk) -> None:
-    """Write ``study.json``.
-
-    Raises:
-        ConfigError: the folder is of another study.
-    """
+    """Write ``study.json``."""
     path = desk.folder / RESOLVED
     if path.is_file():
         name = _known(path).get("study", {}).get("name")
@@ -137,11 +119,7 @@ def keep_study(desk: Desk) -> None:
 
 
 def reopen_study(folder: Path) -> Desk:
-    """Return the study of a folder for looking at it; nothing can be asked from it.
-
-    Raises:
-        ConfigError: no study lies there.
-    """
+    """Return the study of a folder for looking at it; nothing can be asked from it."""
     document = _known(folder / RESOLVED)
     study = Study.model_validate(document["study"])
     return Desk(study, {}, load(study.release), folder)

@@ -99,9 +99,6 @@ def forecast(desk: Desk) -> StudyForecast:
     """Return what a study would ask for now. Nothing is asked.
 
     Judges are forecast on grey pictures of the size that was ordered, where pictures are not there yet.
-
-    Raises:
-        FabulaError: the study, a plan or a model is wrong.
     """
     ordered = orders_of(desk.study, desk.release)
     cells: dict[str, int] = defaultdict(int)

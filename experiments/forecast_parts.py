@@ -49,9 +49,7 @@ def compass_budgets(desk: Desk) -> tuple[Budget, Budget]:
 def compass_most(desk: Desk, each: float | None) -> list[Most]:
     """Return what Semantic Compass asks for at most.
 
-    Args:
-        desk: the study.
-        each: USD of one call of a judge about pictures; None where the price is not known.
+    ``each``: USD of one call of a judge about pictures; None where the price is not known.
     """
     tuning, applying = compass_budgets(desk)
     whole = [applying.arms[name].reporting for name in (BASE, FULL) if name in applying.arms]
@@ -70,10 +68,7 @@ def compass_most(desk: Desk, each: float | None) -> list[Most]:
 def other_most(desk: Desk, outputs: Mapping[str, Path], scratch: Path) -> list[Most]:
     """Return what other evaluators and planted losses ask for at most, as rules would make the questions.
 
-    Args:
-        desk: the study.
-        outputs: method -> pictures, or what stands for them.
-        scratch: a folder to write questions to.
+    ``outputs``: method -> pictures, or what stands for them.
     """
     releases = {"katha": desk.release.path}
     rows = []

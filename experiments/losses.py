@@ -140,11 +140,7 @@ def transition_asked(record: StoryRecord, question: Question) -> tuple[int, ...]
 
 
 def loss_named(name: str) -> Loss:
-    """Return a loss by its name.
-
-    Raises:
-        ConfigError: there is none.
-    """
+    """Return a loss by its name."""
     for loss in LOSSES:
         if loss.name == name:
             return loss

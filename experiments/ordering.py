@@ -29,12 +29,7 @@ class Ordered:
 
 
 def orders_of(study: Study, release: Release) -> Ordered:
-    """Return the orders of every cell, with no question in any prompt.
-
-    Raises:
-        ConfigError: the release has no such split, a plan does not exist or has no story, records for plans
-            are of other stories, or a prompt gives away a question.
-    """
+    """Return the orders of every cell, with no question in any prompt."""
     stories = {split: chosen_stories(study, release, split) for split in splits_of(study)}
     planned = _told(study, release)
     orders: list[Order] = []
@@ -64,11 +59,7 @@ def splits_of(study: Study) -> tuple[str, ...]:
 
 
 def chosen_stories(study: Study, release: Release, split: str) -> tuple[str, ...]:
-    """Return the ids of the stories of a split that are used, in order.
-
-    Raises:
-        ConfigError: the release has no such split.
-    """
+    """Return the ids of the stories of a split that are used, in order."""
     if split not in release.splits:
         there = ", ".join(release.splits)
         raise ConfigError(

@@ -19,11 +19,7 @@ _NUDGE = 8  # levels of 255 by which a control's corner differs
 
 
 def opened(data: bytes) -> "Image":
-    """Return a picture to be changed, as RGB.
-
-    Raises:
-        MediaProblem: it cannot be decoded.
-    """
+    """Return a picture to be changed, as RGB."""
     return open_picture(data).image.copy()
 
 

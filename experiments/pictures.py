@@ -15,11 +15,7 @@ from .study import EVALUATION, GENERATION, OUTPUTS, TRUTH
 
 
 def order_pictures(desk: Desk) -> Path:
-    """Write the orders of a study; return the file.
-
-    Raises:
-        FabulaError: as :func:`.ordering.orders_of`.
-    """
+    """Write the orders of a study; return the file."""
     path = desk.folder / ORDERS
     desk.folder.mkdir(parents=True, exist_ok=True)
     write_orders(path, orders_of(desk.study, desk.release).orders)
@@ -27,12 +23,7 @@ def order_pictures(desk: Desk) -> Path:
 
 
 def make_pictures(desk: Desk) -> dict[str, Path]:
-    """Have every picture of a study made that is not there yet; return method -> its folder of outputs.
-
-    Raises:
-        FabulaError: a plan, a model or the folder is wrong, the cost limit is reached, or the user stopped
-            it.
-    """
+    """Have every picture of a study made that is not there yet; return method -> its folder of outputs."""
     run = desk.folder / GENERATION
     options = GenerateOptions(**desk.run_options(run), replace_sources=True)
     generate(order_pictures(desk), run, options, desk.reporter)
@@ -52,9 +43,6 @@ def judge_methods(desk: Desk, methods: dict[str, Path]) -> Path:
     """Have the outputs of all methods judged; return the evaluation folder.
 
     Text-only questions are asked once for all methods.
-
-    Raises:
-        FabulaError: as :func:`fabula.evaluation.katha.requests.evaluate_katha`.
     """
     out = desk.folder / EVALUATION
     chosen = [folder for method, folder in methods.items() if method in desk.study.methods()]

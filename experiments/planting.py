@@ -71,18 +71,6 @@ def plant(outputs: Path, release: Release, out: Path, options: PlantOptions = Pl
     """Make a method of each loss from the outputs of one method.
 
     A folder that was begun with the same outputs and options is continued; files that are right stay.
-
-    Args:
-        outputs: the outputs of one method, as evaluations read them.
-        release: of the stories.
-        out: a new folder: ``METHOD-LOSS/`` for each loss, ``plants.jsonl``, ``unplanted.jsonl`` and
-            ``planting.json`` are written there.
-        options: which losses, and how.
-
-    Raises:
-        ConfigError: there is no such loss.
-        InputError: the outputs, the truth or the boxes cannot be read.
-        TargetError: the folder holds something else, or cannot be written.
     """
     losses = [loss_named(name) for name in options.losses] or list(LOSSES)
     records = [record for record in release if not options.split or record.split in options.split]
@@ -123,11 +111,7 @@ class Known:
     boxes: "BoxFile" = field(repr=False)  # boxes that somebody drew
 
     def strip(self, board: Output, record: StoryRecord) -> Strip:
-        """Return the pictures of a storyboard.
-
-        Raises:
-            CannotPlant: it is invalid, or which scene each picture shows is not known.
-        """
+        """Return the pictures of a storyboard."""
         if board.codes:
             raise CannotPlant(f"the storyboard cannot be judged: {', '.join(board.codes)}")
         scenes = self.manifest.scenes_of(record)
@@ -183,11 +167,7 @@ def _write(
 
 
 def chosen(loss: Loss, record: StoryRecord, seed: int) -> tuple[int, ...]:
-    """Return the scenes of a story that a loss hits, drawn by the master seed.
-
-    Raises:
-        CannotPlant: no question of the story would lose by it.
-    """
+    """Return the scenes of a story that a loss hits, drawn by the master seed."""
     choices = loss.choices(record)
     if not choices:
         raise CannotPlant(f"no question of the story is of what it hits: {', '.join(loss.hits)}")
@@ -209,11 +189,7 @@ def _row(loss: Loss, record: StoryRecord, hit: tuple[int, ...], changed: Strip) 
 
 
 def _begin(out: Path, about: Mapping[str, Json]) -> None:
-    """Make the folder, or see that it was made from the same.
-
-    Raises:
-        TargetError: it holds something else.
-    """
+    """Make the folder, or see that it was made from the same."""
     mark, note = out / PLANTING, pretty_bytes(dict(about))
     if mark.is_file():
         if read_plain(mark) != note:

@@ -51,16 +51,7 @@ PARTS: tuple[Part, ...] = (
 
 
 def run_study(desk: Desk, parts: Sequence[str] = ()) -> None:
-    """Do a study, or some parts of it; what is done already is not done again.
-
-    Args:
-        desk: the study.
-        parts: names of the parts; none for all that the study has.
-
-    Raises:
-        ConfigError: there is no such part, or the folder is of another study.
-        FabulaError: a part stopped; the same command goes on with it.
-    """
+    """Do a study, or some parts of it; what is done already is not done again."""
     known = [part.name for part in PARTS]
     unknown = [name for name in parts if name not in known]
     if unknown:
@@ -82,9 +73,6 @@ def check_asked(desk: Desk) -> None:
     """Check that judges, matchers and the writer of questions can be asked, before a picture is paid for.
 
     Those that the study has asked already are not checked: there may be nothing left to ask them.
-
-    Raises:
-        ConfigError, MissingRequirement: as :func:`fabula.engine.budget.check_models`.
     """
     out, study = desk.folder / EVALUATION, desk.study
     asked = {use.model for journal in desk.folder.rglob(JOURNAL) for use in model_uses(journal)}

@@ -87,9 +87,7 @@ class StudyStatus(Tabular):
 def study_status(desk: Desk, parts: Mapping[str, str] | None = None) -> StudyStatus:
     """Return how far a study is; reads only, also while it is at work.
 
-    Args:
-        desk: the study.
-        parts: part of the study -> what is there of it, as the parts say.
+    ``parts``: part of the study -> what is there of it, as the parts say.
     """
     ordered = orders_of(desk.study, desk.release)
     made = _done(desk.folder / GENERATION, GENERATING)

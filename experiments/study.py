@@ -161,11 +161,7 @@ def method_name(plan: str, renderer: str) -> str:
 
 
 def read_study(path: Path) -> tuple[Study, dict[str, Any]]:
-    """Return the study in a file, and the settings of models that stand beside it.
-
-    Raises:
-        ConfigError: the file cannot be read, is no TOML, or a key or value is wrong; the first is told.
-    """
+    """Return the study in a file, and the settings of models that stand beside it."""
     try:
         document = tomllib.loads(read_plain(path, follow=True).decode("utf-8"))
     except (OSError, ValueError) as error:

@@ -17,11 +17,7 @@ SPEC = StageSpec(
 
 
 def run(item: Item, tools: Tools) -> Iterator[Child]:
-    """Yield one child for each order.
-
-    Raises:
-        InputError: a file cannot be read, or a reference picture is not there.
-    """
+    """Yield one child for each order."""
     paths = [
         path for source, path in zip(item["sources"], tools.paths, strict=True) if source["role"] == ROLE
     ]

@@ -55,21 +55,13 @@ class Order(Own):
 
 
 def write_orders(path: Path, orders: Iterable[Order]) -> None:
-    """Write orders, sorted by their keys.
-
-    Raises:
-        OSError: the file cannot be written.
-    """
+    """Write orders, sorted by their keys."""
     listed = sorted(orders, key=lambda order: order.key)
     write_atomic(path, jsonl_lines(order.as_json() for order in listed))
 
 
 def read_orders(path: Path) -> tuple[Order, ...]:
-    """Return the orders in a file.
-
-    Raises:
-        InputError: it cannot be read; every line that is no order, or an order twice, is listed.
-    """
+    """Return the orders in a file."""
     orders: dict[str, Order] = {}
     problems = []
     fix = "correct the line, or have the orders written again"

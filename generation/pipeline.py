@@ -58,16 +58,7 @@ RUN = RunKind(PIPELINE, tell_generating)
 
 
 def generate_request(orders: Path, out: Path, options: GenerateOptions) -> RunRequest:
-    """Return what the engine is to execute.
-
-    Args:
-        orders: file of orders; the models that they name are asked.
-        out: the run folder.
-        options: how to run.
-
-    Raises:
-        InputError: the file cannot be read. ConfigError: it holds no order, or a setting is wrong.
-    """
+    """Return what the engine is to execute."""
     listed = read_orders(orders)
     if not listed:
         raise ConfigError(str(orders), what="it holds no order", fix="order at least one storyboard")
@@ -84,11 +75,7 @@ def generate_request(orders: Path, out: Path, options: GenerateOptions) -> RunRe
 def generate(
     orders: Path, out: Path, options: GenerateOptions | None = None, reporter: "Reporter | None" = None
 ) -> RunReport:
-    """Carry out orders; a run is continued, and no picture that was made is asked for again.
-
-    Raises:
-        FabulaError: as :func:`fabula.engine.execute.execute`.
-    """
+    """Carry out orders; a run is continued, and no picture that was made is asked for again."""
     return RUN.make(generate_request(orders, out, options or GenerateOptions()), reporter)
 
 

@@ -16,11 +16,7 @@ Row = dict[str, Any]
 
 
 def generations_of(run: Path) -> dict[str, list[Row]]:
-    """Return method -> what became of each of its pictures, in order.
-
-    Raises:
-        InputError: the run is not finished, or its file cannot be read.
-    """
+    """Return method -> what became of each of its pictures, in order."""
     path = run / GENERATIONS
     try:
         rows = [parse_json(line) for line in read_plain(path, follow=True).splitlines()]
@@ -38,19 +34,11 @@ def place_outputs(
 ) -> dict[str, Path]:
     """Lay out the pictures of a finished run below a folder; what lies there already and is right stays.
 
-    Args:
-        run: the run that made them.
-        outputs: a folder for each method is made in it: ``<story>/seed_<n>/<nn>.png``, ``outputs.json`` and
-            ``generations.jsonl``.
-        truth: where what drawn pictures show is written as data, a file for each method; None for nowhere.
-        about: method -> more keys of its ``outputs.json``.
+    ``truth``: where what drawn pictures show is written as data, a file for each method; None for nowhere.
+    ``about``: method -> more keys of its ``outputs.json``.
 
     Returns:
         Method -> its folder.
-
-    Raises:
-        InputError: the run is not finished, or a picture is gone from its store.
-        TargetError: the folder cannot be written.
     """
     placed = {}
     try:
@@ -90,11 +78,7 @@ def _place(store: Path, folder: Path, rows: Sequence[Row]) -> None:
 
 
 def link_from_store(source: Path, target: Path) -> None:
-    """Put a file of a run's store at a place, without a copy where the disk can do so.
-
-    Raises:
-        InputError: the file is gone from the store. OSError: the place cannot be written.
-    """
+    """Put a file of a run's store at a place, without a copy where the disk can do so."""
     if target.exists() and source.exists() and target.samefile(source):
         return
     if not source.is_file():

@@ -120,11 +120,7 @@ class Plan:
 
 
 def plan_named(name: str) -> Plan:
-    """Return a plan by its name.
-
-    Raises:
-        ConfigError: there is none.
-    """
+    """Return a plan by its name."""
     for plan in PLANS:
         if plan.name == name:
             return plan
@@ -249,11 +245,7 @@ def leaks_of(record: StoryRecord, plan: Plan, panel: PlannedPanel) -> Iterator[s
 
 
 def check_panels(record: StoryRecord, plan: Plan, panels: tuple[PlannedPanel, ...]) -> None:
-    """Check the prompts of a plan.
-
-    Raises:
-        ConfigError: something of a question stands in one of them.
-    """
+    """Check the prompts of a plan."""
     for panel in panels:
         for leak in leaks_of(record, plan, panel):
             raise ConfigError(

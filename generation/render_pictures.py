@@ -128,11 +128,7 @@ def _made(answer: Answer[tuple[Generated, str]], tools: Tools) -> dict[str, Json
 
 
 def _read(text: str) -> tuple[Generated, str]:
-    """Return a picture that can be decoded, and the ending of its file.
-
-    Raises:
-        BadReply: the reply holds none.
-    """
+    """Return a picture that can be decoded, and the ending of its file."""
     try:
         generated = read_generated(text)
         opened = open_picture(generated.file.data, name="the picture")

@@ -33,23 +33,14 @@ GENERAL = ("resamples", "seed", "interval", "correction")
 
 
 def judging_of(folder: Path | str) -> Judging:
-    """Return how an evaluation was made, by the name in its manifest.
-
-    Raises:
-        InputError: it is no evaluation folder. ConfigError: no protocol here has that name.
-    """
+    """Return how an evaluation was made, by the name in its manifest."""
     return judging_named(read_manifest(folder).kind)
 
 
 def evaluating_of(judged_by: Path, noun: str | None = None) -> "Evaluating":
     """Return how outputs are evaluated, by what they are judged by.
 
-    Args:
-        judged_by: a release, a set, a suite or a run.
-        noun: as in ``fabula evaluate NOUN``; None for the one of the kind whose data lies there.
-
-    Raises:
-        ConfigError: there is no such way, or several and none is named.
+    ``noun``: as in ``fabula evaluate NOUN``; None for the one of the kind whose data lies there.
     """
     if noun is not None:
         judging: tuple[Judging, ...] = (judging_named(noun),)
@@ -70,13 +61,7 @@ def evaluating_of(judged_by: Path, noun: str | None = None) -> "Evaluating":
 def score(folder: Path, options: Mapping[str, Any] | None = None) -> "Shown":
     """Return the scores of an evaluation.
 
-    Args:
-        folder: the evaluation folder.
-        options: option of ``fabula score`` -> its value.
-
-    Raises:
-        InputError: archive or release cannot be read, or do not belong together.
-        ConfigError: an option says nothing about such evaluations, or a definition does not exist.
+    ``options``: option of ``fabula score`` -> its value.
     """
     scoring, given = _scoring([folder], options, _options)
     made = scoring.score(folder, _chosen(given))
@@ -98,15 +83,7 @@ def compare(
 ) -> "Compared":
     """Return the methods of two evaluations, or of one, against each other, in paired tests.
 
-    Args:
-        first: evaluation folder.
-        second: the other; None to compare the methods in the first with each other.
-        options: option of ``fabula compare`` -> its value.
-        allowed: parts of the protocol that may differ.
-
-    Raises:
-        InputError: a folder cannot be read, they are not alike, or share nothing.
-        ConfigError: as :func:`score`.
+    ``options``: option of ``fabula compare`` -> its value.
     """
     scoring, given = _scoring([first, *([] if second is None else [second])], options, _options)
     if second is None and scoring.within is not None:
@@ -132,15 +109,8 @@ def make_report(
 ) -> "ReportDocument":
     """Return the report on an evaluation folder.
 
-    Args:
-        folder: the evaluation folder.
-        release: what was judged; None for the place that the evaluation names.
-        outputs: folders with the generated outputs; none for those that the run keeps or names.
-        options: other options of ``fabula report`` -> their values.
-
-    Raises:
-        InputError: something cannot be read, or does not belong together.
-        ConfigError: the release is not to be found, or an option says nothing about such evaluations.
+    ``release``: what was judged; None for the place that the evaluation names. ``options``: other options of
+    ``fabula report`` -> their values.
     """
     whole = {"release": release, "outputs": tuple(outputs), **(options or {})}
     scoring, given = _scoring([folder], whole, _report_options)
@@ -159,9 +129,6 @@ def published_definitions(*folders: Path | str) -> tuple[str, Mapping[str, Any]]
     Returns:
         Its name, and option -> value; None where they were made under none, under several, or where the
         definitions are the defaults anyway.
-
-    Raises:
-        InputError: one is no evaluation folder. ConfigError: no protocol here has its name.
     """
     presets = [read_manifest(folder).protocol.get("preset") or {} for folder in folders]
     names = {str(preset.get("name", "")) for preset in presets}
@@ -203,11 +170,7 @@ def _report_options(scoring: "Scoring") -> tuple[str, ...]:
 def _scoring(
     folders: Sequence[Path], options: Mapping[str, Any] | None, own: Callable[["Scoring"], tuple[str, ...]]
 ) -> tuple["Scoring", dict[str, Any]]:
-    """Return how an evaluation is scored, and the options that were given.
-
-    Raises:
-        ConfigError: some of them say nothing about such an evaluation; all of these are named.
-    """
+    """Return how an evaluation is scored, and the options that were given."""
     judging = judging_of(folders[0])
     scoring = judging.scored()
     given = {name: value for name, value in (options or {}).items() if value not in (None, (), [])}
@@ -239,11 +202,7 @@ def _chosen(given: Mapping[str, Any]) -> Any:  # noqa: ANN401 - a Chosen, whose 
 
 
 def affected_judgements(folder: Path, old: Path, new: Path) -> "StillValid":
-    """Return which judgements of an evaluation of one version of a release stay valid under another.
-
-    Raises:
-        InputError: a folder cannot be read, it judged another release, or nobody can say for its protocol.
-    """
+    """Return which judgements of an evaluation of one version of a release stay valid under another."""
     judging = judging_of(folder)
     affected = judging.scored().affected
     if affected is None:
@@ -266,15 +225,8 @@ def export_archive(folder: str | Path, target: Path) -> "Archive":
 def export_inspect(folder: Path, target: Path, release: Path | None = None) -> int:
     """Write an evaluation as a log of inspect_ai, and return how many samples it has.
 
-    Args:
-        folder: the evaluation folder.
-        target: the new file, whose name ends with ``.eval``.
-        release: what was judged, for questions and scores; None for the place that the evaluation names.
-            Where it is not there, the log has the replies without them.
-
-    Raises:
-        InputError: the archive, or the release that is given, cannot be read.
-        ConfigError: the file's name has another ending. TargetError: it cannot be written.
+    ``release``: what was judged, for questions and scores; None for the place that the evaluation names.
+    Where it is not there, the log has the replies without them.
     """
     from ..evaluation.archive.archive import read_archive, sources_of
     from ..evaluation.archive.inspect_log import InspectLog, Question, write_inspect_log
@@ -304,11 +256,7 @@ def export_inspect(folder: Path, target: Path, release: Path | None = None) -> i
 
 
 def export_so_far(run: Path, target: Path) -> "Archive":
-    """Write what an unfinished evaluation has so far; see :mod:`fabula.evaluation.archive.keeping`.
-
-    Raises:
-        RunError: it is no run of an evaluation.
-    """
+    """Write what an unfinished evaluation has so far; see :mod:`fabula.evaluation.archive.keeping`."""
     from ..evaluation.archive import keeping
 
     name = read_run(run).kind
@@ -339,11 +287,7 @@ def merge_archives(
 
 
 def study_of(folder: str | Path) -> "Study":
-    """Return how an evaluation is compared with what people say.
-
-    Raises:
-        ConfigError: evaluations of its kind are not.
-    """
+    """Return how an evaluation is compared with what people say."""
     judging = judging_of(folder)
     if judging.study is None:
         raise ConfigError(
@@ -363,17 +307,7 @@ def calibrate(
 ) -> "HumanReport":
     """Compare an evaluation of any kind with what people said.
 
-    Args:
-        folder: the evaluation folder.
-        human: people's answers, ``.jsonl`` or ``.csv``, or a folder with ``votes.jsonl``.
-        source: the release or suite that was judged with; None: where the evaluation found it.
-        settings: definitions; None for the defaults.
-        key: the key of anonymised tasks, if the answers name tasks.
-        define: named definitions of how it is scored, as ``cids=code``; none for the defaults.
-
-    Raises:
-        InputError: archive, release, suite, key or answers cannot be used; every problem is listed.
-        ConfigError: evaluations of this kind are not compared, or the release is neither given nor known.
+    ``settings``: definitions; None for the defaults.
     """
     from ..evaluation.archive.archive import read_archive
     from ..people import calibrate as people

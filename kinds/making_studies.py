@@ -97,21 +97,7 @@ def make(
     dry_run: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> Made:
-    """Make a study.
-
-    Args:
-        folder: a new folder.
-        source: run, release or evaluation that is reviewed.
-        given: fields of the plan and of what is drawn that the user names.
-        wanted: all else.
-        dry_run: whether nothing is written.
-        progress: told how far it is.
-
-    Raises:
-        ConfigError: an option says nothing about this, or the design cannot be made.
-        InputError: something cannot be read; all problems are listed.
-        TargetError: the folder cannot be written.
-    """
+    """Make a study."""
     from ..people.review.folder import StudyPlan, deal, make_study
     from ..people.review.presets import Preset, load_preset
     from ..people.review.protocol import Floor

@@ -30,11 +30,7 @@ GROUP = "fabula.kinds"
 
 @cache
 def kinds() -> tuple[Kind, ...]:
-    """Return every kind, ours first.
-
-    Raises:
-        ConfigError: an entry point names what is no kind, or one whose name is taken.
-    """
+    """Return every kind, ours first."""
     known = {kind.name: kind for kind in OURS}
     runs = {run for kind in OURS for run in (*kind.runs, *kind.imported)}
     for entry in plugins(GROUP):
@@ -51,11 +47,7 @@ def kinds() -> tuple[Kind, ...]:
 
 
 def kind_named(name: str) -> Kind:
-    """Return a kind by its name.
-
-    Raises:
-        ConfigError: there is none.
-    """
+    """Return a kind by its name."""
     for kind in kinds():
         if kind.name == name:
             return kind
@@ -80,11 +72,7 @@ def judgings() -> tuple[Judging, ...]:
 
 
 def judging_named(noun: str) -> Judging:
-    """Return the way of evaluating whose archives bear a name.
-
-    Raises:
-        ConfigError: there is none.
-    """
+    """Return the way of evaluating whose archives bear a name."""
     for judging in judgings():
         if judging.noun == noun:
             return judging
@@ -96,11 +84,7 @@ def judging_named(noun: str) -> Judging:
 
 
 def run_kind_of(run: Path) -> "RunKind":
-    """Return what executes a run.
-
-    Raises:
-        RunError: it is no run folder, a newer version made it, or its kind is not known.
-    """
+    """Return what executes a run."""
     name = read_manifest(run).kind
     if name in _WITHOUT_KIND:
         return _WITHOUT_KIND[name]()
@@ -171,11 +155,7 @@ def foreign_sections() -> frozenset[str]:
 
 
 def form_of_run(run: Path) -> "ReleaseForm":
-    """Return the form of releases of a run.
-
-    Raises:
-        RunError: it is no run folder, or of no kind that has releases.
-    """
+    """Return the form of releases of a run."""
     name = read_manifest(run).kind
     kind = kind_with(name)
     if kind is None or name not in (kind.name, *kind.imported):

@@ -22,17 +22,10 @@ _RELEASE = "--release"
 def check_source(run: Path, file: "EditFile", release: Path | None) -> list[str]:
     """Refuse corrections of something else than this run.
 
-    Args:
-        run: the run that is to be corrected.
-        file: the corrections.
-        release: the release that was reviewed; None where nobody names it.
+    ``release``: the release that was reviewed; None where nobody names it.
 
     Returns:
         What a person should know, one sentence each.
-
-    Raises:
-        ConfigError: the file says that another run or release was reviewed than those given.
-        InputError: stories of the file are other stories in the run, or not in the release.
     """
     header = file.header
     if header.run is not None and header.run not in run_ids(read_manifest(run)):

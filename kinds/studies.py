@@ -98,11 +98,7 @@ SOURCES: Mapping[str, Callable[[], "Source"]] = {
 
 
 def source_of(task: "Task") -> "Source":
-    """Return the source that a task draws from.
-
-    Raises:
-        ConfigError: there is none of that name.
-    """
+    """Return the source that a task draws from."""
     name = task.card.draws
     if name not in SOURCES:
         raise ConfigError(
@@ -113,17 +109,7 @@ def source_of(task: "Task") -> "Source":
 
 
 def draw_items(task: "Task", path: Path, options: "DrawOptions | None" = None) -> "Drawing":
-    """Return the items of a study, and what they were drawn from.
-
-    Args:
-        task: what is asked.
-        path: an evaluation, a release, a run, or a file.
-        options: what of it becomes items.
-
-    Raises:
-        InputError: the path cannot be read, or the task cannot be made from it; every problem is listed.
-        ConfigError: the task has no such source, or an option says nothing about it.
-    """
+    """Return the items of a study, and what they were drawn from."""
     from ..people.review.sources.source import DrawOptions
 
     source, material = source_of(task), material_of(path, options or DrawOptions())
@@ -132,10 +118,9 @@ def draw_items(task: "Task", path: Path, options: "DrawOptions | None" = None) -
 
 
 def material_of(path: Path, options: "DrawOptions") -> "Material":
-    """Return what lies at a path: an evaluation, a release, a run, a folder or a file; the first that fits.
+    """Return what lies at a path: an evaluation, a release, a run, a folder or a file.
 
-    Raises:
-        InputError: there is nothing, or what is there cannot be read.
+    The first that fits.
     """
     from ..evaluation.archive.archive import EVALUATION, read_manifest
     from ..people.review.sources.source import Material

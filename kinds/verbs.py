@@ -46,11 +46,7 @@ ASSEMBLING = "assemble_records"
 
 
 def pipeline_of(run: Path) -> "Pipeline":
-    """Return the pipeline that made a run.
-
-    Raises:
-        RunError: it is no run folder, a newer version made it, or its kind is not known.
-    """
+    """Return the pipeline that made a run."""
     return run_kind_of(run).pipeline
 
 
@@ -61,14 +57,7 @@ def continue_run(
     reporter: "Reporter | None" = None,
     **again: Any,  # noqa: ANN401 - the other fields of Again
 ) -> "RunReport":
-    """Execute a run of any kind again; see :func:`fabula.engine.running.continue_as`.
-
-    Args:
-        run: the run folder.
-        sources: where sources are that have moved.
-        reporter: takes the progress.
-        again: other fields of :class:`fabula.engine.running.Again`, such as ``retry_failed``.
-    """
+    """Execute a run of any kind again; see :func:`fabula.engine.running.continue_as`."""
     from ..engine.running import Again, continue_as
 
     return continue_as(run_kind_of(run), run, Again(sources=tuple(sources), **again), reporter)
@@ -81,18 +70,7 @@ def merge_runs(
     *,
     reporter: "Reporter | None" = None,
 ) -> "MergedRun":
-    """Make one run of its shards, of any kind; see :func:`fabula.engine.machines.merging.merge_shards`.
-
-    Args:
-        shards: the run folders of all its shards.
-        out: the run folder; made if missing, continued if it is this run.
-        how: how it goes on when the shards are one.
-        reporter: takes the progress, and before anything is paid for what it is about to cost.
-
-    Raises:
-        RunError: these are not all the finished shards of one run; what is wrong with each is named.
-        FabulaError: as :func:`fabula.engine.execute.execute`.
-    """
+    """Make one run of its shards, of any kind; see :func:`fabula.engine.machines.merging.merge_shards`."""
     from ..engine.machines.merging import Merge, merge_shards
 
     if not shards:
@@ -118,19 +96,7 @@ def withdraw(run: Path, item: str, *, who: str, why: str) -> "Correction":
 def correct_from(
     run: Path, path: Path, *, release: Path | None = None, dry_run: bool = False
 ) -> "AppliedFile":
-    """Add the corrections of a file that a review exported, all or none.
-
-    Args:
-        run: the run; the next build or retry applies them.
-        path: the file; see :func:`fabula.builders.edit_files.apply_file`.
-        release: the release that was reviewed, to make sure that it came from this run.
-        dry_run: only say what would be added.
-
-    Raises:
-        ConfigError: another release or run was reviewed.
-        InputError: corrections cannot be applied; lists all of them.
-        RunError: the run is of a kind whose items cannot be corrected.
-    """
+    """Add the corrections of a file that a review exported, all or none."""
     from ..builders.edit_files import apply_file, read_edit_file
     from .reviewed import check_source
 
@@ -149,11 +115,7 @@ def corrected_in_files(run_kind: str) -> str | None:
 
 
 def _editable(run: Path) -> "Editable":
-    """Return a run whose items can be corrected, and how.
-
-    Raises:
-        RunError: it is of a kind whose items cannot be.
-    """
+    """Return a run whose items can be corrected, and how."""
     from ..builders.corrections import Editable
 
     name = read_manifest(run).kind
@@ -204,21 +166,7 @@ def build(
     *,
     reporter: "Reporter | None" = None,
 ) -> "RunReport":
-    """Build records of any kind; an existing run folder is continued.
-
-    Args:
-        name: the kind, such as ``katha`` or that of a package of yours.
-        sources: files and folders of what it is built from: stories, seeds, videos.
-        out: the run folder.
-        options: how to build, of the type that the kind takes; its defaults where none are given. The
-            settings file may have sections for other kinds.
-        reporter: takes the progress, and before anything is paid for what it is about to cost.
-
-    Raises:
-        ConfigError: there is no such kind.
-        FabulaError: a source, a setting, a model or the folder is wrong, too little was made, the cost limit
-            was reached, or the user stopped it; see :mod:`fabula.errors`.
-    """
+    """Build records of any kind; an existing run folder is continued."""
     drafting = kind_named(name).drafting()
     return drafting.build(sources, out, _with_others(drafting, options), reporter=reporter)
 
@@ -229,12 +177,7 @@ def estimate(
     out: Path | str,
     options: "RunOptions | None" = None,
 ) -> "CallPlan":
-    """Tell what :func:`build` would ask of models now, and about what that costs; nothing is asked.
-
-    Raises:
-        ConfigError: there is no such kind, or it cannot say.
-        FabulaError: as :func:`build`.
-    """
+    """Tell what :func:`build` would ask of models now, and about what that costs; nothing is asked."""
     drafting = kind_named(name).drafting()
     if drafting.estimate is None:
         what = f"the kind {name} does not say what a build would ask"
@@ -249,12 +192,7 @@ def _with_others(drafting: "Drafting", options: "RunOptions | None") -> "RunOpti
 def pack_options(run: Path, given: Mapping[str, Any]) -> "PackOptions":
     """Return how a run is packed: what was given, else what the settings file and the release before say.
 
-    Args:
-        run: the run folder.
-        given: fields of :class:`fabula.PackOptions` -> their values.
-
-    Raises:
-        InputError: ``since`` is no release. RunError: the run cannot be read.
+    ``given``: fields of :class:`fabula.PackOptions` -> their values.
     """
     from ..releases.diff.since import options_since
     from ..releases.options import PackOptions
@@ -284,13 +222,7 @@ def pack(run: Path, out: Path, options: "PackOptions") -> "PackResult":
 
 
 def verify(path: str | Path, *, against: str | None = None, **how: Any) -> "VerifyReport":  # noqa: ANN401 - as the verb has them
-    """Verify a release of any kind; see :func:`fabula.releases.verify.verification.verify`.
-
-    Args:
-        path: the release.
-        against: what was published; see :func:`fabula.releases.verify.published.published`.
-        how: as the verb has them.
-    """
+    """Verify a release of any kind; see :func:`fabula.releases.verify.verification.verify`."""
     from ..releases.verify.published import compare_with_published, published
     from ..releases.verify.verification import verify as verify_as
 
@@ -307,18 +239,7 @@ def diff(old: str | Path, new: str | Path) -> "ReleaseDiff":
 
 
 def load(path: str | Path, *, streaming: bool = False) -> Any:  # noqa: ANN401 - every kind has its own type
-    """Load a release of any kind: stories, a prompt suite, episodes, or shot scripts.
-
-    Args:
-        path: its folder, or a version on a Hub such as ``user/mine@0.2.0``, which is fetched first.
-        streaming: return a :class:`fabula.releases.hub.stream.StreamedRelease`, whose records come one by
-            one, each checked, while it is gone through; nothing else is loaded from a Hub, nothing is kept.
-
-    Raises:
-        InputError: as :func:`fabula.releases.loading.load`. For a version on a Hub, the errors of
-            :func:`fabula.releases.hub.fetch.fetch`.
-        ConfigError: the kind's records cannot be streamed.
-    """
+    """Load a release of any kind: stories, a prompt suite, episodes, or shot scripts."""
     if streaming:
         return _streamed(path)
     from ..releases.hub.fetch import release_folder
@@ -349,11 +270,7 @@ def rules_of(path: Path) -> "RuleSet":
 
 
 def validate(path: Path) -> "ValidationReport":
-    """Return every finding about a run, a release or official files of any kind.
-
-    Raises:
-        UserError: nothing can be read there.
-    """
+    """Return every finding about a run, a release or official files of any kind."""
     from ..validators.rules import validate as check
 
     rules = rules_of(path)
@@ -361,20 +278,12 @@ def validate(path: Path) -> "ValidationReport":
 
 
 def count(path: Path) -> Json:
-    """Return counts and distributions over data of any kind.
-
-    Raises:
-        UserError: nothing can be read there, or there is nothing to count.
-    """
+    """Return counts and distributions over data of any kind."""
     return rules_of(path).count(path)
 
 
 def load_stories(path: Path) -> "Release":
-    """Load a release of any kind that has recoverability questions as the stories that they are about.
-
-    Raises:
-        InputError: as :func:`load`, or its kind has no such questions.
-    """
+    """Load a release of any kind that has recoverability questions as the stories that they are about."""
     from ..releases.loading import require_release
 
     asking = {kind.name: kind.stories for kind in kinds() if kind.stories is not None}

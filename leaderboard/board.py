@@ -121,11 +121,7 @@ class Leaderboard(Own):
     retracted: dict[str, Retraction] = Field(default_factory=dict, description="Submission -> why.")
 
     def board(self, name: str) -> Board:
-        """Return a board by its name.
-
-        Raises:
-            ConfigError: there is none.
-        """
+        """Return a board by its name."""
         for board in self.boards:
             if board.name == name:
                 return board
@@ -134,11 +130,7 @@ class Leaderboard(Own):
 
 
 def read_leaderboard(folder: Path) -> Leaderboard:
-    """Return what a leaderboard is.
-
-    Raises:
-        InputError: its file is missing, or has something that the type does not allow; all is told.
-    """
+    """Return what a leaderboard is."""
     path = folder / FILE
     try:
         return Leaderboard.model_validate_json(read_plain(path))
@@ -181,11 +173,7 @@ def what_of(judgement: Judgement) -> str:
 
 
 def score_tables(folder: Path, release: Path | None, resamples: int) -> list[Table]:
-    """Return the scores of an evaluation as tables; the first has the columns of its board.
-
-    Raises:
-        InputError: archive or release cannot be read, or do not belong together.
-    """
+    """Return the scores of an evaluation as tables; the first has the columns of its board."""
     scoring = judging_of(folder).scored()
     tables: list[Table] = []
     if scoring.tables is not None:
@@ -200,11 +188,7 @@ def score_tables(folder: Path, release: Path | None, resamples: int) -> list[Tab
 
 
 def splits_of(release: Path | None, units: Collection[str]) -> dict[str, int]:
-    """Return split -> how many of these stories are of it; nothing where the release is none of stories.
-
-    Raises:
-        InputError: the release cannot be read.
-    """
+    """Return split -> how many of these stories are of it; nothing where the release is none of stories."""
     named = None if release is None else kind_of(release)
     if release is None or not any(kind.stories is not None and kind.name == named for kind in kinds()):
         return {}
@@ -278,11 +262,7 @@ def published_tables() -> dict[str, PublishedTable]:
 
 
 def published_table(key: str) -> PublishedTable:
-    """Return a published table.
-
-    Raises:
-        ConfigError: there is none of that name.
-    """
+    """Return a published table."""
     known = published_tables()
     if key not in known:
         what, fix = f"there is no published table {key}", f"choose one of: {', '.join(known)}"

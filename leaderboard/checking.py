@@ -133,16 +133,7 @@ class Report:
 
 
 def check(folder: Path, hidden: Path | None = None, salt: Path | None = None) -> Report:
-    """Check every submission of a leaderboard.
-
-    Args:
-        folder: the leaderboard.
-        hidden: folder of the hidden test, to search for its ids and texts.
-        salt: file with the salt of its commitments.
-
-    Raises:
-        InputError: the leaderboard itself, a release or the hidden test cannot be read.
-    """
+    """Check every submission of a leaderboard."""
     leaderboard = read_leaderboard(folder)
     releases = {board.name: release_of(board, folder) for board in leaderboard.boards}
     secrets = {
@@ -163,11 +154,7 @@ class Secrets:
 
 
 def _secrets_of(release: Path | None, hidden: Path, salt: Path | None) -> Secrets | None:
-    """Return what may be in no submission to a board; None where it has no release.
-
-    Raises:
-        InputError: the hidden test cannot be read.
-    """
+    """Return what may be in no submission to a board; None where it has no release."""
     if release is None:
         return None
     try:

@@ -39,11 +39,7 @@ class HiddenRow(Own):
 
 
 def hidden_rows(folder: Path, board: Board) -> Sequence[HiddenRow]:
-    """Return the rows of a board of the hidden test, the best first.
-
-    Raises:
-        InputError: a file of them cannot be read.
-    """
+    """Return the rows of a board of the hidden test, the best first."""
     rows = []
     for path in sorted((folder / HIDDEN).glob("*.json")):
         try:
@@ -88,18 +84,8 @@ class HiddenScored:
 def score_hidden(folder: Path, name: str, run: Path, board: str, release: Path) -> HiddenScored:
     """Write the row of a submission whose generator was evaluated on the hidden test.
 
-    Args:
-        folder: the leaderboard.
-        name: of the submission.
-        run: the evaluation, never to be published; those of earlier rows, in folders of their names beside
-            it, are compared with it.
-        board: name of a board of the hidden test.
-        release: the hidden test.
-
-    Raises:
-        ConfigError: there is no such board or submission, or the board is of no hidden test.
-        InputError: the submission cannot be used, the release is not that of the board, or the evaluation is
-            not as the board asks; every difference is told.
+    ``run``: the evaluation, never to be published; those of earlier rows, in folders of their names beside
+    it, are compared with it.
     """
     chosen = read_leaderboard(folder).board(board)
     if chosen.subset != "hidden":

@@ -115,13 +115,7 @@ def takes(board: Board) -> str:
 
 
 def init(folder: Path, options: BoardOptions) -> Made:
-    """Add a board to a leaderboard; the folder is made if it is missing.
-
-    Raises:
-        InputError: the evaluation or the release cannot be read, or do not belong together.
-        ConfigError: a name is taken, or there is no such measure, method or published table.
-        TargetError: the folder cannot be written.
-    """
+    """Add a board to a leaderboard; the folder is made if it is missing."""
     for key in options.published:
         published_table(key)
     known = read_leaderboard(folder) if (folder / FILE).exists() else None

@@ -47,12 +47,7 @@ class Opened:
 
 @contextmanager
 def opened(path: Path, beside: tuple[str, ...] = ()) -> Iterator[Opened]:
-    """Open a submission, a folder or a ``.zip``; nothing is raised for what is wrong with it.
-
-    Args:
-        path: the submission.
-        beside: files that archives of its protocol have besides.
-    """
+    """Open a submission, a folder or a ``.zip``; nothing is raised for what is wrong with it."""
     with tempfile.TemporaryDirectory(prefix="fabula-submission-") as scratch:
         is_folder = stat.S_ISDIR(path.lstat().st_mode)
         folder = path if is_folder else Path(scratch)

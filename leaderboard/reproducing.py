@@ -56,11 +56,7 @@ class Reproduced:
 
 
 def reproduce(folder: Path, name: str, release: Path | None = None) -> Reproduced:
-    """Score the archive of a submission again and compare every number with what was submitted.
-
-    Raises:
-        ConfigError: there is no such submission. InputError: it cannot be used or scored.
-    """
+    """Score the archive of a submission again and compare every number with what was submitted."""
     leaderboard = read_leaderboard(folder)
     with submission_named(folder, name) as (files, submission):
         board = leaderboard.board(submission.board)
@@ -102,11 +98,7 @@ def _numbers(text: str) -> dict[str, str]:
 
 
 def retract(folder: Path, name: str, reason: str, date: str | None = None) -> Retraction:
-    """Withdraw a submission: it stays listed with the reason, and is not ranked.
-
-    Raises:
-        ConfigError: there is no such submission, or no reason.
-    """
+    """Withdraw a submission: it stays listed with the reason, and is not ranked."""
     leaderboard = read_leaderboard(folder)
     names = [path.name.removesuffix(".zip") for path in submissions_in(folder)]
     if name not in names:

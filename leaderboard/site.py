@@ -140,16 +140,9 @@ class Built:
 
 
 def build(folder: Path, out: Path, hidden: Path | None = None) -> Built:
-    """Check a leaderboard and write its pages; a site that was there is replaced when the new one is whole.
+    """Check a leaderboard and write its pages.
 
-    Args:
-        folder: the leaderboard.
-        out: folder of the site.
-        hidden: the hidden test, to search for its texts.
-
-    Raises:
-        InputError: the leaderboard, or a release, cannot be read.
-        TargetError: the folder holds something else, or cannot be written.
+    A site that was there is replaced when the new one is whole.
     """
     if out.exists() and any(out.iterdir()) and not (out / MARK).exists():
         raise TargetError(

@@ -68,12 +68,7 @@ def _key(row: Checked, board: Board) -> tuple[float, str]:
 
 
 def rank_ranges(names: Sequence[str], pairs: Iterable[tuple[str, str]]) -> dict[str, Rank]:
-    """Return name -> range of ranks.
-
-    Args:
-        names: of all that are ranked.
-        pairs: the surely better and the surely worse of two.
-    """
+    """Return name -> range of ranks."""
     better: dict[str, list[str]] = {name: [] for name in names}
     worse: dict[str, list[str]] = {name: [] for name in names}
     for winner, loser in pairs:

@@ -163,19 +163,7 @@ class Submitted:
 
 
 def submit(run: Path, folder: Path, options: SubmitOptions, out: Path | None = None) -> Submitted:
-    """Make a submission of an evaluation.
-
-    Args:
-        run: the evaluation folder, of one method.
-        folder: the leaderboard.
-        options: what is declared, and what goes along.
-        out: the folder, or a file that ends in ``.zip``; None: in the leaderboard.
-
-    Raises:
-        InputError: the evaluation cannot be read, or fits no board; all is told.
-        ConfigError: there is no such board, or several methods were judged.
-        TargetError: what is to be written is there already, or cannot be written.
-    """
+    """Make a submission of an evaluation."""
     leaderboard = read_leaderboard(folder)
     manifest = read_manifest(run)
     chosen = leaderboard.board(options.board) if options.board else _fitting(leaderboard, run)
@@ -310,11 +298,7 @@ def submissions_in(folder: Path) -> list[Path]:
 
 
 def read_submission(folder: Path) -> Submission:
-    """Return what a submission that was opened declares.
-
-    Raises:
-        InputError: its file is missing, or has something that the type does not allow.
-    """
+    """Return what a submission that was opened declares."""
     try:
         return Submission.model_validate_json(read_plain(folder / SUBMISSION, 1 << 22))
     except OSError as error:
@@ -328,11 +312,7 @@ def read_submission(folder: Path) -> Submission:
 
 @contextmanager
 def submission_named(folder: Path, name: str) -> Iterator[tuple[Opened, Submission]]:
-    """Open a submission of a leaderboard by its name.
-
-    Raises:
-        ConfigError: there is none. InputError: it cannot be used; every finding is told.
-    """
+    """Open a submission of a leaderboard by its name."""
     paths = {path.name.removesuffix(".zip"): path for path in submissions_in(folder)}
     if name not in paths:
         there = ", ".join(paths) or "none"

@@ -185,14 +185,8 @@ class Picture:
 def open_picture(source: Path | bytes, limits: PictureLimits = LIMITS, *, name: str = "picture") -> Picture:
     """Open a picture and bring it to 8-bit sRGB without transparency, the right way up.
 
-    Args:
-        source: the file, or its bytes.
-        limits: what it may be at most.
-        name: what to call bytes in messages.
-
-    Raises:
-        MediaProblem: it cannot be used. Codes: ``missing``, ``unreadable``, ``empty``, ``too_large``,
-            ``not_a_picture``, ``too_many_pixels``, ``truncated``, ``damaged``.
+    ``source``: the file, or its bytes. ``limits``: what it may be at most. ``name``: what to call bytes in
+    messages.
     """
     where = name if isinstance(source, bytes) else str(source)
     data = _checked(source, where, limits) if isinstance(source, bytes) else read_bytes(source, limits)
@@ -265,11 +259,7 @@ DECODED = DecodedPictures(128_000_000)
 
 
 def read_bytes(path: Path, limits: PictureLimits = LIMITS) -> bytes:
-    """Return the bytes of a file that is no larger than the limits allow.
-
-    Raises:
-        MediaProblem: there is no such file, or it cannot be read, is empty or too large.
-    """
+    """Return the bytes of a file that is no larger than the limits allow."""
     where = str(path)
     try:
         if not path.is_file():
@@ -288,11 +278,7 @@ def encode(
 
     The same pixels give the same bytes with the same Pillow; no time, name, profile or tag is written.
 
-    Args:
-        picture: what to encode.
-        max_side: if its longer side is longer, it is made this long, in proportion (Lanczos).
-        format: ``png`` keeps every pixel value, ``jpeg`` is smaller.
-        quality: of a JPEG, 1 to 95; colours are not subsampled.
+    ``format``: ``png`` keeps every pixel value, ``jpeg`` is smaller.
     """
     return encode_image(fitted(picture.image, max_side), format=format, quality=quality)
 

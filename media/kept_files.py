@@ -32,11 +32,7 @@ def write_once(data: bytes, name: str, folder: Path) -> None:
 
 
 def keep_file(data: bytes, name: str, store: Path) -> None:
-    """Write a file into the store of a run, and where files are shared, unless it is there.
-
-    Raises:
-        PlaceUnavailable: files are shared, and the place cannot be used now.
-    """
+    """Write a file into the store of a run, and where files are shared, unless it is there."""
     if (store / name).exists():
         return
     shared = SharedFiles.named_by(STORE)
@@ -46,17 +42,7 @@ def keep_file(data: bytes, name: str, store: Path) -> None:
 
 
 def kept_bytes(store: Path, name: str, *, fix: str) -> bytes:
-    """Return the bytes of a kept file, whose name has their SHA-256.
-
-    Args:
-        store: the folder.
-        name: of the file: the hash, and a suffix.
-        fix: what to do where it is not what its name says.
-
-    Raises:
-        InputError: it is not there, nor where files are shared, or its bytes are others.
-        PlaceUnavailable: it is not there, and the place where files are shared cannot be used now.
-    """
+    """Return the bytes of a kept file, whose name has their SHA-256."""
     path = store / name
     bring_files([name], store)
     try:
@@ -69,11 +55,7 @@ def kept_bytes(store: Path, name: str, *, fix: str) -> bytes:
 
 
 def bring_files(names: Iterable[str], store: Path) -> None:
-    """Copy files that are not in the store from where files are shared; what is not there either is left.
-
-    Raises:
-        PlaceUnavailable: the place cannot be used now.
-    """
+    """Copy files that are not in the store from where files are shared; what is not there either is left."""
     shared = SharedFiles.named_by(STORE)
     if shared is None:
         return
@@ -85,15 +67,7 @@ def bring_files(names: Iterable[str], store: Path) -> None:
 
 
 def check_shared_store(*, private: bool) -> None:
-    """Write a small file where files are shared, and read it back; nothing where none are shared.
-
-    Args:
-        private: whether only its owner may read what a run keeps.
-
-    Raises:
-        ConfigError: ``FABULA_STORE`` names no place, or the run is private. PlaceUnavailable: the place
-            cannot be used.
-    """
+    """Write a small file where files are shared, and read it back; nothing where none are shared."""
     shared = SharedFiles.named_by(STORE)
     if shared is None:
         return

@@ -16,12 +16,7 @@ def is_video(file: Path) -> bool:
 
 
 def chosen_frames(file: Path, count: int) -> tuple[int, ...]:
-    """Return which frames of a video are taken, from 0; see :func:`.video.middle_indices`.
-
-    Raises:
-        MediaProblem: it cannot be opened, or has fewer frames.
-        MissingRequirement: the extra ``video`` is not installed.
-    """
+    """Return which frames of a video are taken, from 0; see :func:`.video.middle_indices`."""
     there = probe(file).frames
     if there < count:
         raise MediaProblem(
@@ -34,14 +29,7 @@ def chosen_frames(file: Path, count: int) -> tuple[int, ...]:
 def pictures_in(file: Path, count: int = 1, limits: PictureLimits = LIMITS) -> Iterator[Picture]:
     """Yield what a file shows: the picture, or so many frames of the video, in order.
 
-    Args:
-        file: the file; its ending says which of both it is.
-        count: frames of a video.
-        limits: what a picture may be at most.
-
-    Raises:
-        MediaProblem: it cannot be decoded, or has fewer frames.
-        MissingRequirement: it is a video, and the extra ``video`` is not installed.
+    ``count``: frames of a video. ``limits``: what a picture may be at most.
     """
     if not is_video(file):
         yield open_picture(file, limits)

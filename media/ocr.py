@@ -45,11 +45,7 @@ class RapidReader:
 
 
 def open_reader() -> TextReader:
-    """Return a reader.
-
-    Raises:
-        MissingRequirement: the extra ``ocr`` is not installed.
-    """
+    """Return a reader."""
     try:
         import onnxruntime  # noqa: F401 - what the engine runs on
         from rapidocr import RapidOCR

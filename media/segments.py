@@ -28,11 +28,7 @@ class Segments:
             return None
 
     def put(self, number: int, value: Json) -> None:
-        """Keep a part; it is on disk when this returns.
-
-        Raises:
-            OSError: it cannot be written.
-        """
+        """Keep a part; it is on disk when this returns."""
         if self.folder is not None:
             self.folder.mkdir(parents=True, exist_ok=True)
             write_atomic(self.folder / f"{number:06d}", [zlib.compress(canonical_bytes(value))])

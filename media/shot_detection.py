@@ -123,18 +123,8 @@ def detect(
 ) -> ShotBoundaries:
     """Return the shots of a video; every frame is decoded once.
 
-    Args:
-        path: the video.
-        method: ``transnetv2`` (see :mod:`.shot_network`) or ``histogram``, which needs no network
-            (see :mod:`.shot_histograms`).
-        threshold: from 0 to 1; that of :data:`THRESHOLDS` if not given.
-        device: where a network runs, as torch names it.
-        limits: what the video may be at most.
-
-    Raises:
-        MediaProblem: the video cannot be used; codes as :func:`.video.probe` has them.
-        MissingRequirement: the extra ``video``, or for TransNetV2 ``entities``, is not installed.
-        ConfigError: there is no such method, or the threshold is none.
+    ``threshold``: from 0 to 1; that of :data:`THRESHOLDS` if not given. ``limits``: what the video may be at
+    most.
     """
     _checked(method, threshold)
     return detect_in(small_video(path, limits), method, threshold=threshold, device=device)
@@ -148,19 +138,7 @@ def detect_in(
     device: str = "cpu",
     segments: Segments | None = None,
 ) -> ShotBoundaries:
-    """Return :func:`detect` of a video that was opened with :func:`.small_video`.
-
-    Args:
-        video: the video.
-        method: as for :func:`detect`.
-        threshold: as for :func:`detect`.
-        device: as for :func:`detect`.
-        segments: where what was found in parts of the video is kept, so that a killed process goes on
-            there; the shots are the same.
-
-    Raises:
-        MediaProblem, MissingRequirement, ConfigError: as :func:`detect`.
-    """
+    """Return :func:`detect` of a video that was opened with :func:`.small_video`."""
     level = _checked(method, threshold)
     if method == "histogram":
         changes = _changes(video, level, segments or Segments())
@@ -202,12 +180,7 @@ def _changes(video: SmallVideo, level: float, segments: Segments) -> tuple[Chang
 
 
 def identity(method: Method, threshold: float | None = None) -> str:
-    """Return what the shots that a method finds depend on, such as ``transnetv2@1.0.5/0.5``.
-
-    Raises:
-        MissingRequirement: a library that the method needs is not installed.
-        ConfigError: there is no such method, or the threshold is none.
-    """
+    """Return what the shots that a method finds depend on, such as ``transnetv2@1.0.5/0.5``."""
     level = _checked(method, threshold)
     if method == "histogram":
         return f"histogram@{HISTOGRAM_VERSION}/{level:g}"

@@ -67,13 +67,6 @@ class SmallVideo:
 
         The frames are the same wherever one starts. Where the container has an index, decoding begins near
         the start, else at the front.
-
-        Args:
-            start: the first that is wanted.
-            before: the one before it, as it was yielded; for a start behind the first frame.
-
-        Raises:
-            MediaProblem: too many frames cannot be decoded (``damaged``).
         """
         numbered = self._counted(start) if not self.index.keys else self._placed(start)
         last, following = before, start
@@ -156,14 +149,8 @@ def _decodable(container: Any, stream: Any) -> Iterator[Any]:  # noqa: ANN401 - 
 def small_video(path: Path, limits: VideoLimits = LIMITS, *, deinterlace: bool = True) -> SmallVideo:
     """Return a video whose frames can be read one after another.
 
-    Args:
-        path: the video.
-        limits: what it may be at most.
-        deinterlace: whether the fields of frames that are marked as interlaced are joined.
-
-    Raises:
-        MediaProblem: it cannot be used; codes as :func:`.video.probe` has them.
-        MissingRequirement: the extra ``video`` is not installed.
+    ``limits``: what it may be at most. ``deinterlace``: whether the fields of frames that are marked as
+    interlaced are joined.
     """
     with open_video(path, limits) as (_, stream, index):
         base = Fraction(stream.time_base)
@@ -192,12 +179,7 @@ def windows(
     The frames in the middle of the stretches, ``step`` of each, are those of the video in order. What is
     before the first frame is a copy of it, what is behind the last one a copy of that one.
 
-    Args:
-        video: its frames are read once.
-        size: frames of a stretch.
-        step: how much further the next one is.
-        first: first frame in the middle of the first stretch, a multiple of ``step``.
-        before: where that is not 0, the frame before the first of that stretch.
+    ``video``: its frames are read once. ``size``: frames of a stretch.
     """
     import numpy as np
 

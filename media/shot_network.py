@@ -48,13 +48,7 @@ class Likelihoods:
 def predict(video: SmallVideo, device: str = "cpu", segments: Segments | None = None) -> Likelihoods:
     """Return what the network says of every frame of a video.
 
-    Args:
-        video: what to look at; its frames are read once.
-        device: where the network runs, as torch names it: ``cpu``, ``cuda``, ``mps``.
-        segments: where what was said of parts of the video is kept.
-
-    Raises:
-        MediaProblem: the video cannot be decoded. MissingRequirement: a library is not installed.
+    ``video``: what to look at; its frames are read once.
     """
     import numpy as np
 
@@ -91,11 +85,7 @@ def predict(video: SmallVideo, device: str = "cpu", segments: Segments | None = 
 
 
 def identity() -> str:
-    """Return name and version of the network.
-
-    Raises:
-        MissingRequirement: the library is not installed.
-    """
+    """Return name and version of the network."""
     try:
         return f"transnetv2@{importlib.metadata.version(LIBRARY)}"
     except importlib.metadata.PackageNotFoundError as error:
@@ -103,11 +93,7 @@ def identity() -> str:
 
 
 def fingerprint() -> str:
-    """Return name and version of the network, and the hash of its weights; loads neither.
-
-    Raises:
-        MissingRequirement: the library is not installed, or without its weights.
-    """
+    """Return name and version of the network, and the hash of its weights; loads neither."""
     name = identity()
     spec = find_spec(PACKAGE)
     places = () if spec is None else spec.submodule_search_locations or ()

@@ -20,10 +20,7 @@ Filter = Literal["area", "bicubic"]
 def stretched(image: "Image", size: tuple[int, int], how: Filter) -> "Image":
     """Return an RGB image in a size.
 
-    Args:
-        image: the image.
-        size: width and height in pixels; the shape may change.
-        how: ``area``, or Pillow's ``bicubic``.
+    ``size``: width and height in pixels; the shape may change.
     """
     import numpy as np
     from PIL import Image as Pillow

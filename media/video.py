@@ -61,24 +61,13 @@ class Frame:
 
 
 def probe(path: Path, limits: VideoLimits = LIMITS) -> VideoInfo:
-    """Return what a video is; its frames are counted, not decoded.
-
-    Raises:
-        MediaProblem: it cannot be used. Codes: ``missing``, ``unreadable``, ``empty``, ``too_large``,
-            ``not_a_video``, ``truncated``, ``no_video`` (sound only), ``no_frames``, ``too_many_frames``,
-            ``too_many_pixels``, ``damaged``.
-        MissingRequirement: the extra ``video`` is not installed.
-    """
+    """Return what a video is; its frames are counted, not decoded."""
     with open_video(path, limits, whole=True) as (_, stream, index):
         return _info(stream, index)
 
 
 def outline(path: Path, limits: VideoLimits = LIMITS) -> VideoInfo:
-    """Return what a video is, without looking for damage in its middle: for those who decode all of it.
-
-    Raises:
-        MediaProblem: as :func:`probe`. MissingRequirement: the extra ``video`` is not installed.
-    """
+    """Return what a video is, without looking for damage in its middle: for those who decode all of it."""
     with open_video(path, limits) as (_, stream, index):
         return _info(stream, index)
 
@@ -87,9 +76,6 @@ def even_indices(frames: int, count: int) -> tuple[int, ...]:
     """Return so many frame indices evenly over a video, the first and the last frame among them.
 
     Index i of n is ``floor(i * (frames - 1) / (n - 1))``; the middle frame where one is asked for.
-
-    Raises:
-        ValueError: fewer than one, or more than there are frames.
     """
     if not 1 <= count <= frames:
         raise ValueError(f"{count} of {frames} frames")
@@ -103,9 +89,6 @@ def middle_indices(frames: int, count: int) -> tuple[int, ...]:
 
     Index i of n is ``floor(((2 i + 1) * frames - n) / (2 n))``; of one part the middle frame of the video, as
     :func:`even_indices` has it.
-
-    Raises:
-        ValueError: fewer than one, or more than there are frames.
     """
     if not 1 <= count <= frames:
         raise ValueError(f"{count} of {frames} frames")
@@ -113,21 +96,12 @@ def middle_indices(frames: int, count: int) -> tuple[int, ...]:
 
 
 def sample_frames(path: Path, count: int, limits: VideoLimits = LIMITS) -> Iterator[Frame]:
-    """Yield so many frames of a video, evenly as :func:`even_indices` says, in order, decoded one by one.
-
-    Raises:
-        MediaProblem: as :func:`probe`; and ``too_few_frames`` where the video has fewer.
-        MissingRequirement: the extra ``video`` is not installed.
-    """
+    """Yield so many frames of a video, evenly as :func:`even_indices` says, in order, decoded one by one."""
     yield from _frames(path, limits, lambda frames: _enough(path, frames, count), whole=True)
 
 
 def first_frame(path: Path, limits: VideoLimits = LIMITS) -> Frame:
-    """Return the first frame of a video.
-
-    Raises:
-        MediaProblem: as :func:`probe`. MissingRequirement: the extra ``video`` is not installed.
-    """
+    """Return the first frame of a video."""
     with closing(_frames(path, limits, lambda _: (0,), whole=True)) as frames:
         return next(frames)
 
@@ -137,15 +111,8 @@ def frames_at(
 ) -> Iterator[Frame]:
     """Yield the frames with given indices, which ascend, decoded one by one; nothing where none is asked for.
 
-    Args:
-        path: the video.
-        indices: of the frames.
-        limits: what the video may be at most.
-        deinterlace: whether the fields of interlaced frames are joined (see :mod:`.deinterlacing`).
-
-    Raises:
-        MediaProblem: as :func:`probe`; and ``too_few_frames`` where the video has no such frame.
-        MissingRequirement: the extra ``video`` is not installed.
+    ``indices``: of the frames. ``limits``: what the video may be at most. ``deinterlace``: whether the fields
+    of interlaced frames are joined (see :mod:`.deinterlacing`).
     """
     if indices:
         choose: Callable[[int], Sequence[int]] = lambda frames: _within(path, frames, indices)  # noqa: E731
@@ -158,14 +125,7 @@ def walk_frames(path: Path, indices: Sequence[int], limits: VideoLimits = LIMITS
     Damage anywhere refuses it, as for :func:`sample_frames`, which decodes twice. Where the container has no
     index, it is decoded once more before, to count its frames.
 
-    Args:
-        path: the video.
-        indices: of the frames, ascending; none decodes it all the same.
-        limits: what it may be at most.
-
-    Raises:
-        MediaProblem: as :func:`probe`, perhaps behind some frames; and ``too_few_frames`` where a frame is
-            wanted that there is not. MissingRequirement: the extra ``video`` is not installed.
+    ``indices``: of the frames, ascending; none decodes it all the same. ``limits``: what it may be at most.
     """
     with open_video(path, limits) as (_, stream, index):
         number_of_stream, base = stream.index, Fraction(stream.time_base)
@@ -229,14 +189,7 @@ def open_video(
 ) -> Iterator[tuple[Any, Any, Index]]:
     """Open a file, check it, count its packets: PyAV's container and stream, and when its frames are shown.
 
-    Args:
-        path: the file.
-        limits: what it may be at most.
-        whole: refuse it for damage in its middle, too, as videos are that a method made. Of a film, what can
-            be decoded is used.
-
-    Raises:
-        MediaProblem: as :func:`probe`. MissingRequirement: the extra ``video`` is not installed.
+    ``limits``: what it may be at most.
     """
     av = _library()
     _check_file(path, limits)

@@ -91,15 +91,8 @@ def index_file(path: Path, container: Any, stream: Any, most: int, *, whole: boo
 
     A film is opened once for every shot that is looked at; counting its packets again takes longer than that.
 
-    Args:
-        path: the file.
-        container: the same, opened.
-        stream: its video.
-        most: how many frames are counted.
-        whole: whether damage in the middle counts; a film that was cut off is never whole.
-
-    Raises:
-        ValueError: a frame is incomplete. Exception: whatever the decoder raises.
+    ``most``: how many frames are counted. ``whole``: whether damage in the middle counts; a film that was cut
+    off is never whole.
     """
     facts = path.stat()
     key = (str(path.absolute()), facts.st_size, facts.st_mtime_ns, facts.st_ino, most, whole)
@@ -181,10 +174,9 @@ def _look_through(path: Path, stream_index: int) -> None:
 
 
 def decoded_whole(path: Path, stream_index: int) -> Iterator[Any]:
-    """Yield every frame of a stream, in the order of showing; opened anew, as a codec takes its options once.
+    """Yield every frame of a stream, in the order of showing.
 
-    Raises:
-        ValueError: a frame is incomplete. Exception: whatever the decoder raises.
+    Opened anew, as a codec takes its options once.
     """
     import av
 
@@ -211,9 +203,6 @@ def _decoded(container: Any, stream: Any) -> Iterator[Any]:  # noqa: ANN401 - Py
 
     A decoder would rather show something: it is told to fail instead. Only what stands before the first key
     frame may be missing, as a recording can begin, or be cut, between two of them.
-
-    Raises:
-        ValueError: a frame is incomplete. Exception: whatever the decoder raises.
     """
     first_key: int | None = None
     packets = shown = 0

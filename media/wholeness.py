@@ -27,11 +27,7 @@ _TS_PACKET = 188
 def fault_of(path: Path) -> Fault | None:
     """Return what the container shows to be wrong; None where nothing is, or where it states nothing.
 
-    Args:
-        path: a file that is not empty.
-
-    Raises:
-        OSError: it cannot be read.
+    ``path``: a file that is not empty.
     """
     with open_plain(path, follow=True) as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         try:
@@ -197,15 +193,7 @@ def _transport_stream(data: mmap.mmap) -> Fault | None:
 
 
 def entries_of_no_bytes(path: Path, stream: int) -> int:
-    """Return how many entries of no bytes the index of an AVI has for a stream: there the frame before stays.
-
-    Args:
-        path: the file.
-        stream: its number.
-
-    Raises:
-        OSError: it cannot be read.
-    """
+    """Return how many empty entries the index of an AVI has for a stream: there the frame before stays."""
     with open_plain(path, follow=True) as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         at = 12
         while at + 8 <= len(data):

@@ -105,19 +105,7 @@ class ModelClient:
         on_send: OnSend | None = None,
         on_ready: OnReady | None = None,
     ) -> Called:
-        """Ask until a reply arrives.
-
-        Args:
-            request: what to ask.
-            on_fault: told of each failed attempt before anything else happens; it may raise.
-            on_send: called right before each attempt is sent, when all waiting is over; it may raise.
-            on_ready: awaited when an attempt has its slot and could be sent, such as to write that down
-                first; it may raise.
-
-        Raises:
-            ModelDown: the model has not answered anybody for longer than the settings' patience.
-            CallFault: the last fault of this call: it may not pass by itself, or the attempts are used up.
-        """
+        """Ask until a reply arrives."""
         attempt = 0
         while True:
             attempt += 1

@@ -54,11 +54,7 @@ class Edge:
     def reply(
         self, request: ChatRequest, headers: Mapping[str, str], body: bytes | str, read: ReadReply
     ) -> Reply:
-        """Return the reply in a response of status 200.
-
-        Raises:
-            CallFault: there is none in it.
-        """
+        """Return the reply in a response of status 200."""
         document = self._document(request, headers, body)
         problem = error_in(document)
         if problem is not None and not self.reads_errors:
@@ -79,11 +75,7 @@ class Edge:
     def _document(
         self, request: ChatRequest, headers: Mapping[str, str], body: bytes | str
     ) -> dict[str, Any]:
-        """Return the JSON of a response, put together where it comes in pieces.
-
-        Raises:
-            CallFault: it is none.
-        """
+        """Return the JSON of a response, put together where it comes in pieces."""
         raw = body if isinstance(body, bytes) else body.encode("utf-8", "replace")
         try:
             document = json.loads(body)
@@ -110,11 +102,7 @@ class Edge:
         return self._fault(CallFault("broken_reply", words, status=200, maybe_paid=True))
 
     def failed(self, request: ChatRequest, error: Exception) -> Reply:
-        """Return the reply that an SDK's exception stands for: a prompt that was blocked.
-
-        Raises:
-            CallFault: any other exception.
-        """
+        """Return the reply that an SDK's exception stands for: a prompt that was blocked."""
         response = getattr(error, "response", None)
         if response is None or not hasattr(response, "status_code"):
             raise self._fault(connection_fault(error, self._options.call_timeout))
@@ -124,11 +112,7 @@ class Edge:
         return self.answered(request, response.headers, problem)
 
     def answered(self, request: ChatRequest, headers: Mapping[str, str], problem: Problem) -> Reply:
-        """Return the reply that an error response stands for: a prompt that was blocked.
-
-        Raises:
-            CallFault: any other error.
-        """
+        """Return the reply that an error response stands for: a prompt that was blocked."""
         kind = kind_of(problem)
         if problem.filtered and (problem.begun or kind in ("bad_request", "key_refused", "unsupported")):
             return self._cleaned(Reply("blocked", "", detail=problem.text, finish="content_filter"))
@@ -233,11 +217,7 @@ class Adapter(Service):
     """A model that answers in words or numbers: what it is asked does not change how its reply is read."""
 
     async def complete(self, request: ChatRequest) -> Reply:
-        """Ask once.
-
-        Raises:
-            CallFault: no reply arrived, or the request is none that the service takes.
-        """
+        """Ask once."""
         return await self._asked(request, self._read)
 
     @staticmethod
@@ -256,12 +236,7 @@ def unicode_only(text: str) -> str:
 
 
 def instead(kinds: Iterable[object], *, other: bool = False) -> str | None:
-    """Return what a reply without text holds in place of it, in words; None where it holds nothing.
-
-    Args:
-        kinds: the service's words for its parts.
-        other: whether a further choice has text, of which only the first is read.
-    """
+    """Return what a reply without text holds in place of it, in words; None where it holds nothing."""
     words = " ".join(str(kind).lower() for kind in kinds)
     held = [name for name, found in _HELD.items() if any(word in words for word in found)]
     held += ["another choice with text, of which the first is read"] if other else []

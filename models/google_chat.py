@@ -37,11 +37,7 @@ BROKEN_OFF = frozenset(("OTHER", "MALFORMED_RESPONSE", "MALFORMED_FUNCTION_CALL"
 def google_client(
     spec: ModelSpec, options: ModelOptions, redactor: Redactor, longest: int = LONGEST_BODY
 ) -> tuple["genai.Client", "httpx2.AsyncClient"]:
-    """Return the SDK's client for one model, and the HTTP client in it; both are to be closed.
-
-    Raises:
-        MissingRequirement: the key or a variable that the settings name is not there.
-    """
+    """Return the SDK's client for one model, and the HTTP client in it; both are to be closed."""
     from google import genai
     from google.genai import types
 

@@ -216,11 +216,7 @@ def key_status(spec: ModelSpec, options: ModelOptions | None = None) -> KeyStatu
 
 
 def find_key(spec: ModelSpec, options: ModelOptions, redactor: Redactor) -> str:
-    """Return the key for a model; :data:`NO_KEY` for a compatible server that names none.
-
-    Raises:
-        MissingRequirement: it is not there, or no HTTP header can carry it.
-    """
+    """Return the key for a model; :data:`NO_KEY` for a compatible server that names none."""
     variables = _variables(spec, options)
     if not variables:
         return NO_KEY
@@ -228,11 +224,7 @@ def find_key(spec: ModelSpec, options: ModelOptions, redactor: Redactor) -> str:
 
 
 def expand(text: str, where: str, redactor: Redactor) -> str:
-    """Return a setting with each ``${VARIABLE}`` replaced by its value.
-
-    Raises:
-        MissingRequirement: a variable is not set.
-    """
+    """Return a setting with each ``${VARIABLE}`` replaced by its value."""
     return ENV_REFERENCE.sub(lambda match: _required((match[1],), where, redactor), text)
 
 

@@ -175,11 +175,7 @@ class AdaptiveLimit:
             self._admit()
 
     def lower(self, generation: int) -> None:
-        """Halve the limit, once for all calls that were under way together.
-
-        Args:
-            generation: what :attr:`generation` was when the refused call started.
-        """
+        """Halve the limit, once for all calls that were under way together."""
         self._successes = 0
         if generation == self._changed:
             self._changed += 1

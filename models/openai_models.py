@@ -22,11 +22,7 @@ OPENAI = "https://api.openai.com/v1"
 def openai_client(
     spec: ModelSpec, options: ModelOptions, redactor: Redactor, longest: int = LONGEST_BODY
 ) -> "openai.AsyncOpenAI":
-    """Return the client for one model, without retries of its own; it reads at most ``longest`` bytes.
-
-    Raises:
-        MissingRequirement: the key or a variable that the settings name is not there.
-    """
+    """Return the client for one model, without retries of its own; it reads at most ``longest`` bytes."""
     import openai
 
     key = find_key(spec, options, redactor)

@@ -157,13 +157,8 @@ _USUAL: Mapping[str, Mapping[str, float]] = {
 def options_for(spec: ModelSpec, given: Mapping[str, Mapping[str, Any]]) -> ModelOptions:
     """Return the settings of a model.
 
-    Args:
-        spec: the model.
-        given: the sections under ``models``: spec -> key -> value. Sections of other models are not used,
-            but their names must be specs.
-
-    Raises:
-        ConfigError: a section's name is no spec, or a key or value of this model's section is wrong.
+    ``given``: the sections under ``models``: spec -> key -> value. Sections of other models are not used, but
+    their names must be specs.
     """
     for name in given:
         parse_spec(name)

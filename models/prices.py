@@ -183,9 +183,7 @@ class Price:
     def rates(self, name: str, tokens: int | None = None) -> tuple[Decimal, ...]:
         """Return the prices of a kind of token, per million; empty where it has none of its own.
 
-        Args:
-            name: of a count of :class:`~.chat.Usage`.
-            tokens: most input tokens of a call: prices of longer calls are left out; None for all.
+        ``tokens``: most input tokens of a call: prices of longer calls are left out; None for all.
         """
         rates: list[Decimal] = []
         for prices in self.lists:
@@ -223,13 +221,7 @@ costs, as it does at some models."""
 
 
 def batch_price_of(spec: ModelSpec, options: ModelOptions, day: date | None = None) -> Price | None:
-    """Return the prices of a model for requests in a batch; None where nobody knows them.
-
-    Args:
-        spec: the model.
-        options: its settings; prices that they give count at their share for batches.
-        day: as for :func:`price_of`.
-    """
+    """Return the prices of a model for requests in a batch; None where nobody knows them."""
     own = options.prices
     if own is not None:
         return _shared(_own_price(own), Decimal(str(own.batch)), f"{own.batch:g} of the settings")
@@ -262,11 +254,6 @@ def price_of(spec: ModelSpec, options: ModelOptions, day: date | None = None) ->
 
     A server given by its address has a price only in the settings: who runs it decides what it costs. What
     runs on this machine costs nothing.
-
-    Args:
-        spec: the model.
-        options: its settings.
-        day: prices that start later do not count; without it, those that start last hold.
     """
     own = options.prices
     if own is not None:
@@ -305,9 +292,7 @@ def price_setting(model: str) -> str:
 def listed_like(name: str, provider: str | None = None) -> list[str]:
     """Return the spec of the model with a known price whose name is nearest to this one, if one is near.
 
-    Args:
-        name: a model's name, perhaps mistyped.
-        provider: who serves it; None where that is not known.
+    ``provider``: who serves it; None where that is not known.
     """
     from genai_prices.data_snapshot import get_snapshot
 
@@ -329,11 +314,7 @@ def tell_unknown_price(model: str) -> str:
 
 
 def check_extra(spec: ModelSpec, options: ModelOptions) -> None:
-    """Check that no setting in ``extra`` makes calls cost something else than what is listed.
-
-    Raises:
-        ConfigError: one does, and the settings give no prices.
-    """
+    """Check that no setting in ``extra`` makes calls cost something else than what is listed."""
     name = _changing(options.extra)
     if name is None or options.prices is not None or price_of(spec, options) is None:
         return
@@ -360,10 +341,8 @@ def book(price: Price, usage: Usage | None, most: MostTokens) -> Booked:
     A picture or video has its price whatever came of it: few services say what they charge for one that
     they refused.
 
-    Args:
-        price: of the model.
-        usage: what the service counted; None where it did not tell.
-        most: what the call can have used; counts above it do not count.
+    ``usage``: what the service counted; None where it did not tell. ``most``: what the call can have used;
+    counts above it do not count.
     """
     files = price.of_files(most)
     if not price.lists:

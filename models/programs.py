@@ -121,11 +121,7 @@ class Program:
             thread.start()
 
     def wait(self, seconds: float | None = None) -> Ended:
-        """Return how it ended; when this returns or raises, it and its process group have ended.
-
-        Raises:
-            ProgramStopped: it took longer than so many seconds, or wrote more than is read.
-        """
+        """Return how it ended; when this returns or raises, it and its process group have ended."""
         timer = None if seconds is None else Timer(seconds, self.end, (f"it took more than {seconds:g} s",))
         try:
             if timer is not None:

@@ -86,22 +86,13 @@ def providers(makes: Makes = "text") -> tuple[str, ...]:
 
 
 def check_provider(spec: ModelSpec) -> None:
-    """Check that somebody serves a spec's provider.
-
-    Raises:
-        ConfigError: nobody does.
-    """
+    """Check that somebody serves a spec's provider."""
     if spec.provider not in providers(spec.makes):
         raise _nobody(spec)
 
 
 def check_adapter(spec: ModelSpec, options: ModelOptions | None = None) -> None:
-    """Check that somebody serves a spec, and all that can be told without asking: SDK, renderer, program.
-
-    Raises:
-        ConfigError: nobody serves that provider, it has no such renderer, or its settings are wrong.
-        MissingRequirement: the SDK is missing.
-    """
+    """Check that somebody serves a spec, and all that can be told without asking: SDK, renderer, program."""
     check_provider(spec)
     if spec.draws and spec.provider == "diffusers":
         from .generators.diffusers_images import check_library
@@ -121,12 +112,7 @@ def check_adapter(spec: ModelSpec, options: ModelOptions | None = None) -> None:
 
 
 def open_model(spec: ModelSpec, options: ModelOptions, redactor: Redactor) -> ChatModel:
-    """Return the model of a spec, ready to be asked; the first call for a provider imports its SDK.
-
-    Raises:
-        ConfigError: nobody serves that provider.
-        MissingRequirement: a library or a key is missing.
-    """
+    """Return the model of a spec, ready to be asked; the first call for a provider imports its SDK."""
     adapters, group = REGISTERED[spec.makes]
     address = dict(adapters).get(spec.provider)
     if address is not None:
@@ -145,11 +131,7 @@ def has_batches(spec: ModelSpec) -> bool:
 
 
 def open_batches(spec: ModelSpec, options: ModelOptions, redactor: Redactor) -> "BatchService":
-    """Return what sends batches to a model that has them (see :func:`has_batches`).
-
-    Raises:
-        MissingRequirement: a library or a key is missing.
-    """
+    """Return what sends batches to a model that has them (see :func:`has_batches`)."""
     module, _, attribute = BATCHES[spec.provider].partition(":")
     service: BatchService = getattr(import_module(module, __package__), attribute)(spec, options, redactor)
     return service

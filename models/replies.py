@@ -60,13 +60,7 @@ class Parsed:
 def parse_reply(text: str, schema: ReplySchema | None, *, strict: bool = True) -> Parsed:
     """Return what a reply says.
 
-    Args:
-        text: the reply's text, of a reply whose outcome is ``ok``.
-        schema: what it must satisfy; None for free text.
-        strict: whether JSON that breaks the schema is refused.
-
-    Raises:
-        Malformed: it is too long, holds no JSON object or several, or breaks the schema.
+    ``schema``: what it must satisfy; None for free text.
     """
     if schema is None:
         if len(text) > LONGEST_REPLY:
@@ -83,11 +77,7 @@ def _too_long(text: str) -> Malformed:
 
 
 def check_value(value: Json, schema: ReplySchema) -> None:
-    """Check a value against a reply schema.
-
-    Raises:
-        Malformed: it breaks the schema; up to five problems are named.
-    """
+    """Check a value against a reply schema."""
     validator = _validator(schema)
     try:
         if validator.is_valid(value):
@@ -99,11 +89,7 @@ def check_value(value: Json, schema: ReplySchema) -> None:
 
 
 def read_json(text: str) -> tuple[Json, tuple[str, ...]]:
-    """Return the JSON in a reply, and the notes about how it was read.
-
-    Raises:
-        Malformed: it is too long, or holds no JSON object or several.
-    """
+    """Return the JSON in a reply, and the notes about how it was read."""
     if len(text) > LONGEST_REPLY:
         raise _too_long(text)
     try:

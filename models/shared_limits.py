@@ -192,11 +192,7 @@ class SharedLimit:
 def shared_limit(
     spec: ModelSpec, options: ModelOptions, redactor: Redactor, tell: Callable[[str], None]
 ) -> SharedLimit | RateLimit:
-    """Return the limits of a model that all runs of this user on this host share.
-
-    Raises:
-        MissingRequirement: the key is not there.
-    """
+    """Return the limits of a model that all runs of this user on this host share."""
     own = RateLimit.of(options, SystemClock())
     if not own.active:
         return own

@@ -67,10 +67,6 @@ def parse_spec(text: str) -> ModelSpec:
     ``image:`` or ``video:``, as in ``image:openai:gpt-image-2`` (see :mod:`.generators.request`).
 
     Whether a provider other than the three exists is checked when the model is opened: plug-ins add some.
-
-    Raises:
-        ConfigError: the text has another form, or a URL carries a user name, a password or a query. What may
-            be a secret in it is not repeated.
     """
     if _QUERY.search(text):
         raise _with_secret("it has a query in it (what begins with ?, or a word such as key=)")

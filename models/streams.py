@@ -25,21 +25,13 @@ def is_stream(content_type: str, body: bytes) -> bool:
 
 
 def stream_document(body: bytes) -> dict[str, Any]:
-    """Return the document that a stream of events makes, as the service gives it where nothing is streamed.
-
-    Raises:
-        BrokenStream: an event is no JSON object, or the stream does not come to its end.
-    """
+    """Return the document that a stream of events makes, as the service gives it unstreamed."""
     events, is_over = _events(body)
     return merged_document(events, is_over=is_over)
 
 
 def merged_document(events: list[dict[str, Any]], *, is_over: bool) -> dict[str, Any]:
-    """Return the document that pieces of one make; ``is_over``: the service said that there are no more.
-
-    Raises:
-        BrokenStream: the last piece is missing.
-    """
+    """Return the document that pieces of one make; ``is_over``: the service said that there are no more."""
     failed = next((event for event in events if event.get("error")), None)
     if failed is not None:
         return failed

@@ -49,14 +49,7 @@ def http_client(
 
     It follows no redirects: some headers that carry keys would be sent to wherever they lead.
 
-    Args:
-        spec: the model.
-        options: its settings.
-        redactor: learns the secrets of the proxy.
-        longest: most bytes of a response that are read.
-
-    Raises:
-        MissingRequirement: a variable that the proxy setting names is not set, or a library is missing.
+    ``longest``: most bytes of a response that are read.
     """
     import httpx2
 
@@ -110,11 +103,7 @@ def http_client(
 
 
 def headers_of(spec: ModelSpec, options: ModelOptions, redactor: Redactor) -> dict[str, str]:
-    """Return the extra headers of a model with their variables filled in.
-
-    Raises:
-        MissingRequirement: a variable is not set.
-    """
+    """Return the extra headers of a model with their variables filled in."""
     return {
         name: expand(value, f'[models."{spec}"] headers.{name}', redactor)
         for name, value in options.headers.items()
@@ -125,11 +114,6 @@ def headers_not_ours(variable: str, key: str, omit: object) -> dict[str, Any]:
     """Return what undoes the headers that an SDK takes from an environment variable for every request.
 
     They may hold secrets that the redactor does not know, and would go to whoever serves the model.
-
-    Args:
-        variable: the environment variable: lines such as ``Name: value``.
-        key: the API key, which one of them may be about to replace.
-        omit: what the SDK takes for "leave this header out".
     """
     lines = os.environ.get(variable, "").split("\n")
     names = [line.partition(":")[0].strip() for line in lines if ":" in line]

@@ -27,11 +27,7 @@ def encode_request(spec: str, text: str) -> ChatRequest:
 
 
 def text_to_encode(request: ChatRequest) -> str:
-    """Return the one text that an encoder is asked about.
-
-    Raises:
-        CallFault: the request wants something else than a vector.
-    """
+    """Return the one text that an encoder is asked about."""
     if len(request.messages) == 1 and request.schema is None and len(request.messages[0].parts) == 1:
         (part,) = request.messages[0].parts
         if isinstance(part, str):
@@ -47,11 +43,7 @@ def packed(vector: Sequence[float]) -> str:
 
 
 def unpacked(text: str) -> "NDArray[np.float64]":
-    """Return the vector in the text of a reply, shape (dimensions,).
-
-    Raises:
-        ValueError: there is none in it, or none that has a direction.
-    """
+    """Return the vector in the text of a reply, shape (dimensions,)."""
     import numpy as np
 
     try:
@@ -67,11 +59,7 @@ def unpacked(text: str) -> "NDArray[np.float64]":
 
 
 def cosine(first: "NDArray[np.float64]", second: "NDArray[np.float64]") -> float:
-    """Return the cosine of the angle between two vectors, in [-1, 1], to six digits; the same everywhere.
-
-    Raises:
-        ValueError: they have different lengths.
-    """
+    """Return the cosine of the angle between two vectors, in [-1, 1], to six digits; the same everywhere."""
     if first.shape != second.shape:
         raise ValueError(f"vectors of {first.size} and of {second.size} numbers")
     scale = math.sqrt(_dot(first, first) * _dot(second, second))

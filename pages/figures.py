@@ -124,9 +124,7 @@ Figure: TypeAlias = Plot | Scatter | Ridges | Heat
 def ridges(values: Mapping[str, Sequence[float]], edges: Sequence[float]) -> tuple[Ridge, ...]:
     """Return how often values fall between edges; the last edge belongs to the values before it.
 
-    Args:
-        values: label -> values, within the first and the last edge.
-        edges: ascending.
+    ``values``: label -> values, within the first and the last edge. ``edges``: ascending.
     """
     return tuple(
         Ridge(

@@ -28,13 +28,7 @@ def _shared(name: str) -> str:
 
 @cache
 def style_of(name: str = "", folder: str = __package__, *parts: Part) -> str:
-    """Return the style that all pages share (base, parts), that of parts from elsewhere, and a page's own.
-
-    Args:
-        name: the page's own style sheet, if it has one.
-        folder: the package that it lies in.
-        parts: style sheets of parts that the page imports.
-    """
+    """Return the style that all pages share (base, parts), that of parts from elsewhere, and a page's own."""
     own = (*parts, (name, folder)) if name else parts
     return base_style() + _shared("parts.css") + "".join(map(_read, own))
 
@@ -45,12 +39,7 @@ def _read(part: Part) -> str:
 
 
 def policy_of(style: str, script: str = "") -> str:
-    """Return the content security policy of a page: its own style, script and pictures, nothing else.
-
-    Args:
-        style: the content of its style element.
-        script: the content of its script element, if it has one.
-    """
+    """Return the content security policy of a page: its own style, script and pictures, nothing else."""
     scripts = f" script-src {_hash(script)};" if script else ""
     return (
         f"default-src 'none'; img-src data:; style-src {_hash(style)};{scripts} base-uri 'none'; "
@@ -64,21 +53,14 @@ def _hash(text: str) -> str:
 
 @cache
 def template_of(name: str, folder: str = __package__, *parts: Part) -> Any:  # noqa: ANN401 - jinja2 is imported late
-    """Return a page template of a package, this one if no other is named; what it is given is escaped.
-
-    Args:
-        name: the template.
-        folder: the package that it lies in.
-        parts: templates from elsewhere that it imports, by their names.
-    """
+    """Return a page template of a package, this one if no other is named; what it is given is escaped."""
     return environment({part[0]: _read(part) for part in parts}).from_string(_read((name, folder)))
 
 
 def environment(parts: Mapping[str, str] | None = None) -> Any:  # noqa: ANN401 - jinja2 is imported late
     """Return what renders pages: with the parts that all import, and others.
 
-    Args:
-        parts: name of a template -> its text.
+    ``parts``: name of a template -> its text.
     """
     import jinja2
 
@@ -95,11 +77,7 @@ def environment(parts: Mapping[str, str] | None = None) -> Any:  # noqa: ANN401 
 
 
 def save_page(path: Path, text: str) -> None:
-    """Write a page, with the folders on its way; a file that is there is replaced.
-
-    Raises:
-        TargetError: the file cannot be written.
-    """
+    """Write a page, with the folders on its way; a file that is there is replaced."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomic(path, [text.encode("utf-8")])

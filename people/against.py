@@ -113,12 +113,7 @@ def against(
 ) -> dict[str, Against]:
     """Return judge -> how far it follows people's answers.
 
-    Args:
-        rows: people's answers under one condition, without repeated controls.
-        questions: question id -> question.
-        judges: the replies of the judges, and of the ensemble.
-        levels: level of confidence -> probability.
-        resampling: how intervals are made.
+    ``questions``: question id -> question. ``levels``: level of confidence -> probability.
     """
 
     def board(unit: Unit) -> Board:
@@ -287,9 +282,7 @@ def statistic_of(shared: Shared, *, pairwise: bool) -> Statistic:
 def board_means(values: Floats, starts: Ints) -> Floats:
     """Return the mean of values over each storyboard, ``nan`` where none is known.
 
-    Args:
-        values: shape (rows, units), ``nan`` where unknown.
-        starts: the first unit of each storyboard.
+    ``values``: shape (rows, units), ``nan`` where unknown.
 
     Returns:
         Shape (rows, storyboards), rounded, so that thirds added in another order tie.
@@ -305,9 +298,7 @@ def board_means(values: Floats, starts: Ints) -> Floats:
 def spearman_of(rows: Floats, fixed: Floats) -> Floats:
     """Return Spearman's correlation of each row with each fixed one, where the row has numbers.
 
-    Args:
-        rows: shape (replicates, places), ``nan`` where there is no number.
-        fixed: shape (judges, places).
+    ``rows``: shape (replicates, places), ``nan`` where there is no number. ``fixed``: shape (judges, places).
 
     Returns:
         Shape (replicates, judges); ``nan`` with fewer than three places, or where all values are alike.

@@ -36,25 +36,13 @@ class HumanReport:
 def calibrate(evaluated: Evaluated, study: Study, settings: StudySettings | None = None) -> HumanReport:
     """Compare an evaluation with what people said.
 
-    Args:
-        evaluated: the evaluation and the file of what people said.
-        study: how evaluations of its kind are compared.
-        settings: definitions; None for the defaults.
-
-    Raises:
-        InputError: release, suite, key or answers cannot be used; every problem is listed.
-        ConfigError: the release is neither given nor known.
+    ``settings``: definitions; None for the defaults.
     """
     return HumanReport(study.compare(evaluated, settings or StudySettings()), study)
 
 
 def write_weights(report: HumanReport, path: Path) -> None:
-    """Write the fitted weights as ``fabula score --weights`` reads them.
-
-    Raises:
-        InputError: none could be fitted, as nobody answered a judged question of the split.
-        TargetError: the file cannot be written.
-    """
+    """Write the fitted weights as ``fabula score --weights`` reads them."""
     fitted = report.document.get("weights")
     if not fitted or not any(fitted["weights"].values()):
         problem = UserError(

@@ -62,11 +62,7 @@ def least_of(archive: Archive) -> float:
 
 
 def judged(archive: Archive) -> dict[tuple[str, str], Judged]:
-    """Return method and item -> what the judge said, for every appearance and pair.
-
-    Raises:
-        InputError: there are no replies, as in imported results, or they are of several judges.
-    """
+    """Return method and item -> what the judge said, for every appearance and pair."""
     if "imported" in archive.manifest.protocol:
         what = "these are imported results, without the judge's replies, with which people are compared"
         raise InputError([UserError("judges", what=what, fix="give what fabula evaluate episodes wrote")])
@@ -98,11 +94,7 @@ Thing = tuple[str, str]
 
 
 def compare_episodes(evaluated: Evaluated, settings: StudySettings) -> dict[str, Any]:
-    """Return how the judge and people agree, and people with each other, as plain JSON.
-
-    Raises:
-        InputError: key or answers cannot be used, or several judges replied; every problem is listed.
-    """
+    """Return how the judge and people agree, and people with each other, as plain JSON."""
     archive = evaluated.archive
     answers = judged(archive)
     known = Known(

@@ -63,10 +63,7 @@ def human_rates(rows: Sequence[HumanRow]) -> dict[tuple[str, str], float]:
 def alignment(people: Rates, verifier: Rates, classes: Mapping[str, tuple[str, ...]]) -> dict[str, Aligned]:
     """Return class -> how the verifier's rates of models follow people's; ``all`` comes last.
 
-    Args:
-        people: rates by people.
-        verifier: rates by the verifier; a video that is not there was not judged or not answered.
-        classes: video -> classes of its prompt.
+    ``classes``: video -> classes of its prompt.
     """
     shared = [video for video in people if video in verifier]
     names = list(dict.fromkeys(name for _, item in sorted(shared) for name in classes.get(item, ())))
@@ -91,11 +88,7 @@ def _aligned(people: Rates, verifier: Rates, videos: Sequence[tuple[str, str]]) 
 
 
 def compare_videos(evaluated: Evaluated, settings: StudySettings) -> dict[str, Any]:
-    """Return all that people said about videos and how verifiers compare, as plain JSON.
-
-    Raises:
-        InputError: suite, key or answers cannot be used; every problem is listed.
-    """
+    """Return all that people said about videos and how verifiers compare, as plain JSON."""
     path = evaluated.source or evaluated.folder / SUITE
     suite = load_suite(path)
     check_hash(evaluated.archive, "suite", suite.sha256(), str(path))

@@ -72,11 +72,7 @@ def judged(
 
     Replies are matched as ``fabula score`` does by default. Ties count as wrong (KathaTrace, E.6 and E.7).
 
-    Args:
-        judgements: the archive.
-        questions: question id -> question.
-        nonresponse: what no answer counts as, as in ``fabula score``: ``excluded`` is no vote, and a unit
-            without any is left out; ``incorrect`` is a vote for a wrong answer.
+    ``questions``: question id -> question.
     """
     votes: dict[str, dict[Unit, list[Judgement]]] = {}
     for reply in last_attempts(judgements):
@@ -132,13 +128,7 @@ def mode(labels: Sequence[str]) -> str | None:
 
 
 def label_agreement(rows: Sequence[HumanRow], judge: Judged, resampling: Resampling) -> Score:
-    """Return how often a judge's moral label is that of most people, with a participant-level interval.
-
-    Args:
-        rows: lines of kind ``moral_label`` under one condition, without repeated controls.
-        judge: the judge's replies.
-        resampling: how the interval is made.
-    """
+    """Return how often a judge's moral label is that of most people, with a participant-level interval."""
     compared = [row for row in rows if unit_of(row) in judge.labels]
     units = list(dict.fromkeys(map(unit_of, compared)))
     people = sorted({row.rater for row in compared})

@@ -33,12 +33,7 @@ DEFAULTS = Definitions()
 
 
 def compare_storyboards(evaluated: Evaluated, settings: StudySettings) -> dict[str, Any]:
-    """Return all that people said about storyboards and how judges compare, as plain JSON.
-
-    Raises:
-        InputError: release or answers cannot be used; every problem is listed.
-        ConfigError: the release is neither given nor known.
-    """
+    """Return all that people said about storyboards and how judges compare, as plain JSON."""
     records = _release(evaluated).records
     known = Known.of_records(records, frozenset(evaluated.archive.manifest.subject.get("methods", ())))
     nonresponse = settings.nonresponse or DEFAULTS.nonresponse

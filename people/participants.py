@@ -55,11 +55,6 @@ def estimate(statistic: Statistic, participants: int, resampling: Resampling) ->
 
     With fewer than two participants there is no interval. Replicates in which a value is undefined, as when
     nobody was drawn who answered, are left out of its interval.
-
-    Args:
-        statistic: made of sums over participants, each times its weight.
-        participants: how many there are.
-        resampling: replicates, seed and level.
     """
     values = statistic(np.ones((1, participants)))[0]
     nothing = np.full(values.shape, np.nan)
@@ -93,14 +88,7 @@ def means(
     why_undefined: str,
     counts: Sequence[dict[str, int]],
 ) -> list[Score]:
-    """Return the means of numbers over all judgements, with participant-level intervals.
-
-    Args:
-        said: of each judgement, who made it and its numbers, as many as ``counts`` has entries.
-        resampling: how the intervals are made.
-        why_undefined: the reason where nobody said anything.
-        counts: coverage of each mean.
-    """
+    """Return the means of numbers over all judgements, with participant-level intervals."""
     people = {rater: index for index, rater in enumerate(sorted({rater for rater, _ in said}))}
     sums, numbers = np.zeros((len(people), len(counts))), np.zeros((len(people), 1))
     for rater, values in said:
@@ -112,9 +100,8 @@ def means(
 def ratio(sums: Floats, numbers: Floats) -> Statistic:
     """Return the statistic that is a sum over a number.
 
-    Args:
-        sums: shape (participants, statistics), what is summed for each participant.
-        numbers: how many were summed, the same shape or a single column.
+    ``sums``: shape (participants, statistics), what is summed for each participant. ``numbers``: how many
+    were summed, the same shape or a single column.
     """
     return lambda weights: divided(weights @ sums, weights @ numbers)
 

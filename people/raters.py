@@ -90,8 +90,7 @@ def agreement(name: Name, table: Table, resampling: Resampling) -> Agreement:
 def majority(verdicts: Floats) -> Floats:
     """Return what more people say of each entry, 0 or 1; ``nan`` for a tie or no answer.
 
-    Args:
-        verdicts: shape (raters, entries), 0, 1 or ``nan``.
+    ``verdicts``: shape (raters, entries), 0, 1 or ``nan``.
     """
     share = mean_of_known(verdicts.T)
     return np.where(share == 0.5, np.nan, np.round(share))

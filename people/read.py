@@ -123,11 +123,7 @@ class Known:
 
 
 def read_key(path: str | Path) -> dict[str, tuple[str, str]]:
-    """Return task -> video and model.
-
-    Raises:
-        InputError: the file cannot be read or is no key.
-    """
+    """Return task -> video and model."""
     try:
         document = read_json(Path(path), follow=True)
         key = {str(task): (str(video), str(method)) for task, (video, method) in document.items()}
@@ -142,17 +138,6 @@ def read_human(path: str | Path, known: Known, key: Key | None = None) -> tuple[
     """Return the lines of a file of people's answers, in file order.
 
     A line that is there twice counts once.
-
-    Args:
-        path: a file that ends in ``.jsonl`` or ``.csv``.
-        known: what the people can have been asked about.
-        key: the key of anonymised tasks, by :func:`read_key`; lines of kind completion
-            (of kind rating about episodes) then name the task as ``item`` and no method.
-
-    Raises:
-        InputError: the file cannot be read, lines have no rater, name what is not there, lack a column or
-            hold a value out of range, or one person answered the same thing twice and differently. All
-            problems are listed, up to a thousand.
     """
     return _Reading(Path(path), known, key).rows()
 

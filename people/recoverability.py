@@ -94,12 +94,7 @@ def tabulated(
 ) -> Answered:
     """Return answers as tables of people and units; those about other units are left out.
 
-    Args:
-        rows: lines of kind ``answer``.
-        questions: question id -> question.
-        people: who may have answered, in the order of the tables.
-        units: what was asked, in the order of the tables.
-        key: the unit that a line is about; the question alone, if not given.
+    ``questions``: question id -> question.
     """
     who = {name: index for index, name in enumerate(people)}
     what = {unit: index for index, unit in enumerate(units)}
@@ -183,9 +178,7 @@ def human_recovery(
 def recoverability_of(table: Answered, member: Floats) -> Statistic:
     """Return recoverability as a function of the people's weights: overall, then each dimension.
 
-    Args:
-        table: who was right about what.
-        member: shape (questions, dimensions), 1 where the question is of the dimension.
+    ``member``: shape (questions, dimensions), 1 where the question is of the dimension.
     """
     present = np.flatnonzero((table.given.sum(axis=0) > 0) @ member)
 

@@ -48,11 +48,7 @@ def shot_item(story_id: str, number: int) -> str:
 
 
 def compare_pictures(evaluated: Evaluated, settings: StudySettings) -> dict[str, Any]:
-    """Return all that people said about shot images and how scores compare, as plain JSON.
-
-    Raises:
-        InputError: the answers cannot be used; every problem is listed.
-    """
+    """Return all that people said about shot images and how scores compare, as plain JSON."""
     stories = read_found(evaluated.folder)
     definitions = read_definitions(evaluated.define, resamples=0)
     scores = score_archive(evaluated.archive, stories, definitions)

@@ -161,12 +161,7 @@ def common_parts(
     people agree. Of all lines of the file it is told how many a program made, and how many were given under
     each protocol of a study.
 
-    Args:
-        kind: of the evaluation.
-        rows: all lines of the file.
-        settings: definitions.
-        nonresponse: the definition of no answer that is used.
-        questions: question id -> question, where people answered some.
+    ``questions``: question id -> question, where people answered some.
     """
     kept = exclude(rows, settings.exclusion)
     raters: dict[tuple[object, ...], set[str]] = {}

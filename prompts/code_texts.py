@@ -40,11 +40,7 @@ class NotThere(ValueError):
 
 
 def texts_in(source: str, name: str, location: CodeText) -> Iterator[tuple[str, str, bool]]:
-    """Yield name, text, and whether it is a template, of what stands at a place of some code.
-
-    Raises:
-        NotThere: there is no such place, or it holds something else.
-    """
+    """Yield name, text, and whether it is a template, of what stands at a place of some code."""
     node = _at(_found(source, location), location.path)
     if location.data:
         try:

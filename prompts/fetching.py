@@ -69,11 +69,7 @@ def officials() -> Mapping[str, Official]:
 
 
 def official(name: str) -> Official:
-    """Return where an official set comes from.
-
-    Raises:
-        ConfigError: there is no such set.
-    """
+    """Return where an official set comes from."""
     known = officials()
     if name not in known:
         raise ConfigError(
@@ -88,18 +84,7 @@ def fetch_prompts(
     *,
     may_be_unlicensed: Callable[[Official], bool] | None = None,
 ) -> Fetched:
-    """Read official prompts and write them as a set into the user's cache.
-
-    Args:
-        name: ``storyeval``, ``vistorybench`` or ``entitybench``.
-        location: a clone, an archive, a plain folder or an address; None downloads from the repository.
-        may_be_unlicensed: asked where the repository has no licence; None says no.
-
-    Raises:
-        ConfigError: there is no such set, or nobody agreed to take texts without a licence.
-        InputError: files are missing or are not those of the commit; all are listed.
-        MissingRequirement: the repository cannot be reached.
-    """
+    """Read official prompts and write them as a set into the user's cache."""
     return fetch_set(name, official(name), location, may_be_unlicensed=may_be_unlicensed)
 
 
@@ -136,11 +121,7 @@ def fetch_set(
 
 
 def _checked(source: Official, repository: Files) -> dict[str, bytes]:
-    """Return the content of every file.
-
-    Raises:
-        InputError: it is of another commit, or files are missing or others.
-    """
+    """Return the content of every file."""
     if repository.commit is not None and not repository.commit.startswith(source.commit):
         what = f"it is of commit {repository.commit[:12]}, and {source.commit} is pinned"
         problem = UserError(repository.where, what=what, fix="give a clone, or an archive of that commit")

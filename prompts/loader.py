@@ -94,35 +94,21 @@ class Prompt:
         return f"{self.card.id}@{self.card.version}#{self.sha256[:12]}"
 
     def render(self, **inputs: Json) -> str:
-        """Return the text of a prompt of one part for exactly the declared inputs, without space at its ends.
-
-        Raises:
-            ValueError: an input is missing or is not declared, or the prompt has a system message.
-        """
+        """Return the text of a prompt of one part for exactly the declared inputs, stripped."""
         self._check(inputs)
         if len(self.parts) > 1:
             raise ValueError(f"prompt {self.card.id} has a system message; use messages()")
         return self.parts[0][1].render(**inputs).strip()
 
     def messages(self, **inputs: Json) -> tuple[Message, ...]:
-        """Return the messages for exactly the declared inputs: the system message, if any, and the user's.
-
-        Raises:
-            ValueError: an input is missing or is not declared.
-        """
+        """Return the messages for exactly the declared inputs: the system message, if any, and the user's."""
         self._check(inputs)
         return tuple(Message(role, (part.render(**inputs).strip(),)) for role, part in self.parts)
 
     def request(self, settings: ModelSettings, seed: int | None, /, **inputs: Json) -> ChatRequest:
         """Return the request that a stage sends.
 
-        Args:
-            settings: the stage's; they must name a model. Their ``max_tokens`` goes before the prompt's.
-            seed: sampling seed; None leaves it to the service.
-            inputs: exactly the declared inputs.
-
-        Raises:
-            ValueError: an input is missing or is not declared, or no model is named.
+        ``settings``: the stage's; they must name a model. Their ``max_tokens`` goes before the prompt's.
         """
         if settings.model is None:
             raise ValueError(f"prompt {self.card.id}: the settings name no model")
@@ -164,11 +150,7 @@ def _ids_in(folder: Traversable, above: str) -> Iterator[str]:
 
 
 def prompt_source(prompt_id: str) -> bytes:
-    """Return the bytes of a prompt's file; ``package:name`` is one of another package.
-
-    Raises:
-        KeyError: there is no such prompt.
-    """
+    """Return the bytes of a prompt's file; ``package:name`` is one of another package."""
     package, colon, name = prompt_id.rpartition(":")
     if not colon and name not in prompt_ids():
         raise KeyError(f"no prompt {prompt_id!r}; there are: {', '.join(prompt_ids())}")
@@ -180,22 +162,12 @@ def prompt_source(prompt_id: str) -> bytes:
 
 @cache
 def load_prompt(prompt_id: str) -> Prompt:
-    """Return a prompt by id.
-
-    Raises:
-        KeyError: there is no such prompt.
-        ValueError: its front matter is missing, incomplete or names another id, or its reply schema is not
-            in strict form.
-    """
+    """Return a prompt by id."""
     return read_prompt(prompt_id, prompt_source(prompt_id))
 
 
 def read_prompt(prompt_id: str, data: bytes) -> Prompt:
-    """Return the prompt that the bytes of a file hold.
-
-    Raises:
-        ValueError: as for :func:`load_prompt`.
-    """
+    """Return the prompt that the bytes of a file hold."""
     import yaml
 
     head, mark, body = data.decode("utf-8").replace("\r\n", "\n").partition(_CLOSE)

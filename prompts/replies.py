@@ -39,19 +39,7 @@ _KNOWN_LATER = _LIMITS | {"enum"}
 def reply_schema(
     prompt_id: str, declared: Mapping[str, Json], value_of: Callable[[str], Json] | None = None
 ) -> ReplySchema:
-    """Return the schema that replies to a prompt must satisfy.
-
-    Args:
-        prompt_id: the prompt's id; the schema's name is made from it.
-        declared: the schema as it stands in the front matter. ``{vocabulary: NAME}`` anywhere in it stands
-            for one of the values of that word list, and with ``nullable: true`` also for null. A limit or an
-            ``enum`` that is a text, such as ``scenes | length``, is an expression over the prompt's inputs.
-        value_of: gives the value of such an expression; without it, what depends on inputs is left out.
-
-    Raises:
-        ValueError: the schema is not in strict form, uses a keyword outside of the common part, or names a
-            word list that does not exist; every problem is listed with its JSON path.
-    """
+    """Return the schema that replies to a prompt must satisfy."""
     filled = _settled(_filled(declared), value_of)
     problems = list(_problems(filled, "$"))
     if not isinstance(filled, dict) or filled.get("type") != "object":

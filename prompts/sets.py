@@ -33,11 +33,7 @@ class TextSet(Own):
     templates: tuple[str, ...] = ()
 
     def text(self, name: str) -> str:
-        """Return a text as it is.
-
-        Raises:
-            ConfigError: the set has no such text.
-        """
+        """Return a text as it is."""
         if name not in self.texts:
             raise ConfigError(
                 f"prompt set {self.name}", what=f"it has no text {name!r}",
@@ -46,10 +42,9 @@ class TextSet(Own):
         return self.texts[name]
 
     def fill(self, name: str, slots: Mapping[str, object]) -> str:
-        """Return a template with its slots filled, each value as ``str`` gives it; other texts as they are.
+        """Return a template with its slots filled, each value as ``str`` gives it.
 
-        Raises:
-            ConfigError: the set has no such text, or the template has a slot that is not given.
+        Other texts as they are.
         """
         text = self.text(name)
         if name not in self.templates:
@@ -109,11 +104,7 @@ def cache_folder() -> Path:
 
 
 def read_set(folder: Path) -> TextSet:
-    """Return the texts of a set on disk.
-
-    Raises:
-        InputError: the folder is no set, or texts are missing or not those of the manifest; all are listed.
-    """
+    """Return the texts of a set on disk."""
     manifest = read_set_manifest(folder)
     texts, problems = {}, []
     for name, text in manifest.texts.items():
@@ -139,11 +130,7 @@ def read_set(folder: Path) -> TextSet:
 
 
 def read_set_manifest(folder: Path) -> SetManifest:
-    """Return what the manifest of a set says.
-
-    Raises:
-        InputError: there is none, or it cannot be read.
-    """
+    """Return what the manifest of a set says."""
     path = folder / MANIFEST
     try:
         return SetManifest.model_validate(json.loads(path.read_bytes()))
@@ -164,11 +151,7 @@ def write_set(folder: Path, manifest: SetManifest, texts: Mapping[str, str], lic
 
 
 def official_set(name: str, commit: str) -> TextSet:
-    """Return an official set of the user's cache.
-
-    Raises:
-        MissingRequirement: it was not fetched yet. InputError: it is damaged.
-    """
+    """Return an official set of the user's cache."""
     folder = cache_folder() / f"{name}@{commit}"
     if not (folder / MANIFEST).is_file():
         raise MissingRequirement(
@@ -179,11 +162,7 @@ def official_set(name: str, commit: str) -> TextSet:
 
 
 def check_texts(texts: TextSet, needed: Iterable[str], where: str) -> None:
-    """Check that a set has the texts that a protocol asks with.
-
-    Raises:
-        ConfigError: it lacks some; all are named.
-    """
+    """Check that a set has the texts that a protocol asks with."""
     missing = [name for name in needed if name not in texts.texts]
     if missing:
         raise ConfigError(

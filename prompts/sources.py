@@ -35,15 +35,7 @@ class Files:
 
 @contextmanager
 def open_files(location: str | Path, commit: str) -> Iterator[Files]:
-    """Give the files of a repository.
-
-    Args:
-        location: a clone, a ``.zip`` or ``.tar`` archive, a plain folder, or the http address of an archive.
-        commit: the commit that is wanted; a clone is read at it, whatever is checked out.
-
-    Raises:
-        InputError: there is nothing, or no archive. MissingRequirement: the address cannot be reached.
-    """
+    """Give the files of a repository."""
     if str(location).startswith(("http://", "https://")):
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "archive"
@@ -63,11 +55,7 @@ def open_files(location: str | Path, commit: str) -> Iterator[Files]:
 
 
 def download(address: str, path: Path) -> None:
-    """Download an archive.
-
-    Raises:
-        MissingRequirement: it cannot be had.
-    """
+    """Download an archive."""
     import httpx2
 
     timeout = httpx2.Timeout(_SILENT, connect=_CONNECT)
@@ -90,10 +78,9 @@ def download(address: str, path: Path) -> None:
 
 
 def _clone(folder: Path, commit: str) -> Files | None:
-    """Return the files of a clone at a commit; None where files lie in the folder itself, at whatever commit.
+    """Return the files of a clone at a commit.
 
-    Raises:
-        InputError: a bare clone, in which no files lie, does not give that commit.
+    None where files lie in the folder itself, at whatever commit.
     """
     bare = (folder / "HEAD").is_file() and (folder / "objects").is_dir()
     if not bare and not (folder / ".git").exists():

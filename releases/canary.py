@@ -18,12 +18,7 @@ _CURE = "pack the release again"
 
 
 def make_canary(name: str, created_at: str) -> str:
-    """Return the canary of a benchmark that has none yet.
-
-    Args:
-        name: its short name.
-        created_at: when the run was created that its first version is packed from.
-    """
+    """Return the canary of a benchmark that has none yet."""
     return f"fabula-canary-{uuid.uuid5(_SPACE, canonical_text([name, created_at]))}"
 
 
@@ -43,10 +38,6 @@ def check_canary(folder: Path, document: Mapping[str, Json]) -> Iterator[Issue]:
     """Yield the places of a release that lack its canary.
 
     A release that was packed before there were canaries states none, and is not looked at.
-
-    Args:
-        folder: the release, public or hidden.
-        document: its ``release.json``.
     """
     if "canary" not in document:
         return

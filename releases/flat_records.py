@@ -87,11 +87,7 @@ class FlatPacking:
         return Counter({None: 1})
 
     def take(self, run: FinishedRun) -> None:
-        """Read the records.
-
-        Raises:
-            InputError: they cannot be read or released, such as those from which a secret was taken.
-        """
+        """Read the records."""
         problems: list[UserError] = []
         lines, key = _lines_of(self.form)
         self.records = tuple(read_rows(run.folder / lines, self.kind.model, problems))
@@ -247,11 +243,7 @@ def _document(facts: Facts) -> dict[str, Json]:
 
 
 def _checked(options: PackOptions, form: ReleaseForm) -> PackOptions:
-    """Return the options of a release: it is not called a story benchmark unless somebody says so.
-
-    Raises:
-        ConfigError: no licence is stated, as no record can, or a language tag is none.
-    """
+    """Return the options of a release: it is not called a story benchmark unless somebody says so."""
     for tag in options.languages:
         if not _LANGUAGE.fullmatch(tag):
             raise ConfigError(

@@ -24,11 +24,7 @@ _BLOCK = re.compile(r"---\n(.*?)^---$", re.DOTALL | re.MULTILINE)
 
 
 def parse_front_matter(card: str) -> dict[str, Any]:
-    """Return the front matter of a card.
-
-    Raises:
-        ValueError: there is none, or it is not YAML mapping.
-    """
+    """Return the front matter of a card."""
     block = _BLOCK.match(card)
     if block is None:
         raise ValueError("the card does not begin with front matter between two lines of ---")
@@ -47,11 +43,7 @@ def _loaded(text: str) -> Any:  # noqa: ANN401 - what a YAML document holds
 
 
 def table_names(folder: Path) -> list[str]:
-    """Return the names of a release's flat tables, the default one first.
-
-    Raises:
-        InputError: its card cannot be read.
-    """
+    """Return the names of a release's flat tables, the default one first."""
     with _readable(folder / README):
         return [
             str(config["config_name"]) for config in parse_front_matter(read_text(folder / README))["configs"]
@@ -59,15 +51,7 @@ def table_names(folder: Path) -> list[str]:
 
 
 def arrow_table(folder: Path, name: str | None = None) -> "pa.Table":
-    """Return a flat table of a release, its splits one after the other.
-
-    Args:
-        folder: the release.
-        name: the table; the default one if none is named.
-
-    Raises:
-        InputError: there is no such table, or it cannot be read.
-    """
+    """Return a flat table of a release, its splits one after the other."""
     import pyarrow as pa
 
     parts = []

@@ -183,26 +183,13 @@ class LoadedRelease(Tabular, Generic[Row]):
         """Return a flat table of the release, as its Parquet files have it, all splits together.
 
         The column ``split`` of records is theirs; a table that has none has its files' instead.
-
-        Args:
-            name: such as ``stories``, ``scenes`` or ``questions``; the first table by default.
-
-        Raises:
-            InputError: the release has no such table, or it cannot be read.
         """
         from .flat_tables import arrow_table
 
         return arrow_table(self.path, name)
 
     def to_datasets(self, name: str | None = None) -> "DatasetDict":
-        """Return a flat table as ``datasets`` loads it, split by split, with the release's own features.
-
-        Args:
-            name: such as ``stories``, ``scenes`` or ``questions``; the first table by default.
-
-        Raises:
-            InputError: the release has no such table, or it cannot be read.
-        """
+        """Return a flat table as ``datasets`` loads it, split by split, with the release's own features."""
         from .flat_tables import dataset_dict
 
         return dataset_dict(self.path, name)
@@ -243,10 +230,6 @@ def load(path: str | Path) -> Release:
 
     The shape of every record is checked. What a record means is the matter of ``fabula validate``; whether
     the files are untouched is that of ``fabula release verify``.
-
-    Raises:
-        InputError: the folder is no release, was made by a newer version, or has lines that cannot be read;
-            all of them are listed.
     """
     folder = Path(path)
     info = read_release_document(folder, KIND)
@@ -262,18 +245,7 @@ def load(path: str | Path) -> Release:
 def load_records(
     folder: Path, kind: str, lines: str, release: type[LoadedRelease[Row]], model: type[Row]
 ) -> tuple[dict[str, Json], tuple[Row, ...]]:
-    """Return ``release.json`` and the records of a release of a kind with one file of records.
-
-    Args:
-        folder: the release.
-        kind: the name of its kind.
-        lines: the file of its records.
-        release: what it will be, which names the field of ids.
-        model: type of a record.
-
-    Raises:
-        InputError: the folder is no such release, or has lines that cannot be read; all of them are listed.
-    """
+    """Return ``release.json`` and the records of a release of a kind with one file of records."""
     info = read_release_document(folder, kind)
     problems: list[UserError] = []
     records = tuple(read_identified(folder / lines, model, release.id_field, problems))
@@ -292,15 +264,7 @@ def read_identified(path: Path, model: type[Row], key: str, problems: list[UserE
 
 
 def read_release_document(folder: Path, *kinds: str) -> dict[str, Json]:
-    """Return the content of ``release.json``.
-
-    Args:
-        folder: the folder of a release.
-        kinds: the kinds of release that the caller can use; none: any.
-
-    Raises:
-        InputError: the folder is no release, or one that a newer version made.
-    """
+    """Return the content of ``release.json``."""
     document, where = _of_kind(folder, kinds), folder / RELEASE
     problems = [UserError(f"{where} {path}", what=why, fix=_AGAIN) for path, why in misshapen(document)]
     if problems:
@@ -345,11 +309,7 @@ def kind_of(folder: Path) -> str | None:
 
 
 def require_release(folder: Path, *kinds: str) -> str:
-    """Return the kind of the release in a folder.
-
-    Raises:
-        InputError: ``release.json`` tells none, or another than those that the caller can use.
-    """
+    """Return the kind of the release in a folder."""
     return str(_of_kind(folder, kinds)["kind"])
 
 

@@ -23,13 +23,7 @@ def release_name(place: Path) -> str:
 
 
 def evaluated_name(places: Sequence[Path], sha256_of: Callable[[Path], str], wanted: object) -> str:
-    """Return name and version of the release that was evaluated; empty where it is not at hand.
-
-    Args:
-        places: where it may lie.
-        sha256_of: the hash of what was evaluated, as it lies at a place.
-        wanted: the hash that the evaluation states.
-    """
+    """Return name and version of the release that was evaluated; empty where it is not at hand."""
     for place in places:
         name = release_name(place)
         try:

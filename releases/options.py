@@ -122,11 +122,7 @@ class PackOptions:
     accept_careless: bool = False
 
     def checked(self) -> "PackOptions":
-        """Return the options after checking their form.
-
-        Raises:
-            ConfigError: a value has a wrong form.
-        """
+        """Return the options after checking their form."""
         if self.version != AUTO:
             _match(
                 SEMVER,
@@ -261,15 +257,7 @@ def hub_licences() -> dict[str, Licence]:
 
 
 def licence(identifier: str, where: str = "--license") -> Licence:
-    """Return a licence by its SPDX or Hub id, in any case.
-
-    Args:
-        identifier: the id.
-        where: who stated it, for the error.
-
-    Raises:
-        ConfigError: the Hub does not know it, or it names no single licence text.
-    """
+    """Return a licence by its SPDX or Hub id, in any case."""
     known = {name.casefold(): entry for entry in hub_licences().values() for name in _names(entry)}
     entry = known.get(identifier.casefold())
     if entry is not None and entry.spdx_id is not None:
@@ -288,14 +276,7 @@ def licence(identifier: str, where: str = "--license") -> Licence:
 def one_licence(stated: Counter[str | None], options: PackOptions, where: str) -> Licence:
     """Return the one licence that a release carries.
 
-    Args:
-        stated: licence that records state, None for none -> how many of them do.
-        options: what a person said; the licence given there is for records that state none.
-        where: what is packed, for errors.
-
-    Raises:
-        ConfigError: nobody states a licence, one is unknown, or records state several or another than the one
-            that was given.
+    ``stated``: licence that records state, None for none -> how many of them do.
     """
     given = [name for name in (options.license, options.usual_license if stated[None] else None) if name]
     entries = [licence(given[0])] if given else []

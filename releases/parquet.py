@@ -76,11 +76,7 @@ def features_of(table: Table) -> dict[str, Json]:
 
 
 def width_of(row: Mapping[str, Json], table: Table, folder: Path) -> int:
-    """Return how many bytes the values of a row have: texts in UTF-8, numbers eight, pictures their files'.
-
-    Raises:
-        OSError: a picture is not there. ValueError: its path leads out of the folder.
-    """
+    """Return how many bytes a row's values have: texts in UTF-8, numbers eight, pictures their files'."""
     pictures = table.pictures
     return sum(
         _file_of(value, folder).stat().st_size + _bytes_of(value["path"])
@@ -244,17 +240,7 @@ class TooLarge(ValueError):
 
 @contextmanager
 def open_table(path: Path, *, plain: bool = False) -> Iterator[Any]:
-    """Open a Parquet file that others may have made, as a ``pyarrow.parquet.ParquetFile``.
-
-    Args:
-        path: the file.
-        plain: to see what the file says of itself, with its own types. To read rows, leave it out: then texts
-            stay as the file has them, each once, until :func:`batches` has asked how long all are.
-
-    Raises:
-        OSError: it is no regular file.
-        ValueError: it is no Parquet file. TooLarge: it says that it decodes to more than a table of its size.
-    """
+    """Open a Parquet file that others may have made, as a ``pyarrow.parquet.ParquetFile``."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -280,13 +266,7 @@ def open_table(path: Path, *, plain: bool = False) -> Iterator[Any]:
 def batches(table: Any, size: int, columns: Sequence[str] | None = None) -> Iterator[Any]:  # noqa: ANN401 - pyarrow has no types
     """Yield the rows of an open table in small batches, in which a text that is repeated stands once.
 
-    Args:
-        table: from :func:`open_table`.
-        size: bytes of its file.
-        columns: those that are read; all by default.
-
-    Raises:
-        ValueError: it is damaged. TooLarge: it decodes to more than a table of its size does.
+    ``size``: bytes of its file.
     """
     decoded = 0
     for group in range(table.metadata.num_row_groups):  # a batch of pictures is no larger than their group

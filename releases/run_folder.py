@@ -23,14 +23,7 @@ from .form import FinishedRun, ReleaseForm
 def finished_run(folder: Path, form: ReleaseForm) -> Iterator[FinishedRun]:
     """Open a run folder for packing; nobody can work on the run meanwhile.
 
-    Args:
-        folder: the run.
-        form: the form of releases of the kind that it must be of.
-
-    Raises:
-        RunError: it is no run folder, was made by a newer version, is not finished, or its records are not
-            what its settings, sources and edits ask for. RunBusy: another process is at it.
-        TargetError: it cannot be locked, because its folder cannot be written, though others may write to it.
+    ``form``: the form of releases of the kind that it must be of.
     """
     read_manifest(folder)  # before the lock, whose file would be put into any folder
     with hold(folder.absolute(), to_read=True):
@@ -91,15 +84,7 @@ def _splits(folder: Path, report: RunReport, stage: str | None) -> dict[str, str
 
 
 def write_imported_run(folder: Path, kind: str, source: SourceEntry, lines: str, time: str) -> None:
-    """Write ``run.json`` and ``report.json``: where records are from, and that nothing is left to do.
-
-    Args:
-        folder: the new folder, with the records in it.
-        kind: of the run.
-        source: what was imported, with the hash of its content.
-        lines: name of the file of records, one line each.
-        time: when it was imported, RFC 3339; releases bear it.
-    """
+    """Write ``run.json`` and ``report.json``: where records are from, and that nothing is left to do."""
     usual = RunSettings()
     write_manifest(
         folder,

@@ -35,14 +35,7 @@ class OfficialFiles:
     def read(
         self, path: Path, where: str, kind: type[Document], issues: IssueBin
     ) -> tuple[Document | None, bytes]:
-        """Return what a file holds, and its bytes; None where it cannot be used.
-
-        Args:
-            path: the file.
-            where: what findings call it.
-            kind: the type of its content.
-            issues: takes the findings.
-        """
+        """Return what a file holds, and its bytes; None where it cannot be used."""
         try:
             content = read_plain(path, self.most_bytes, follow=True)
         except OSError as error:
@@ -86,12 +79,7 @@ class OfficialFiles:
 
 
 def load_strictly(content: bytes, twice: list[str]) -> Any:  # noqa: ANN401 - any JSON value
-    """Return the JSON in bytes; names that occur twice in an object are added to the list.
-
-    Raises:
-        ValueError, RecursionError: it is no JSON, or could not be written again as it is (NaN, numbers that
-            are too large, halves of characters). :func:`what_is_wrong` says which.
-    """
+    """Return the JSON in bytes; names that occur twice in an object are added to the list."""
 
     def distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         made = dict(pairs)

@@ -16,11 +16,7 @@ _MARK = ".packing-"
 
 
 def require_free(target: Path) -> None:
-    """Check that a new folder can be put at a path.
-
-    Raises:
-        TargetError: something is there already, or the parent folder cannot be written.
-    """
+    """Check that a new folder can be put at a path."""
     if target.is_symlink() or (target.exists() and not target.is_dir()):
         raise TargetError(
             str(target),
@@ -42,11 +38,7 @@ def require_free(target: Path) -> None:
 
 
 def require_outside(target: Path, run: Path) -> None:
-    """Check that a release is not put into the run that it is made from.
-
-    Raises:
-        TargetError: the path is the run folder or lies in it.
-    """
+    """Check that a release is not put into the run that it is made from."""
     if target.absolute().resolve().is_relative_to(run.absolute().resolve()):
         raise TargetError(
             str(target),
@@ -81,9 +73,6 @@ def staged(*targets: Path, private: Collection[Path] = ()) -> Iterator[tuple[Pat
 
     A folder that was not filled is dropped. When anything fails, no target exists. When the process is
     killed, none exists in part, and the next one removes what it left (see :func:`remove_half_placed`).
-
-    Raises:
-        TargetError: the place cannot be written, or the disk is full.
     """
     drafts = tuple(target.with_name(f".{target.name}{_MARK}{os.getpid()}") for target in targets)
     try:

@@ -42,13 +42,7 @@ def one_line(value: object) -> str:
 
 
 def render(name: str, **values: object) -> str:
-    """Return a document of a release from its template; every value is escaped for Markdown.
-
-    Args:
-        name: file name of the template in this folder, or ``package:file`` where a kind of another package
-            brings its own.
-        values: what the template needs, all of it.
-    """
+    """Return a document of a release from its template; every value is escaped for Markdown."""
     return str(_template(_source(name), escaped=True).render(**values))
 
 

@@ -42,11 +42,7 @@ _ENCODER = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",",
 
 
 def canonical_text(value: Json) -> str:
-    """Return the canonical JSON text of a value: sorted keys, no spaces, Unicode kept, no NaN.
-
-    Raises:
-        ValueError: the value holds NaN or an infinity, which JSON does not have.
-    """
+    """Return the canonical JSON text of a value: sorted keys, no spaces, Unicode kept, no NaN."""
     return _ENCODER.encode(value)
 
 
@@ -84,11 +80,7 @@ def sha256_bytes(data: bytes) -> str:
 
 
 def sha256_file(path: Path) -> str:
-    """Return the SHA-256 of a file's content, in hexadecimal, reading it in pieces.
-
-    Raises:
-        OSError: it cannot be read, or is no plain file: a pipe would never end.
-    """
+    """Return the SHA-256 of a file's content, in hexadecimal, reading it in pieces."""
     with open_plain(path, follow=True) as handle:
         return hashlib.file_digest(handle, "sha256").hexdigest()
 
@@ -106,11 +98,7 @@ def pretty_bytes(value: Json) -> bytes:
 
 
 def file_mode(folder: Path) -> int:
-    """Return the rights of a new file in a folder: all who may enter that may read it, its owner may write.
-
-    Raises:
-        OSError: the folder is not there.
-    """
+    """Return the rights of a new file in a folder: who may enter that may read it, its owner may write."""
     enter = folder.stat().st_mode & 0o011
     return 0o600 | enter << 2 if os.name == "posix" else 0o644
 
@@ -119,9 +107,6 @@ def write_atomic(path: Path, chunks: Iterable[bytes]) -> None:
     """Write a file so that readers see the old content or the whole new one, never a part.
 
     Who may not enter its folder may not read it either, wherever it is moved to later.
-
-    Raises:
-        OSError: the folder cannot be written or the disk is full; the old file is left as it was.
     """
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
     part = Path(name)
@@ -138,11 +123,7 @@ def write_atomic(path: Path, chunks: Iterable[bytes]) -> None:
 
 
 def link_or_copy(source: Path, target: Path) -> None:
-    """Put a file at a place whole or not at all, without a copy where the disk can do so.
-
-    Raises:
-        OSError: the source cannot be read, or the place not be written.
-    """
+    """Put a file at a place whole or not at all, without a copy where the disk can do so."""
     target.parent.mkdir(parents=True, exist_ok=True)
     part = target.with_name(f".{target.name}.part")
     part.unlink(missing_ok=True)
@@ -155,11 +136,7 @@ def link_or_copy(source: Path, target: Path) -> None:
 
 @contextmanager
 def new_folder(folder: Path) -> Iterator[None]:
-    """Make a folder, or take an empty one, for what is written in the block.
-
-    Raises:
-        TargetError: it holds something already, or it cannot be made or written.
-    """
+    """Make a folder, or take an empty one, for what is written in the block."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if taken := next(folder.iterdir(), None):
@@ -180,9 +157,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 def csv_text(header: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
     """Return a table as CSV with LF; text that a spreadsheet would compute gets an apostrophe before it.
 
-    Args:
-        header: names of the columns, which may come from data, too.
-        rows: cells in their order; numbers stay numbers, None is an empty cell.
+    ``rows``: cells in their order; numbers stay numbers, None is an empty cell.
     """
     out = io.StringIO(newline="")
     writer = csv.writer(out, lineterminator="\n")

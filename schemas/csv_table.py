@@ -55,11 +55,7 @@ class CsvTable:
             raise BadCsv(1, f"columns are there twice: {', '.join(map(repr, twice))}; keep one of each")
 
     def rows(self) -> Iterator[tuple[int, list[str]]]:
-        """Yield line and cells of each row that is not empty.
-
-        Raises:
-            BadCsv: a row cannot be read, or has something under a column without a name.
-        """
+        """Yield line and cells of each row that is not empty."""
         nameless = [at for at, name in enumerate(self.columns) if not name]
         for line, cells in self._cells():
             if any(cells[at].strip() for at in nameless if at < len(cells)):
@@ -68,11 +64,7 @@ class CsvTable:
                 yield line, cells
 
     def named(self) -> Iterator[tuple[int, dict[str, str]]]:
-        """Yield line and cells by column of each row.
-
-        Raises:
-            BadCsv: as for :meth:`rows`; a row has more or fewer cells than there are columns.
-        """
+        """Yield line and cells by column of each row."""
         for line, cells in self.rows():
             if len(cells) != len(self.columns):
                 raise BadCsv(line, f"there are {len(cells)} cells, and {len(self.columns)} columns")

@@ -16,10 +16,6 @@ def network_disk(folder: Path, mounts: Path = MOUNTS) -> str | None:
     """Return the kind of the network file system that a folder is on, such as ``nfs4``; None for a local one.
 
     Only Linux tells; elsewhere None.
-
-    Args:
-        folder: the folder, or one that is still to be made.
-        mounts: what is mounted where.
     """
     try:
         lines = mounts.read_text("utf-8", "replace").splitlines()

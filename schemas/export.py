@@ -33,22 +33,14 @@ PUBLISHED: dict[str, type[BaseModel]] = {
 
 
 def json_schema(name: str) -> dict[str, Json]:
-    """Return one published schema by name.
-
-    Raises:
-        KeyError: there is no such schema.
-    """
+    """Return one published schema by name."""
     schema = PUBLISHED[name].model_json_schema(mode="validation")
     head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": f"urn:fabula:schema:{name}:1"}
     return {**head, **schema}
 
 
 def export_schemas(folder: Path) -> tuple[Path, ...]:
-    """Write every published schema to a folder as ``NAME.schema.json``; return the files.
-
-    Raises:
-        TargetError: the folder cannot be made or written.
-    """
+    """Write every published schema to a folder as ``NAME.schema.json``; return the files."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         paths = tuple(folder / f"{name}.schema.json" for name in PUBLISHED)

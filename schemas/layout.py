@@ -68,12 +68,7 @@ _OF_A_CLONE = re.compile(r"\.gitattributes|\.git/.*|\.cache/huggingface/.*", re.
 
 
 def files_in(folder: Path, *, clone: bool = False) -> list[str]:
-    """Return every file of a release under its folder as a relative path with forward slashes, sorted.
-
-    Args:
-        folder: the release.
-        clone: include what a Hub or its client added to the copy, such as ``.git/``.
-    """
+    """Return every file of a release under its folder as a relative path with forward slashes, sorted."""
     found = (
         path.relative_to(folder).as_posix()
         for path in folder.rglob("*")

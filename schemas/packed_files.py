@@ -70,12 +70,7 @@ class PackedFiles:
         self._limits, self._left = limits, limits.bytes
 
     def copy(self, name: str, out: IO[bytes]) -> None:
-        """Write the bytes of a file somewhere.
-
-        Raises:
-            NotPacked: it is damaged, encrypted, or no plain file; or more was read than the archive may hold,
-                as where a file is named again and again.
-        """
+        """Write the bytes of a file somewhere."""
         self._left -= self.sizes[name]
         if self._left < 0:
             raise NotPacked("too_large", f"more is read from it than allowed: {self._limits}")
@@ -166,12 +161,7 @@ def _problem_of(entry: zipfile.ZipInfo) -> NotPacked | None:
 def open_zip(file: IO[bytes], limits: Limits) -> Iterator[ZippedFiles]:
     """Open a zip archive. None of its files is longer than the list says, so limits hold for what is read.
 
-    Args:
-        file: the archive, as :func:`.plain_files.open_plain` gives it, or its bytes.
-        limits: what it may hold.
-
-    Raises:
-        NotPacked: it is none, is damaged, or holds more.
+    ``file``: the archive, as :func:`.plain_files.open_plain` gives it, or its bytes.
     """
     size = file.seek(0, os.SEEK_END)
     if _listed_bytes(file, size) > limits.files * _ENTRY:

@@ -16,25 +16,12 @@ _STEP = re.compile(r"\.([A-Za-z_][A-Za-z0-9_]*)|\[([0-9]+)\]")
 
 
 def parse_path(path: str) -> Steps:
-    """Return the steps of a path.
-
-    Raises:
-        ValueError: the text is not a path of this kind.
-    """
+    """Return the steps of a path."""
     return parsed(path, _STEP, lambda match: match[1] if match[1] is not None else int(match[2]))
 
 
 def parsed(path: str, pattern: re.Pattern[str], step_of: Callable[[re.Match[str]], str | int]) -> Steps:
-    """Return the steps of a path, each of which matches a pattern.
-
-    Args:
-        path: ``$``, and the steps.
-        pattern: of one step.
-        step_of: what a match means; a ValueError where it means nothing.
-
-    Raises:
-        ValueError: the text is not such a path.
-    """
+    """Return the steps of a path, each of which matches a pattern."""
     if not path.startswith("$"):
         raise ValueError(f"a JSON path starts with $, not {path[:20]!r}")
     steps: list[str | int] = []
@@ -54,11 +41,7 @@ def format_path(steps: Sequence[str | int]) -> str:
 
 
 def get_at(document: Json, path: str) -> Json:
-    """Return the value at a path.
-
-    Raises:
-        LookupError: nothing is there.
-    """
+    """Return the value at a path."""
     try:
         return value_at(document, parse_path(path))
     except LookupError as error:
@@ -66,11 +49,7 @@ def get_at(document: Json, path: str) -> Json:
 
 
 def value_at(document: Json, steps: Sequence[str | int]) -> Json:
-    """Return the value at a place.
-
-    Raises:
-        LookupError: nothing is there.
-    """
+    """Return the value at a place."""
     value = document
     for step in steps:
         fits = isinstance(value, list if isinstance(step, int) else dict)
@@ -81,21 +60,13 @@ def value_at(document: Json, steps: Sequence[str | int]) -> Json:
 
 
 def replace_at(document: Json, path: str, value: Json) -> Json:
-    """Return a copy of the document with the value at an existing path replaced; the rest is shared.
-
-    Raises:
-        LookupError: nothing is at the path.
-    """
+    """Return a copy of the document with the value at an existing path replaced; the rest is shared."""
     get_at(document, path)
     return _replaced(document, parse_path(path), value)
 
 
 def with_value(document: Json, steps: Sequence[str | int], value: Json) -> Json:
-    """Return a copy of a document with the value at an existing place replaced; the rest is shared.
-
-    Raises:
-        LookupError: nothing is there.
-    """
+    """Return a copy of a document with the value at an existing place replaced; the rest is shared."""
     value_at(document, steps)
     return _replaced(document, tuple(steps), value)
 
@@ -121,11 +92,7 @@ _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def parse_quoted(path: str) -> Steps:
-    """Return the steps of a path.
-
-    Raises:
-        ValueError: the text is not a path of this kind.
-    """
+    """Return the steps of a path."""
     return parsed(path, _QUOTED_STEP, _quoted_step)
 
 

@@ -64,17 +64,7 @@ class PlainFile(io.BufferedReader):
 
 
 def open_plain(path: Path, *, follow: bool = False) -> PlainFile:
-    """Open a file for reading; what is opened is what is checked, so that nothing can be put in between.
-
-    Args:
-        path: the file.
-        follow: whether it may be a link to one. Files of a release may not: a link can lead out of it.
-
-    Raises:
-        OSError: it cannot be read.
-        NotPlain: it is no regular file: a pipe would never begin, a device never end; or it is a pointer of
-            Git LFS, which a clone without the large files has in place of each.
-    """
+    """Open a file for reading; what is opened is what is checked, so that nothing can be put in between."""
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
     try:
         handle = os.open(path, flags if follow else flags | os.O_NOFOLLOW)
@@ -98,11 +88,7 @@ def open_plain(path: Path, *, follow: bool = False) -> PlainFile:
 
 
 def read_plain(path: Path, most: int = LARGEST_DOCUMENT, *, follow: bool = False) -> bytes:
-    """Return the bytes of a regular file.
-
-    Raises:
-        OSError: as for :func:`open_plain`. NotPlain: it has more than ``most`` bytes, too (``EFBIG``).
-    """
+    """Return the bytes of a regular file."""
     with open_plain(path, follow=follow) as file:
         content = file.read(most + 1)
     if len(content) > most:
@@ -111,20 +97,12 @@ def read_plain(path: Path, most: int = LARGEST_DOCUMENT, *, follow: bool = False
 
 
 def read_text(path: Path) -> str:
-    """Return the text of a regular file in UTF-8.
-
-    Raises:
-        OSError: as for :func:`read_plain`. UnicodeDecodeError: it is no UTF-8.
-    """
+    """Return the text of a regular file in UTF-8."""
     return read_plain(path).decode("utf-8")
 
 
 def read_json(path: Path, most: int = LARGEST_DOCUMENT, *, follow: bool = False) -> Any:  # noqa: ANN401 - any JSON value
-    """Return the JSON document in a regular file.
-
-    Raises:
-        OSError: as for :func:`read_plain`. ValueError: as for :func:`parse_json`.
-    """
+    """Return the JSON document in a regular file."""
     return parse_json(read_plain(path, most, follow=follow))
 
 
@@ -136,11 +114,7 @@ def reason_of(error: Exception) -> str:
 
 
 def parse_json(content: bytes) -> Any:  # noqa: ANN401 - any JSON value
-    """Return the JSON value in bytes.
-
-    Raises:
-        ValueError: it is none, or lists and objects lie deeper than :data:`DEEPEST` in each other.
-    """
+    """Return the JSON value in bytes."""
     try:
         value = json.loads(content)
     except RecursionError:
@@ -151,23 +125,14 @@ def parse_json(content: bytes) -> Any:  # noqa: ANN401 - any JSON value
 
 
 def parse_storable(content: bytes) -> Any:  # noqa: ANN401 - any JSON value
-    """Return the JSON value in bytes that somebody sent, if files, tables and databases can hold it.
-
-    Raises:
-        ValueError: as for :func:`parse_json` and :func:`check_storable`.
-    """
+    """Return the JSON value in bytes that somebody sent, if files, tables and databases can hold it."""
     value = parse_json(content)
     check_storable(value)
     return value
 
 
 def check_storable(value: Any) -> None:  # noqa: ANN401 - any JSON value
-    """Check that files, tables and databases can hold a JSON value.
-
-    Raises:
-        ValueError: it has a whole number beyond 64 bits, a number that is none or infinite, or half of a
-            surrogate pair.
-    """
+    """Check that files, tables and databases can hold a JSON value."""
     text = json.dumps(value, ensure_ascii=False, allow_nan=False)
     text.encode("utf-8")
     json.loads(text, parse_int=_within_64_bits)
@@ -181,11 +146,7 @@ def _within_64_bits(digits: str) -> int:
 
 
 def unzipped(blob: bytes) -> bytes:
-    """Return what zlib packed, as rows of a journal hold it; whoever made the journal.
-
-    Raises:
-        zlib.error: it is damaged, or unpacks to far more than texts do.
-    """
+    """Return what zlib packed, as rows of a journal hold it; whoever made the journal."""
     unpacking = zlib.decompressobj()
     data = unpacking.decompress(blob, max(UNZIPPED, RATIO * len(blob)))
     if not unpacking.eof:
@@ -194,11 +155,7 @@ def unzipped(blob: bytes) -> bytes:
 
 
 def json_lines(path: Path) -> Iterator[Any]:
-    """Yield the JSON value of each line of a file.
-
-    Raises:
-        OSError, ValueError: it cannot be read, or a line is no JSON.
-    """
+    """Yield the JSON value of each line of a file."""
     with open_plain(path) as lines:
         for line in lines:
             yield parse_json(line)
@@ -207,9 +164,7 @@ def json_lines(path: Path) -> Iterator[Any]:
 def is_deep(value: Any, content: bytes) -> bool:  # noqa: ANN401 - any JSON value
     """Return whether lists and objects lie deeper than :data:`DEEPEST` in each other.
 
-    Args:
-        value: a JSON value.
-        content: the bytes that it was read from.
+    ``content``: the bytes that it was read from.
     """
     if content.count(b"[") + content.count(b"{") <= DEEPEST:
         return False

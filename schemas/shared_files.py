@@ -47,20 +47,12 @@ class SharedFiles:
 
     @classmethod
     def named_by(cls, variable: str) -> Optional["SharedFiles"]:
-        """Return the files where an environment variable says; None where it is not set.
-
-        Raises:
-            ConfigError: as for the class.
-        """
+        """Return the files where an environment variable says; None where it is not set."""
         address = os.environ.get(variable)
         return _opened(address, variable) if address else None
 
     def read(self, names: Sequence[str]) -> dict[str, bytes]:
-        """Return the contents of the files that are there.
-
-        Raises:
-            PlaceUnavailable: the address cannot be read now.
-        """
+        """Return the contents of the files that are there."""
         paths = {self._path(name): name for name in names}
         files: dict[str, Any] = self._tried(lambda: self._files.cat(list(paths), on_error="return"))
         contents = {}
@@ -73,11 +65,7 @@ class SharedFiles:
         return contents
 
     def size(self, name: str) -> int | None:
-        """Return the bytes that a file has, None where it is not there.
-
-        Raises:
-            PlaceUnavailable: the address cannot be read now.
-        """
+        """Return the bytes that a file has, None where it is not there."""
 
         def size() -> int | None:
             try:
@@ -88,11 +76,7 @@ class SharedFiles:
         return self._tried(size)
 
     def write(self, contents: Mapping[str, bytes]) -> None:
-        """Put files there; those that are there are replaced.
-
-        Raises:
-            PlaceUnavailable: the address cannot be written now.
-        """
+        """Put files there; those that are there are replaced."""
         placed = {self._path(name): content for name, content in contents.items()}
         written = {self._part(path): path for path in placed}
 

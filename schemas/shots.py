@@ -166,11 +166,7 @@ class ShotRecord(Own):
     )
 
     def parsed(self) -> ShotScript:
-        """Return the script, its characters in their order.
-
-        Raises:
-            ValueError: it is no script, or the order does not name its characters.
-        """
+        """Return the script, its characters in their order."""
         characters = self.script.get("Characters", {})
         if sorted(self.order) != sorted(characters):
             raise ValueError("order: expected the keys of Characters")

@@ -16,10 +16,6 @@ def state_of(status: str, checks: Sequence[Mapping[str, Any]] = ()) -> State:
 
     *reviewed*: people accepted it as it stands. *checked*: nobody has read it, and rules, models or its
     author passed all that applies. *draft*: nobody has read it.
-
-    Args:
-        status: its ``validation_status``.
-        checks: its checks, where they are at hand: earlier versions called drafts ``auto_checked``, too.
     """
     if status in vocabulary("validation_status").having("reviewed"):
         return "reviewed"

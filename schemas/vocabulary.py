@@ -66,11 +66,7 @@ NAMES = (
 
 @cache
 def vocabulary(name: str) -> Vocabulary:
-    """Return a word list by name.
-
-    Raises:
-        KeyError: there is no such list.
-    """
+    """Return a word list by name."""
     if name not in NAMES:
         raise KeyError(f"no vocabulary {name!r}; there are: {', '.join(NAMES)}")
     document = json.loads((files(__package__) / "vocabularies" / f"{name}.json").read_text("utf-8"))

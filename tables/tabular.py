@@ -26,33 +26,18 @@ class Tabular:
         return html_of(self.grids())
 
     def to_arrow(self, name: str | None = None) -> "pa.Table":
-        """Return one of its tables as an Arrow table.
-
-        Args:
-            name: which; the first by default.
-
-        Raises:
-            ConfigError: there is none of that name.
-        """
+        """Return one of its tables as an Arrow table."""
         grid = self._grid(name)
         return arrow_of(grid.columns, grid.rows)
 
     def to_pandas(self, name: str | None = None) -> "pd.DataFrame":
-        """Return one of its tables as a pandas frame; as :meth:`to_arrow`.
-
-        Raises:
-            MissingRequirement: pandas is not installed.
-        """
+        """Return one of its tables as a pandas frame; as :meth:`to_arrow`."""
         _library("pandas")
         frame: pd.DataFrame = self.to_arrow(name).to_pandas(split_blocks=True, self_destruct=True)
         return frame
 
     def to_polars(self, name: str | None = None) -> "pl.DataFrame":
-        """Return one of its tables as a polars frame; as :meth:`to_arrow`.
-
-        Raises:
-            MissingRequirement: polars is not installed.
-        """
+        """Return one of its tables as a polars frame; as :meth:`to_arrow`."""
         frame: pl.DataFrame = _library("polars").from_arrow(self.to_arrow(name))
         return frame
 

@@ -40,10 +40,8 @@ def fleiss_kappa(counts: Floats) -> float:
 def kappa_of_sums(shares: Floats, units: Floats, totals: Floats) -> Floats:
     """Return Fleiss' kappa from sums over units, which add when units are drawn or pooled; shape (n,).
 
-    Args:
-        shares: sum of :func:`pair_shares`, shape (n,).
-        units: how many units with at least two ratings, shape (n,).
-        totals: how many ratings each category has, shape (n, categories).
+    ``shares``: sum of :func:`pair_shares`, shape (n,). ``units``: how many units with at least two ratings,
+    shape (n,). ``totals``: how many ratings each category has, shape (n, categories).
     """
     chance = (divided(totals, totals.sum(axis=1)[:, None]) ** 2).sum(axis=1)
     agreed = divided(shares, units)

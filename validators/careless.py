@@ -51,8 +51,7 @@ class Said:
 def careless(said: Sequence[Said]) -> dict[str, list[str]]:
     """Return who answered carelessly as far as answers tell, and the signs, one sentence each.
 
-    Args:
-        said: at most one answer of a reviewer to a question about a thing.
+    ``said``: at most one answer of a reviewer to a question about a thing.
     """
     by_reviewer: dict[str, list[Said]] = defaultdict(list)
     for each in said:

@@ -42,11 +42,7 @@ def ignore(_issue: Issue) -> None:
 
 
 def raw_lines(path: Path, name: str, report: Report) -> Iterator[RawLine]:
-    """Yield the lines of a file that are not blank, as bytes.
-
-    Raises:
-        InputError: the file cannot be read.
-    """
+    """Yield the lines of a file that are not blank, as bytes."""
     try:
         with open_plain(path, follow=True) as handle:
             yield from _raw_lines(handle, name, report)
@@ -55,11 +51,7 @@ def raw_lines(path: Path, name: str, report: Report) -> Iterator[RawLine]:
 
 
 def is_blank(path: Path) -> bool:
-    """Return whether a file holds nothing but white space.
-
-    Raises:
-        InputError: the file cannot be read.
-    """
+    """Return whether a file holds nothing but white space."""
     try:
         with open_plain(path, follow=True) as handle:
             return not any(chunk.strip() for chunk in iter(lambda: handle.read(65536), b""))
@@ -94,16 +86,7 @@ def _raw_lines(handle: BinaryIO, name: str, report: Report) -> Iterator[RawLine]
 
 
 def read_objects(path: Path, name: str, report: Report) -> Iterator[Line]:
-    """Yield the objects of a JSONL file; whatever else it holds is reported with its line.
-
-    Args:
-        path: the file.
-        name: how issues call it.
-        report: takes the issues.
-
-    Raises:
-        InputError: the file cannot be read.
-    """
+    """Yield the objects of a JSONL file; whatever else it holds is reported with its line."""
     for raw in raw_lines(path, name, report):
         data = parse_object(raw, f"{name}:{raw.number}", report)
         if data is not None:
@@ -168,11 +151,7 @@ def _what_is_wrong(error: ValueError, text: bytes) -> str:
 
 
 def read_document(path: Path, name: str, report: Report) -> Json:
-    """Return the JSON document in a file, or ``None`` after reporting why there is none.
-
-    Raises:
-        InputError: the file is there but cannot be read.
-    """
+    """Return the JSON document in a file, or ``None`` after reporting why there is none."""
     try:
         with open_plain(path, follow=True) as file:
             content = file.read(LARGEST_DOCUMENT + 1)

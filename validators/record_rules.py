@@ -138,14 +138,6 @@ def check_story(
 
     The schema is checked first; rules that read a field with a schema error do not run. The places in the
     issues are the story id and the variant ids, the paths start at the record or the variant.
-
-    Args:
-        record: a KathaBench record, as JSON.
-        variants: its variants, as JSON.
-        only: names of :data:`STORY_RULES` to run; all by default.
-
-    Raises:
-        KeyError: ``only`` names a rule that does not exist.
     """
     unknown = set(only or ()) - {rule.name for rule in STORY_RULES}
     if unknown:
@@ -185,11 +177,7 @@ def check_part(
 
 @cache
 def _rules_of_packages() -> tuple[StoryRule, ...]:
-    """Return the rules of the entry-point group.
-
-    Raises:
-        ConfigError: one is no StoryRule, or has the name of one of ours.
-    """
+    """Return the rules of the entry-point group."""
     rules: dict[str, StoryRule] = {}
     for entry in plugins(GROUP):
         rule = entry.load()

@@ -20,10 +20,7 @@ def resampled_sums(columns: Floats, resamples: int = RESAMPLES, seed: int = SEED
     Columns that are resampled together see the same stories, so that differences between their sums are
     paired. The draws depend on the seed and the number of stories alone.
 
-    Args:
-        columns: shape (stories, columns).
-        resamples: how often the stories are drawn.
-        seed: of the random numbers.
+    ``columns``: shape (stories, columns).
 
     Returns:
         Shape (resamples, columns).
@@ -66,9 +63,7 @@ def _drawn(stories: int, resamples: int, seed: int, block: int) -> Iterator[Floa
 def percentile_interval(values: Floats, level: float = LEVEL) -> tuple[Floats, Floats]:
     """Return the ends of percentile intervals over the first axis; ``nan`` entries are left out.
 
-    Args:
-        values: shape (resamples, ...).
-        level: of the interval, in (0, 1).
+    ``values``: shape (resamples, ...).
 
     Returns:
         Lower and upper ends, each of the shape of one entry; ``nan`` where there is none.
@@ -95,11 +90,9 @@ def interval_by_size(
 
     Below :data:`LEAST` units, and without replicates, the ends are ``nan``.
 
-    Args:
-        values: what was computed from all units, shape (...).
-        replicates: the same from resampled units, shape (resamples, ...).
-        units: how many units each value stands on, shape (...), or one number for all.
-        bounds: lowest and highest possible values, shape (...), or one number for all.
+    ``values``: what was computed from all units, shape (...). ``replicates``: the same from resampled units,
+    shape (resamples, ...). ``units``: how many units each value stands on, shape (...), or one number for
+    all. ``bounds``: lowest and highest possible values, shape (...), or one number for all.
     """
     low, high = percentile_interval(replicates)
     number = np.broadcast_to(np.asarray(units, dtype=np.float64), np.shape(values))
@@ -118,9 +111,8 @@ def interval_by_size(
 def standard_error(replicates: Floats, units: Floats) -> Floats:
     """Return the standard error of values, widened by sqrt(n / (n - 1)) as resampling shrinks it.
 
-    Args:
-        replicates: the values from resampled units, shape (resamples, ...); ``nan`` entries are left out.
-        units: how many units each value stands on, shape (...).
+    ``replicates``: the values from resampled units, shape (resamples, ...); ``nan`` entries are left out.
+    ``units``: how many units each value stands on, shape (...).
     """
     with np.errstate(invalid="ignore", divide="ignore"):
         known = ~np.isnan(replicates)

@@ -113,13 +113,7 @@ class Traces:
 
     @classmethod
     def of(cls, title: str, text: str, *references: str | None) -> "Traces":
-        """Return the traces of a story.
-
-        Args:
-            title: its title.
-            text: its text.
-            references: what is known of its place in a collection or catalogue.
-        """
+        """Return the traces of a story."""
         return cls(title_key(title), catalogue_keys(*references), word_groups(text))
 
     @classmethod
@@ -151,9 +145,8 @@ def links_between(traces: Mapping[str, Traces], shared: float = SHARED) -> list[
 
     Of stories with the same title or number, each is linked to the first of them.
 
-    Args:
-        traces: story id -> its traces.
-        shared: share of the word groups of the lighter text, by weight, from which two are linked.
+    ``traces``: story id -> its traces. ``shared``: share of the word groups of the lighter text, by weight,
+    from which two are linked.
     """
     ids = sorted(traces)
     titles = ((traces[key].title, key) for key in ids)
@@ -240,12 +233,7 @@ def _lighter(first: _Weighed, second: _Weighed) -> int:
 def links_by_meaning(vectors: Mapping[str, str], threshold: float = MEANING) -> Iterator[Link]:
     """Yield the pairs whose vectors point almost the same way.
 
-    Args:
-        vectors: story id -> its vector, packed (see :mod:`fabula.models.vectors`).
-        threshold: cosine from which two are linked.
-
-    Raises:
-        ValueError: a vector cannot be read, or has another length than the others.
+    ``vectors``: story id -> its vector, packed (see :mod:`fabula.models.vectors`).
     """
     import numpy as np
 

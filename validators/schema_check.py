@@ -27,14 +27,6 @@ def check_schema(name: str, instance: Json, where: str) -> Iterator[SchemaFindin
     """Yield every way in which an instance departs from a published schema.
 
     Formats are asserted. Fields that the schema does not define are kept, so they are warnings.
-
-    Args:
-        name: name of a published schema, or ``katha_bundle_shell`` for what a bundle has around its record.
-        instance: the parsed JSON.
-        where: file, line and id, for the issues.
-
-    Raises:
-        KeyError: there is no such schema.
     """
     validator = _validator(name)
     if validator.is_valid(instance):

@@ -67,9 +67,8 @@ def near_duplicates(
 ) -> list[tuple[str, str, float]]:
     """Return the pairs of ids whose estimated similarity reaches a threshold.
 
-    Args:
-        signatures: id -> what :func:`signature` returned.
-        threshold: estimated Jaccard similarity, above 0 and at most 1.
+    ``signatures``: id -> what :func:`signature` returned. ``threshold``: estimated Jaccard similarity, above
+    0 and at most 1.
 
     Returns:
         ``(id_a, id_b, similarity)`` with ``id_a < id_b``, sorted. Candidates come from locality-sensitive
@@ -78,9 +77,6 @@ def near_duplicates(
         Of a group of equal ones each is paired with the first of its group and with the first of every
         group near it, but not with the rest, so that a text copied a thousand times gives thousands of
         pairs and not a million.
-
-    Raises:
-        ValueError: the threshold is out of range.
     """
     if not 0 < threshold <= 1:
         raise ValueError(f"threshold must be above 0 and at most 1, not {threshold}")

@@ -115,12 +115,6 @@ class StatisticsCollector:
     ) -> dict[str, Json]:
         """Return the statistics, the content of ``statistics.json`` (paper, Table 23).
 
-        Args:
-            hidden: counts of the hidden test stories that were not added, as of a release.
-            by_producer: whether to say, too, how many records of which status each producer made or helped
-                to make. Releases of versions that did not say which checks nobody made do not.
-            review: the tables of the human review, where there is one.
-
         Returns:
             ``totals`` (public and hidden together), ``public``, ``hidden_test``, ``splits`` (with the
             aggregate ``test``), and one distribution per vocabulary over what was added: the public part,
@@ -170,9 +164,7 @@ class StatisticsCollector:
 def distribution(name: str, counts: Mapping[str, int]) -> dict[str, Json]:
     """Return a count table with shares, targets and deviations.
 
-    Args:
-        name: the vocabulary that the values come from; a field without a vocabulary is fine.
-        counts: value -> count; :data:`NO_VALUE` counts what has no value.
+    ``counts``: value -> count; :data:`NO_VALUE` counts what has no value.
 
     Returns:
         Value -> ``count`` and ``share`` (of all, 6 decimals); values with a published target also have
@@ -234,10 +226,6 @@ def moral_balance(
     labels: Iterable[str | None], tolerance: BalanceTolerance = DEFAULT_TOLERANCE
 ) -> dict[str, Json]:
     """Return the moral-label balance audit, the content of ``moral_balance_requirements.json``.
-
-    Args:
-        labels: the moral label of every public record, ``None`` where there is none yet.
-        tolerance: the allowed distance from the target.
 
     Returns:
         ``target_distribution`` (uniform over the labels, as counts, 4 decimals), ``observed_distribution``,

@@ -97,13 +97,7 @@ CODE = "secret-removed"
 
 
 def find_redacted(document: Json, where: str, start: Steps = ()) -> Iterator[Issue]:
-    """Yield every text, and every name of a field, in which the mark of a removed secret stands.
-
-    Args:
-        document: where to look.
-        where: the file or record that it is in.
-        start: its path there.
-    """
+    """Yield every text, and every name of a field, in which the mark of a removed secret stands."""
     if MARK not in repr(document):  # nearly always so, and found out much faster
         return
     for steps, text in _strings(document, start):

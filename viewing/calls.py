@@ -63,10 +63,7 @@ class Asked:
     def page(self, first: int, most: int, **chosen: str) -> tuple[list[CallLine], int]:
         """Return some calls in the order of their stages, and how many there are.
 
-        Args:
-            first: how many are passed over.
-            most: how many are given.
-            chosen: column (``stage``, ``model``) -> its value.
+        ``chosen``: column (``stage``, ``model``) -> its value.
         """
         where = " AND ".join(f"{column} = ?" for column in chosen)
         where = f"WHERE {where}" if where else ""

@@ -85,14 +85,7 @@ class Differing:
         self.close()
 
     def page(self, words: str, first: int, most: int, *, everything: bool) -> Pairs:
-        """Return some pairs, by unit and item.
-
-        Args:
-            words: only those in whose unit, item or answers this stands.
-            first: how many are passed over.
-            most: how many are given.
-            everything: also those with the same answers; else only those that differ.
-        """
+        """Return some pairs, by unit and item."""
         where = ["1"] if everything else ["first IS NOT second"]
         values: list[str] = []
         if words.strip():
@@ -126,11 +119,7 @@ def row_of(judgement: Judgement, *, alike: bool) -> tuple[str, str, str, str]:
 
 
 def answer_of(parsed: Mapping[str, Any]) -> str:
-    """Return what was read from a reply, in a line: its answer where it has one, and what pictures say of it.
-
-    Args:
-        parsed: fields of the reply: ``answer``, or ``final_answer`` of a judge that saw text and pictures.
-    """
+    """Return what was read from a reply, in a line: its answer, if any, and what pictures say of it."""
     answer = parsed.get("answer", parsed.get("final_answer", parsed))
     if not isinstance(answer, str):
         return json.dumps(answer, ensure_ascii=False, sort_keys=True)

@@ -126,11 +126,8 @@ class Rows:
     def page(self, words: str = "", first: int = 0, most: int = 50, **chosen: str) -> Page:
         """Return some of the rows that hold all words and have the chosen values.
 
-        Args:
-            words: words or beginnings of words, in any order; all rows if empty.
-            first: how many fitting rows are passed over.
-            most: how many are given.
-            chosen: field -> the value that it has.
+        ``words``: words or beginnings of words, in any order; all rows if empty. ``chosen``: field -> the
+        value that it has.
         """
         self._begun.wait()
         where, values = self._where(words, chosen)

@@ -89,12 +89,7 @@ def _rank(name: str) -> int:
 
 
 def in_reading_order(value: Any, story: object = None) -> Any:  # noqa: ANN401 - any JSON value
-    """Return a part of a record with its fields as its type orders them, without what does not apply.
-
-    Args:
-        value: the part.
-        story: id of the record, which its parts need not repeat.
-    """
+    """Return a part of a record with its fields as its type orders them, without what does not apply."""
     if isinstance(value, list):
         return [in_reading_order(inner, story) for inner in value]
     if not isinstance(value, Mapping):
@@ -141,8 +136,7 @@ def part_name(path: str, number: int, part: Row) -> str:
 def drafted_in(writes: Iterable[Row]) -> Row:
     """Return a record as the stages of a run left it.
 
-    Args:
-        writes: field -> value of each stage, in the order of the pipeline.
+    ``writes``: field -> value of each stage, in the order of the pipeline.
     """
     fields: dict[str, Any] = {}
     for written in writes:
@@ -156,10 +150,7 @@ def drafted_in(writes: Iterable[Row]) -> Row:
 def record_lines(value: Row, path: str = "$", indent: str = "") -> Iterator[str]:
     """Yield a record as lines for people, nothing cut: parts with their JSON paths, and their fields.
 
-    Args:
-        value: the record, or a part of it.
-        path: its JSON path.
-        indent: what stands before each line.
+    ``path``: its JSON path.
     """
     unknown = [name for name, inner in value.items() if inner is None]
     for name, inner in value.items():

@@ -85,11 +85,7 @@ class Server(ThreadingHTTPServer):
 
     @classmethod
     def at(cls, port: int, site: Site) -> "Server":
-        """Return a server at a port; 0 takes a free one.
-
-        Raises:
-            ConfigError: the port is taken.
-        """
+        """Return a server at a port; 0 takes a free one."""
         try:
             return cls(port, site)
         except OSError as error:
@@ -129,16 +125,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def serve(site: Site, port: int, started: Callable[[str], None]) -> None:
-    """Serve the pages until Ctrl-C.
-
-    Args:
-        site: the pages.
-        port: 0 takes a free one.
-        started: is told the address once it can be asked.
-
-    Raises:
-        ConfigError: the port is taken.
-    """
+    """Serve the pages until Ctrl-C."""
     server = Server.at(port, site)
     with server:
         started(f"http://{HOST}:{server.socket.getsockname()[1]}/")

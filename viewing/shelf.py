@@ -66,11 +66,7 @@ class Shelf:
         return "judgements" in self.rows
 
     def picture(self, name: str) -> tuple[bytes, str] | None:
-        """Return a picture of the folder and its type; None where it has none of this name.
-
-        Args:
-            name: its path in the folder. Paths that lead out of it are none of its names.
-        """
+        """Return a picture of the folder and its type; None where it has none of this name."""
         path = (self.folder / name).resolve()
         kind = PICTURES.get(path.suffix.lower())
         if kind is None or not path.is_relative_to(self.folder.resolve()):
@@ -88,11 +84,7 @@ class Shelf:
 
 
 def open_shelf(folder: Path) -> Shelf:
-    """Open a folder to look at.
-
-    Raises:
-        UserError: it is no folder, or has nothing to show.
-    """
+    """Open a folder to look at."""
     if not folder.is_dir():
         raise UserError(str(folder), expected="the folder of a run, a release or an evaluation",
                          found="no folder", fix="give one of these")  # fmt: skip

@@ -246,11 +246,7 @@ def episodes_in(name: str, laid: Sequence[Laid]) -> Sequence[Mapping[str, Any] |
 
 
 def whole(text: str) -> int:
-    """Return the whole number in an address.
-
-    Raises:
-        ValueError: it is none, or longer than any that counts something here.
-    """
+    """Return the whole number in an address."""
     if len(text) > 15:
         raise ValueError(f"{text[:40]}, and no number here is so long")
     return int(text)

@@ -57,16 +57,7 @@ def apply_compass(
 ) -> Applied:
     """Make the storyboards of arms for the candidates' stories.
 
-    Args:
-        work: what it needs; its runs lie below ``work.judging.folder``.
-        frozen: what tuning chose.
-        candidates: storyboards of the stories.
-        arms: what is made.
-        out: the folder; ``outputs``, ``compass.json`` and ``spent.json`` are written there.
-
-    Raises:
-        InputError: the file was tuned with something else, or on one of the stories.
-        FabulaError: as evaluations and as who makes the frames.
+    ``work``: what it needs; its runs lie below ``work.judging.folder``.
     """
     now = conditions_of(work.halved, work.judging.judges(), work.encoders.identities, work.weakest)
     check_applies(frozen, now, candidates.boards)

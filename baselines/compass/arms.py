@@ -63,13 +63,7 @@ def annotation_text(transition: Transition) -> str:
 def planned_frame(record: StoryRecord, number: int, shows: Shows) -> PlannedPanel:
     """Return the prompt for a frame between the two scenes of a transition, and the same as data.
 
-    Args:
-        record: the story, with all of its questions: none of them may stand in the prompt.
-        number: of the transition in the record, from 1.
-        shows: what the frame shows.
-
-    Raises:
-        ConfigError: a question, or an answer that the annotation does not say, stands in the prompt.
+    ``number``: of the transition in the record, from 1.
     """
     transition, scenes = record.transitions[number - 1], _around(record, number)
     characters, objects = _each(scenes, "characters"), _each(scenes, "objects")
@@ -187,11 +181,7 @@ BASE, FIRST, FULL = "base", "first-seed", "full"
 
 
 def arms_named(wanted: Sequence[str] = ()) -> tuple[Arm, ...]:
-    """Return arms by name, in the order of :data:`ARMS`; all where none is named.
-
-    Raises:
-        ConfigError: there is no such arm.
-    """
+    """Return arms by name, in the order of :data:`ARMS`; all where none is named."""
     known = {arm.name: arm for arm in ARMS}
     missing = [name for name in wanted if name not in known]
     if missing:

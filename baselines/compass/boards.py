@@ -60,10 +60,7 @@ class Board:
 
         None where it is not known which frames show the transition.
 
-        Args:
-            record: the story.
-            transition: its number, from 1.
-            frame: what is inserted.
+        ``transition``: its number, from 1.
         """
         span = self.spans(record)[transition - 1]
         if not span:
@@ -82,16 +79,7 @@ class Candidates:
 
 
 def read_candidates(folder: Path, records: Sequence[StoryRecord], known: Iterable[StoryRecord]) -> Candidates:
-    """Return the candidates in a method's folder of outputs.
-
-    Args:
-        folder: the folder, as ``docs/outputs.md`` says.
-        records: the stories that are wanted.
-        known: all stories of the release.
-
-    Raises:
-        InputError: the folder cannot be read, or no storyboard of these stories is valid.
-    """
+    """Return the candidates in a method's folder of outputs."""
     report = check_outputs(folder, records, known=known)
     if not report.valid:
         raise nothing_to_judge("storyboard", [report])
@@ -106,28 +94,12 @@ def read_candidates(folder: Path, records: Sequence[StoryRecord], known: Iterabl
 
 
 def frame_of(file: Path) -> Frame:
-    """Return a picture as a frame that shows no scene of its own.
-
-    Raises:
-        OSError: it cannot be read.
-    """
+    """Return a picture as a frame that shows no scene of its own."""
     return Frame(file.absolute(), sha256_file(file))
 
 
 def write_boards(folder: Path, method: str, boards: Iterable[Board], *, panels: int | None = None) -> Path:
-    """Write storyboards as the outputs of a method; what lies there and is right stays, the rest goes.
-
-    Args:
-        folder: of the method.
-        method: its name.
-        boards: one for each story, without a seed, or one for each story and seed; those of one story have
-            their bridges at the same places.
-        panels: pictures of each story, bridges not counted; None: as many as it has scenes.
-
-    Raises:
-        ValueError: two storyboards want one place, or bridges of one story stand at several.
-        TargetError: the folder cannot be written.
-    """
+    """Write storyboards as the outputs of a method; what lies there and is right stays, the rest goes."""
     wanted: dict[Path, Path] = {}
     bridges: dict[str, tuple[int, ...]] = {}
     seeds: set[int] = set()

@@ -78,13 +78,7 @@ def budget(
 ) -> Budget:  # fmt: skip
     """Return what arms ask for at most.
 
-    Args:
-        records: the stories, with all their questions.
-        halves: which question selects.
-        arms: what is compared.
-        seeds: candidates of a story, and frames that are tried at a transition.
-        answers_each: judges times votes.
-        weakest: how the weakest transition is found.
+    ``seeds``: candidates of a story, and frames that are tried at a transition.
     """
     stories = tuple(records)
     selecting = [_count(record, halves.of(SELECTION)) for record in stories]
@@ -157,12 +151,7 @@ def tuning_budget(
 ) -> Budget:  # fmt: skip
     """Return what tuning asks for at most: both halves of the candidates, repair, and its objective.
 
-    Args:
-        records: the stories, with all their questions.
-        halves: which question selects.
-        seeds: candidates of a story, and frames that are tried.
-        answers_each: judges times votes.
-        weakest: how the weakest transition is found.
+    ``seeds``: candidates of a story, and frames that are tried.
     """
     stories = tuple(records)
     (full,) = (arm for arm in ARMS if arm.name == FULL)

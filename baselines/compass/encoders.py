@@ -125,16 +125,8 @@ def open_encoders(
 ) -> Encoders:
     """Return the two encoders with their weights.
 
-    Args:
-        coverage: name of the encoder of pictures and texts.
-        copies: name of the encoder of pictures.
-        run_on: where they run; None: on the CPU.
-        options: name -> settings of its loader, such as ``local``.
-        store: keeps vectors; None for the user's.
-
-    Raises:
-        ConfigError: there is no such encoder, or the first takes no texts.
-        MissingRequirement: a library or the weights are missing.
+    ``options``: name -> settings of its loader, such as ``local``. ``store``: keeps vectors; None for the
+    user's.
     """
     run_on, options = run_on or Place(), options or {}
     return Encoders(

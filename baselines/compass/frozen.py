@@ -92,11 +92,7 @@ class Frozen(Own):
 
 
 def write_frozen(path: Path, frozen: Frozen) -> None:
-    """Write a frozen file with its own hash.
-
-    Raises:
-        TargetError: it cannot be written.
-    """
+    """Write a frozen file with its own hash."""
     try:
         write_atomic(path, [pretty_bytes({**frozen.as_json(), "sha256": frozen.sha256})])
     except OSError as error:
@@ -107,11 +103,7 @@ def write_frozen(path: Path, frozen: Frozen) -> None:
 
 
 def read_frozen(path: Path) -> Frozen:
-    """Return what a frozen file holds.
-
-    Raises:
-        InputError: it cannot be read, or is not what was written.
-    """
+    """Return what a frozen file holds."""
     fix = "give the file that fabula baseline compass tune wrote, as it wrote it"
     try:
         document = dict(read_json(path, follow=True))
@@ -157,16 +149,7 @@ _MEANT = {
 
 
 def check_applies(frozen: Frozen, now: Conditions, stories: Iterable[str]) -> None:
-    """Check that a frozen file may be applied.
-
-    Args:
-        frozen: the file.
-        now: what it is to be applied with.
-        stories: what it is to be applied to.
-
-    Raises:
-        InputError: it was tuned with something else, or on one of the stories; all of it is listed.
-    """
+    """Check that a frozen file may be applied."""
     problems = [
         UserError(
             f"frozen file: {name}",
@@ -217,15 +200,7 @@ HELD_OUT = Cell("held-out", "held-out")
 
 
 def cell_of(evaluation: Path, conditions: Conditions) -> Cell:
-    """Return which cell of Table 64 an evaluation of arms is.
-
-    Args:
-        evaluation: its folder.
-        conditions: what selection was made with.
-
-    Raises:
-        InputError: it cannot be read, or was asked with neither half of the questions.
-    """
+    """Return which cell of Table 64 an evaluation of arms is."""
     protocol = read_manifest(evaluation).protocol
     released, asked = protocol.get("release"), protocol.get("prompts")
     sha256 = released.get("sha256") if isinstance(released, Mapping) else None

@@ -97,14 +97,7 @@ class Judging:
     ) -> dict[Key, Answers]:
         """Return method, story and seed -> the answers from images alone.
 
-        Args:
-            name: of the run: its folder below this one.
-            release: folder of a half of the release.
-            outputs: a folder for each method.
-            stories: ids of the stories that are asked about; those without a question are left out.
-
-        Raises:
-            FabulaError: as :func:`.evaluate_katha`.
+        ``name``: of the run: its folder below this one.
         """
         known = _asked(release)
         wanted = sorted(story for story in stories if story in known)
@@ -123,22 +116,14 @@ class Judging:
         )  # fmt: skip
 
     def answers_each(self, release: Path) -> int:
-        """Return how many answers each question gets: judges times votes.
-
-        Raises:
-            ConfigError: a setting is wrong, or no judge is named.
-        """
+        """Return how many answers each question gets: judges times votes."""
         request = evaluation_request(release, (), self.folder, self._chosen("", ()))
         settings = request.config.stages["judge_images"]
         assert isinstance(settings, JudgeSettings)
         return len(settings.judges) * settings.votes
 
     def judges(self) -> tuple[str, ...]:
-        """Return the judges, by the names that archives give them.
-
-        Raises:
-            ConfigError: none is named, or there is no such judge.
-        """
+        """Return the judges, by the names that archives give them."""
         specs = judges_of(self.options, self.options.judges, self.options.preset)
         if not specs:
             raise ConfigError("--judge", what="no judge is named", fix="name models with --judge")
@@ -170,10 +155,7 @@ def answers_in(judged: Judged) -> dict[Key, Answers]:
 def recovered(record: StoryRecord, answers: Answers, transition: int | None = None) -> Score:
     """Return R of a storyboard by its answers (:func:`.scoring.recoverability`).
 
-    Args:
-        record: the story with the questions that count.
-        answers: see :data:`Answers`.
-        transition: only questions about this transition, from 1, none of them moral.
+    ``transition``: only questions about this transition, from 1, none of them moral.
     """
     groups: dict[str, list[bool]] = {}
     for question in record.questions:
@@ -194,10 +176,7 @@ def write_parts(
     Each transition of a story becomes a story of its own, ``STORY_t1`` and so on, with the selection
     questions about it and no others, so that one evaluation asks all of them (Eq. 27).
 
-    Args:
-        halved: the release in its halves.
-        folder: where; ``release`` and ``outputs`` are made in it.
-        boards: name of a method -> its storyboards, one of each story.
+    ``boards``: name of a method -> its storyboards, one of each story.
 
     Returns:
         The release, a folder of outputs for each method that has any, and the ids of its stories.

@@ -47,17 +47,7 @@ class Measured:
 
 
 def measured(board: Board, record: StoryRecord, recoverability: Score, encoders: Encoders) -> Measured:
-    """Look at a storyboard.
-
-    Args:
-        board: the storyboard.
-        record: its story.
-        recoverability: R over its selection questions.
-        encoders: psi.
-
-    Raises:
-        UserError: a picture cannot be opened, or an encoder cannot look at it.
-    """
+    """Look at a storyboard."""
     files = [frame.file for frame in board.frames]
     texts: Sequence[str] = [annotation_text(transition) for transition in record.transitions]
     return Measured(

@@ -99,14 +99,6 @@ def halve_release(release: Release, out: Path, seed: int = MASTER_SEED) -> Halve
 
     The half that selects has neither moral labels nor contrastive variants: Eq. 24 asks for neither, and
     whatever selection does not see stays held out.
-
-    Args:
-        release: the release with all questions.
-        out: the folder; ``selection`` and ``reporting`` are made in it.
-        seed: of the draw.
-
-    Raises:
-        TargetError: the folder cannot be written, or holds the halves of another release.
     """
     halves = split_questions(release.records, seed)
     _keep(out / QUESTIONS, halves)
@@ -121,11 +113,7 @@ def halve_release(release: Release, out: Path, seed: int = MASTER_SEED) -> Halve
 
 
 def read_halves(path: Path) -> QuestionHalves:
-    """Return the halves in a file ``questions.json``.
-
-    Raises:
-        InputError: it cannot be read, or was changed: its hash is not that of what it says.
-    """
+    """Return the halves in a file ``questions.json``."""
     fix = "write it again: the same release and seed give the same halves"
     try:
         document = read_json(path, follow=True)

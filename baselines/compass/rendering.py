@@ -79,11 +79,7 @@ def frames_in(folder: Path) -> Render:
     """
 
     def render(requests: Sequence[FrameRequest]) -> Frames:
-        """Return the pictures.
-
-        Raises:
-            MissingRequirement: some are not there. TargetError: the list of them cannot be written.
-        """
+        """Return the pictures."""
         there = {request.key: _file(folder, request.key) for request in requests}
         missing = [request for request in requests if there[request.key] is None]
         if missing:
@@ -140,11 +136,7 @@ class FrameMaker:
     ledger: Ledger = field(default_factory=Ledger)  # what its runs cost, and others with the same limit
 
     def __call__(self, requests: Sequence[FrameRequest]) -> Frames:
-        """Return the pictures; None for those that the generator refused or spoiled.
-
-        Raises:
-            FabulaError: as :func:`fabula.generation.pipeline.generate`.
-        """
+        """Return the pictures; None for those that the generator refused or spoiled."""
         if not requests:
             return {}
         orders = [self._order(request) for request in requests]
@@ -184,15 +176,7 @@ class FrameMaker:
 def frame_maker(
     folder: Path, model: str, options: RunOptions, ledger: Ledger, reporter: "Reporter | None"
 ) -> FrameMaker:
-    """Return what has frames made by a generator, with the options that every run has.
-
-    Args:
-        folder: where its orders and its run lie.
-        model: spec of the generator.
-        options: of the evaluation; what is judges' own is left out.
-        ledger: shared with the judges.
-        reporter: takes the progress.
-    """
+    """Return what has frames made by a generator, with the options that every run has."""
     kept = {
         name.name: getattr(options, name.name)
         for name in fields(RunOptions)

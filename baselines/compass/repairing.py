@@ -104,17 +104,7 @@ Recovered = Mapping[str, Mapping[str, tuple[Score, ...]]]
 def transitions_recovered(
     work: Workroom, starts: Starts, answers: Mapping[Key, Answers], method: str
 ) -> dict[str, dict[str, tuple[Score, ...]]]:
-    """Return R of each transition of storyboards.
-
-    Args:
-        work: what it needs.
-        starts: the storyboards.
-        answers: about the candidates, from their evaluation.
-        method: of the candidates.
-
-    Raises:
-        FabulaError: as :meth:`.Judging.answers`.
-    """
+    """Return R of each transition of storyboards."""
     boards = {name: [start.board for start in some.values()] for name, some in starts.items()}
     if work.weakest == "whole":
         return {
@@ -150,15 +140,7 @@ def repaired(
 ) -> dict[str, dict[str, Repair]]:
     """Repair storyboards by Algorithm 1; return name -> story id -> what became of each.
 
-    Args:
-        work: what it needs.
-        starts: the storyboards.
-        values: R of each transition.
-        setting: the frozen values.
-        seeds: of the frames that are tried.
-
-    Raises:
-        FabulaError: as :meth:`.Judging.answers`, or of who makes the frames.
+    ``seeds``: of the frames that are tried.
     """
     made: dict[str, dict[str, Repair]] = {arm: {} for arm in starts}
     wanted: dict[tuple[str, str], tuple[FrameRequest, ...]] = {}

@@ -54,11 +54,7 @@ class CompassRequest:
     reporter: "Reporter | None" = None  # takes the progress
 
     def records(self, release: Release) -> tuple[StoryRecord, ...]:
-        """Return the stories that are used, by id.
-
-        Raises:
-            InputError: the release has no such split. ConfigError: there is no story.
-        """
+        """Return the stories that are used, by id."""
         check_splits(release, self.splits)
         chosen = [record for record in release if record.split in self.splits]
         if not chosen:
@@ -82,11 +78,7 @@ class CompassRequest:
 
 
 def tune(request: CompassRequest, render: Render) -> Frozen:
-    """Tune on validation stories, and write ``frozen.json``; a call that was stopped is continued.
-
-    Raises:
-        FabulaError: something given is wrong, the cost limit was reached, or the user stopped it.
-    """
+    """Tune on validation stories, and write ``frozen.json``; a call that was stopped is continued."""
     halved = _halved(request)
     candidates = request.candidates(halved.whole)
     frozen = tune_compass(request.workroom(halved, "tuning", render), candidates, request.splits)
@@ -95,11 +87,7 @@ def tune(request: CompassRequest, render: Render) -> Frozen:
 
 
 def apply(request: CompassRequest, render: Render, frozen: Path, arms: Sequence[str] = ()) -> Applied:
-    """Apply a frozen file, and write outputs of arms with ``compass.json``; a stopped call is continued.
-
-    Raises:
-        FabulaError: as :func:`tune`; the file refuses these stories or these conditions.
-    """
+    """Apply a frozen file, and write outputs of arms with ``compass.json``; a stopped call is continued."""
     read, chosen = read_frozen(frozen), arms_named(arms)
     halved = _halved(request)
     candidates = request.candidates(halved.whole)
@@ -107,11 +95,7 @@ def apply(request: CompassRequest, render: Render, frozen: Path, arms: Sequence[
 
 
 def forecast(request: CompassRequest, arms: Sequence[str] | None) -> Budget:
-    """Return what tuning (None) or applying arms asks for at most; asks nothing.
-
-    Raises:
-        FabulaError: something given is wrong.
-    """
+    """Return what tuning (None) or applying arms asks for at most; asks nothing."""
     halved = _halved(request)
     records = request.records(halved.whole)
     seeds = len(request.candidates(halved.whole).seeds)

@@ -84,8 +84,7 @@ class Terms:
 def recoverability(verdicts: Mapping[str, Sequence[bool]]) -> Score:
     """Return R of one storyboard.
 
-    Args:
-        verdicts: dimension -> whether each judged selection question was answered rightly from images alone.
+    ``verdicts``: dimension -> whether each judged selection question was answered rightly from images alone.
     """
     shares = [sum(rights) / len(rights) for _, rights in sorted(verdicts.items()) if len(rights)]
     judged = sum(len(rights) for rights in verdicts.values())
@@ -97,12 +96,9 @@ def transition_coverage(
 ) -> Score:
     """Return C of one storyboard (Eq. 25).
 
-    Args:
-        likeness: cosine of each frame and each annotation, shape (frames, transitions).
-        spans: of each transition the frames between its scenes, from 0; a bridge makes three of two. None of
-            them: it is not known which frames show it.
-        with_text: whether each transition has an annotation with text.
-        delta: what a cosine must be above.
+    ``likeness``: cosine of each frame and each annotation, shape (frames, transitions). ``spans``: of each
+    transition the frames between its scenes, from 0; a bridge makes three of two. None of them: it is not
+    known which frames show it. ``delta``: what a cosine must be above.
     """
     counted = [index for index, there in enumerate(with_text) if there]
     if counted and not all(len(spans[index]) for index in counted):
@@ -116,9 +112,8 @@ def transition_coverage(
 def copy_penalty(neighbours: Floats, gamma: float) -> Score:
     """Return P of one storyboard (Eq. 26).
 
-    Args:
-        neighbours: cosine of each frame and the next, shape (frames - 1,); ``nan`` where one has no vector.
-        gamma: what a cosine must be above.
+    ``neighbours``: cosine of each frame and the next, shape (frames - 1,); ``nan`` where one has no vector.
+    ``gamma``: what a cosine must be above.
     """
     known = neighbours[~np.isnan(neighbours)]
     return Score.ratio(
@@ -139,9 +134,7 @@ class Ranking:
 def ranked(candidates: Sequence[Terms], weights: Weights) -> Ranking:
     """Rank the candidates of one story by Eq. 24.
 
-    Args:
-        candidates: at least one, in the order of seeds.
-        weights: of the terms.
+    ``candidates``: at least one, in the order of seeds.
     """
     values = np.stack([candidate.values() for candidate in candidates])
     scores = scores_of(values[None], weights)[0]
@@ -156,9 +149,7 @@ def ranked(candidates: Sequence[Terms], weights: Weights) -> Ranking:
 def usable(values: Floats, weights: Weights) -> Mask:
     """Return which terms have a weight and are defined for all candidates of a story.
 
-    Args:
-        values: terms, ``nan`` where undefined, shape (stories, candidates, 3).
-        weights: of the terms.
+    ``values``: terms, ``nan`` where undefined, shape (stories, candidates, 3).
 
     Returns:
         Shape (stories, 3).
@@ -182,11 +173,7 @@ def best_of(scores: Floats) -> NDArray[np.int64]:
 
 
 def weakest_transition(values: Sequence[Score]) -> int | None:
-    """Return the place of the transition with the lowest R (Eq. 27), from 0; None where none has a value.
-
-    Args:
-        values: R of each transition over the selection questions about it.
-    """
+    """Return the place of the transition with the lowest R (Eq. 27), from 0; None where none has a value."""
     known = [(score.value, index) for index, score in enumerate(values) if score.value is not None]
     return min(known)[1] if known else None
 

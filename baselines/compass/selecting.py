@@ -25,11 +25,7 @@ class Measurements:
 
 
 def measure_candidates(work: Workroom, candidates: Candidates) -> Measurements:
-    """Have candidates judged by the selection questions, and look at their pictures.
-
-    Raises:
-        FabulaError: as :meth:`.Judging.answers`; a picture cannot be looked at.
-    """
+    """Have candidates judged by the selection questions, and look at their pictures."""
     boards = {story: some for story, some in sorted(candidates.boards.items()) if some}
     listed = [board for some in boards.values() for board in some]
     outputs = write_boards(work.judging.folder / "candidates", candidates.method, listed)
@@ -49,14 +45,7 @@ def measure_candidates(work: Workroom, candidates: Candidates) -> Measurements:
 def chosen_by(
     arm: Arm, candidates: Sequence[Measured], first: int | None, setting: Setting
 ) -> Measured | None:
-    """Return the candidate of a story that an arm takes; None where that of the first seed is invalid.
-
-    Args:
-        arm: one that takes one candidate of a story.
-        candidates: the valid ones, by seed.
-        first: the first seed.
-        setting: weights and thresholds.
-    """
+    """Return the candidate of a story that an arm takes; None where that of the first seed is invalid."""
     if arm.start == "first":
         return next((candidate for candidate in candidates if candidate.board.seed == first), None)
     terms = [candidate.terms(setting.delta, setting.gamma) for candidate in candidates]

@@ -91,13 +91,7 @@ class Searched:
 def search(stories: Sequence[Sequence[Measured]], aims: Sequence[Sequence[Score]], grid: Grid) -> Searched:
     """Return the best weights, delta and gamma on stories with candidates.
 
-    Args:
-        stories: of each story, its candidates; at least one.
-        aims: the objective of each candidate; a story with an undefined one counts for no setting.
-        grid: what is tried.
-
-    Raises:
-        InputError: the objective is undefined for every story.
+    ``stories``: of each story, its candidates; at least one.
     """
     widest = max(len(candidates) for candidates in stories)
     aim = _padded([[np.nan if a.value is None else a.value for a in some] for some in aims], widest, np.nan)
@@ -125,18 +119,7 @@ def search(stories: Sequence[Sequence[Measured]], aims: Sequence[Sequence[Score]
 def tune_compass(
     work: Workroom, candidates: Candidates, splits: Sequence[str], seed: int = MASTER_SEED
 ) -> Frozen:
-    """Tune on the candidates of some splits' stories, and return what is to be frozen.
-
-    Args:
-        work: what it needs.
-        candidates: storyboards of these stories.
-        splits: names of the splits that they are of.
-        seed: master seed; noted, as the grid is searched whole.
-
-    Raises:
-        InputError: there is no objective. ConfigError: the split is one that is reported on.
-        FabulaError: as evaluations.
-    """
+    """Tune on the candidates of some splits' stories, and return what is to be frozen."""
     for split in splits:
         if split.endswith("test"):
             fix = "tune on validation"

@@ -64,17 +64,7 @@ def import_books(
     *,
     reporter: "Reporter | None" = None,
 ) -> RunReport:
-    """Split books into stories; an existing run folder is continued.
-
-    Args:
-        books: text, Markdown, HTML or EPUB files, or folders of them.
-        out: the run folder.
-        options: how to split, and what the books do not say of themselves.
-        reporter: takes the progress; none by default.
-
-    Raises:
-        FabulaError: as :func:`fabula.builders.katha.building.build_katha`.
-    """
+    """Split books into stories; an existing run folder is continued."""
     options = options or BookOptions()
     request = options.drafting(PIPELINE, out, listed(books, ROLE, "books"), planner_texts(PIPELINE, options))
     return RUN.make(request, reporter)

@@ -28,13 +28,7 @@ MARKUP = re.compile(rb"\s*<(?:!doctype\s+html|html|\?xml)", re.IGNORECASE)
 def text_of(data: bytes, given: str | None = None, *, markup: bool) -> str:
     """Return the text of a file with line ends of one character.
 
-    Args:
-        data: its bytes.
-        given: the encoding that the user says it has, which goes before what it states.
-        markup: whether it is HTML or XML.
-
-    Raises:
-        BadBook: it is not in that encoding.
+    ``data``: its bytes.
     """
     name = next((name for mark, name in _MARKS if data.startswith(mark)), None)
     if name is None:

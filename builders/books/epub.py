@@ -21,16 +21,7 @@ LIMITS = Limits(files=5000, bytes=2**28)
 
 
 def epub_book(data: bytes, given: str | None = None, *, incomplete: bool = False) -> Book:
-    """Return an EPUB as a book: its documents in reading order, with the headings of its table of contents.
-
-    Args:
-        data: the archive.
-        given: the encoding that the user says its documents have.
-        incomplete: whether it may lack documents; a block of the role ``missing`` stands for each.
-
-    Raises:
-        BadBook: it is no EPUB, damaged, encrypted, or unpacks to too much.
-    """
+    """Return an EPUB as a book: documents in reading order, with the headings of its table of contents."""
     try:
         with open_zip(BytesIO(data), LIMITS) as archive:
             return _Epub(archive, given, incomplete, _Names(archive.sizes)).book()

@@ -53,11 +53,7 @@ SPEC = StageSpec(
 
 
 def run(item: Item, tools: Tools) -> Iterator[Child]:
-    """Yield one child per file, in the order of the sources and of paths in them.
-
-    Raises:
-        InputError: a source is not there, or no book is in any.
-    """
+    """Yield one child per file, in the order of the sources and of paths in them."""
     settings = tools.own(Settings)
     files = [file for path in tools.paths for file in _files(path)]
     if not files:

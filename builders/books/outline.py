@@ -64,13 +64,7 @@ class _Section:
 
 
 def outline(blocks: Sequence[Block], limits: Limits, title: str) -> Outline:
-    """Return the outline of a book by rules.
-
-    Args:
-        blocks: the book.
-        limits: when something is a tale.
-        title: of the book, for a tale that has none.
-    """
+    """Return the outline of a book by rules."""
     result = Outline(out=left_out(blocks))
     marks = headings(blocks, result.out)
     kept = [n for n in range(len(blocks)) if n not in result.out and blocks[n].role != "break"]

@@ -105,14 +105,7 @@ def _read(reply: Json, part: Sequence[int]) -> list[tuple[int, str]]:
 def divided(
     tale: Tale, starts: Sequence[tuple[int, str]], blocks: Sequence[Block], out: dict[int, str]
 ) -> list[Tale]:
-    """Return what a tale is divided into.
-
-    Args:
-        tale: the tale.
-        starts: numbers of blocks and what begins there: a story, an inner story and so on.
-        blocks: the book.
-        out: takes what is no tale.
-    """
+    """Return what a tale is divided into."""
     at = dict(starts)
     tales: list[Tale] = [replace(tale, blocks=[], unsure=None)]
     outer, current = tales[0], tales[0]

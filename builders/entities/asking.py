@@ -33,11 +33,7 @@ async def ask(
     shown: Sequence[Shown] = (),
     **inputs: Json,
 ) -> Drafted[T]:
-    """Return a model's answer to a prompt; the pictures stand before the text.
-
-    Raises:
-        NoAnswer: there is no usable answer.
-    """
+    """Return a model's answer to a prompt; the pictures stand before the text."""
     return await ask_model(tools, prompt_id, read, _pictures(shown, tools), **inputs)
 
 
@@ -48,11 +44,7 @@ async def attempt(
     shown: Sequence[Shown] = (),
     **inputs: Json,
 ) -> Drafted[T] | NoAnswer:
-    """Return a model's answer, or why there is none: one part of an episode can do without.
-
-    Raises:
-        NoAnswer: the model could not be reached: the stage is to be run again, not to be settled like this.
-    """
+    """Return a model's answer, or why there is none: one part of an episode can do without."""
     try:
         return await ask(tools, prompt_id, read, shown, **inputs)
     except NoAnswer as failure:

@@ -54,11 +54,7 @@ class EntityOptions(DraftOptions):
 def entity_request(
     videos: Sequence[Path | str] | Path | str, out: Path | str, options: EntityOptions
 ) -> RunRequest:
-    """Return what the engine is to execute.
-
-    Raises:
-        ConfigError: a setting or an option is wrong, or no video is named.
-    """
+    """Return what the engine is to execute."""
     sources = listed(videos, ROLE, "videos")
     given: dict[str, object] = {}
     if options.detections is not None:
@@ -89,17 +85,6 @@ def build_entities(
 
     The run folder then holds the official tree in ``data/``, and what is left after each step of the curation
     in ``funnel.json``.
-
-    Args:
-        videos: video files, or folders of them.
-        out: the run folder.
-        options: how to build; by default rules write, and the default detectors look.
-        reporter: takes the progress, and before anything is paid for what it is about to cost.
-
-    Raises:
-        FabulaError: a source, a setting, a model or the folder is wrong, something that is needed is missing,
-            too few episodes were made, the cost limit was reached, or the user stopped it; see
-            :mod:`fabula.errors`.
     """
     options = options if options is not None else EntityOptions()
     request = entity_request(videos, out, options)
@@ -123,9 +108,6 @@ def estimate_entities(
     """Tell what :func:`build_entities` would ask of the model now, and about what that costs. Asks nothing.
 
     Shots and people have to be found for it; what the run has found of them is used.
-
-    Raises:
-        FabulaError: as :func:`build_entities`.
     """
     request = entity_request(videos, out, options if options is not None else EntityOptions())
     check_needs(request.config, [source.path for source in request.sources])

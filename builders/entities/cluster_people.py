@@ -78,11 +78,7 @@ def tracklets_of(shots: Sequence[Json]) -> list[Tracklet]:
 
 
 def people_of(tracklets: Sequence[Tracklet], settings: Settings) -> Clustered:
-    """Return the people that tracklets are; the order in which they are given does not matter.
-
-    Raises:
-        ValueError: two tracklets have the same id, or vectors of one kind have different lengths.
-    """
+    """Return the people that tracklets are; the order in which they are given does not matter."""
     ordered = sorted(tracklets, key=lambda tracklet: tracklet.tracklet_id)
     if len({tracklet.tracklet_id for tracklet in ordered}) != len(ordered):
         raise ValueError("two tracklets have the same id")

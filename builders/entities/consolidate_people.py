@@ -97,11 +97,7 @@ def consolidate(
 ) -> Consolidated:
     """Return people after what was proposed of them, in order.
 
-    Args:
-        people: by first appearance.
-        tracklets: id -> tracklet, of all people.
-        replies: the proposals of each reply; in one reply, nobody may be named by two of them.
-        rule: who is kept apart.
+    ``tracklets``: id -> tracklet, of all people.
     """
     groups = _Groups(
         {person.person_id: index for index, person in enumerate(people)},

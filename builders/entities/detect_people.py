@@ -118,11 +118,7 @@ class _Lookout:
 
     @classmethod
     def of(cls, tools: Tools) -> "_Lookout":
-        """Open the detectors.
-
-        Raises:
-            MissingRequirement: a library or weights are missing. ConfigError: a setting is wrong.
-        """
+        """Open the detectors."""
         settings = tools.own(Settings)
         assert settings.people is not None
         people = opened(settings.people, settings, "detector", DEFAULTS.get(settings.people, {}))

@@ -66,9 +66,6 @@ def run_batch(items: Sequence[Item], tools: Tools) -> Sequence[Outcome]:
     """Return what each video is, and its shots: ``spans``, the ``method``, frames that were ``lost``.
 
     Codes of failures are those of :class:`~fabula.media.images.MediaProblem`.
-
-    Raises:
-        MissingRequirement: a library is missing, or the network is another than the run began with.
     """
     settings = tools.own(Settings)
     if settings.network is not None and settings.method == "transnetv2":

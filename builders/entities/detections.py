@@ -252,11 +252,7 @@ def _columns(schema: Any) -> str | None:  # noqa: ANN401 - of pyarrow
 
 
 def open_rows(path: Path) -> LineRows | ParquetRows:
-    """Return the rows of a file by the ending of its name.
-
-    Raises:
-        InputError: it is not there, or no such file.
-    """
+    """Return the rows of a file by the ending of its name."""
     if not path.is_file():
         raise unreadable(path, "no file")
     if path.suffix.lower() == ".parquet":
@@ -421,11 +417,7 @@ def names_of(video: Video) -> tuple[str, ...]:
 
 
 def open_detections(path: Path) -> Detections:
-    """Read a file of detections to its end and return it.
-
-    Raises:
-        InputError: something in it is wrong; up to :data:`MOST_PROBLEMS` problems are listed.
-    """
+    """Read a file of detections to its end and return it."""
     source, reading = open_rows(path), _Reading()
     for row_number, where, row in source.rows():
         reading.take(row_number, where, row)
@@ -440,15 +432,7 @@ def open_detections(path: Path) -> Detections:
 
 
 def check_detections(path: Path, names: frozenset[str]) -> Detections:
-    """Read a file of detections for a build of some videos, before anything else is done.
-
-    Args:
-        path: the file.
-        names: of the videos: ids, and names of their files with and without ending.
-
-    Raises:
-        InputError: something in it is wrong, or it is about other videos.
-    """
+    """Read a file of detections for a build of some videos, before anything else is done."""
     detections = open_detections(path)
     if strangers := detections.strangers(names):
         raise InputError(strangers)

@@ -30,11 +30,7 @@ def packed(vector: Rows) -> str:
 
 
 def unpacked(text: str) -> Rows:
-    """Return the vector that :func:`packed` wrote.
-
-    Raises:
-        ValueError: it is no such text.
-    """
+    """Return the vector that :func:`packed` wrote."""
     return np.frombuffer(base64.b64decode(text, validate=True), dtype="<f4").astype(np.float32)
 
 
@@ -93,12 +89,7 @@ class Grouping:
 def cluster(distances: Distances, threshold: float) -> Grouping:
     """Return clusters of average linkage.
 
-    Args:
-        distances: shape (n, n), symmetric, not negative, infinite where two must not be together.
-        threshold: highest average distance of two clusters that are merged.
-
-    Raises:
-        ValueError: the matrix is not square, not symmetric, or holds ``nan`` or negative numbers.
+    ``distances``: shape (n, n), symmetric, not negative, infinite where two must not be together.
     """
     from scipy.cluster.hierarchy import linkage
     from scipy.spatial.distance import squareform
@@ -136,11 +127,7 @@ def forbid(distances: Distances, pairs: Iterable[tuple[int, int]]) -> int:
 
 
 def overlapping(places: Sequence[tuple[int, int, int]]) -> Iterator[tuple[int, int]]:
-    """Yield the pairs of tracklets that are seen at the same time, each once, the smaller first.
-
-    Args:
-        places: shot, first and last frame of each.
-    """
+    """Yield the pairs of tracklets that are seen at the same time, each once, the smaller first."""
     by_shot: dict[int, list[int]] = {}
     for item, (shot, _, _) in enumerate(places):
         by_shot.setdefault(shot, []).append(item)
@@ -181,11 +168,7 @@ class Weighed:
 
 
 def fused(kinds: Sequence[Weighed]) -> Distances:
-    """Return the distances of all pairs, shape (n, n), float32, exactly symmetric.
-
-    Raises:
-        ValueError: vectors of one kind have different lengths.
-    """
+    """Return the distances of all pairs, shape (n, n), float32, exactly symmetric."""
     count = len(kinds[0].rows)
     made = np.empty((count, count), dtype=np.float32)
     whole = [(_whole(kind.rows), kind) for kind in kinds]

@@ -82,11 +82,7 @@ def shot_told(episode: Episode, shot: ScriptShot) -> Json:
 
 
 def read_actions(reply: Json, numbers: Sequence[int]) -> list[str]:
-    """Return the action of each shot.
-
-    Raises:
-        BadReply: a shot is missing or none of those asked for, or an action cannot be used.
-    """
+    """Return the action of each shot."""
     problems = Problems()
     check_english(reply, problems)
     made = [

@@ -30,13 +30,7 @@ def keep_place(path: Path, sha256: str, tools: Tools) -> str:
 
 
 def film_path(file: str, sha256: str, tools: Tools) -> Path:
-    """Return where a film lies.
-
-    Args:
-        file: what its fields call it; its path, in runs of earlier versions.
-        sha256: of the film.
-        tools: of the stage.
-    """
+    """Return where a film lies."""
     if tools.work is not None:
         with suppress(OSError, ValueError):
             return Path(read_text(tools.work / _PLACES / sha256))
@@ -44,13 +38,7 @@ def film_path(file: str, sha256: str, tools: Tools) -> Path:
 
 
 def segments_of(spec: StageSpec, tools: Tools, inputs: Mapping[str, Json]) -> Segments:
-    """Return where a stage keeps what it found in parts of an item.
-
-    Args:
-        spec: the stage.
-        tools: of the stage.
-        inputs: what it looks at, of which the film's path is no part.
-    """
+    """Return where a stage keeps what it found in parts of an item."""
     settings = tools.settings.as_json()
     basis = [spec.name, spec.version, settings, tools.seed, dependencies(spec, asks=False), dict(inputs)]
     return Segments(None if tools.work is None else tools.work / PROGRESS, basis)

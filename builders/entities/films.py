@@ -47,11 +47,7 @@ class LocalRegistry(Own):
 
 
 def chunks_of(count: int, size: int, overlap: int = 0) -> list[range]:
-    """Return the chunks of a row by place: of one size but for the last, each overlapping the one before.
-
-    Raises:
-        ValueError: the overlap is no smaller than the size.
-    """
+    """Return the chunks of a row by place: of one size but for the last, each overlapping the one before."""
     if not 0 <= overlap < size:
         raise ValueError(f"chunks of {size} cannot overlap by {overlap}")
     starts = range(0, max(count - overlap, 1), size - overlap)

@@ -41,11 +41,6 @@ def curation_funnel(
     - *Quality filtering (shots)*: shots without an objection to themselves, of all that were found.
     - *Content filtering (videos)*: videos without an objection to them as a whole, of those with a shot left.
     - *Window selection (shots)*: shots in at least one chosen window, of those that were left.
-
-    Args:
-        report: of the run.
-        kept: ids of the shots that ``filter_shots`` let through.
-        windows: ids of the shots of each chosen window.
     """
     left = set(kept)
     fallen: Counter[str] = Counter()

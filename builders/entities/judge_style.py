@@ -24,9 +24,6 @@ async def run(item: Item, tools: Tools) -> Outcome:
     """Return the ``kind`` of footage, why, and who said so; null for shots that nobody is asked about.
 
     Where there is no answer the kind is null, with the reason why.
-
-    Raises:
-        NoAnswer: the model could not be reached.
     """
     view = item["quality"]["view"]
     if tools.asker is None or view is None:

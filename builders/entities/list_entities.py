@@ -88,9 +88,8 @@ def places_of(colours: Sequence[Sequence[int]], apart: float) -> list[int]:
     ``apart`` away, else it begins a new one; among equals the earlier place is taken. A shot without colours
     joins the one before it.
 
-    Args:
-        colours: histogram of each shot, as :func:`..colours.histogram` gives it; may be empty.
-        apart: distance from which on places differ, 0 to 1.
+    ``colours``: histogram of each shot, as :func:`..colours.histogram` gives it; may be empty. ``apart``:
+    distance from which on places differ, 0 to 1.
     """
     sums: list[list[int]] = []
     counts: list[int] = []
@@ -160,17 +159,7 @@ def _unlisted(number: int, shots: Sequence[int], failure: NoAnswer) -> LocalRegi
 
 
 def read_registry(reply: Json, chunk: int, shots: Sequence[int], persons: Sequence[str]) -> LocalRegistry:
-    """Return the registry of a chunk.
-
-    Args:
-        reply: what the model says.
-        chunk: number of the chunk.
-        shots: numbers of the shots that it was shown.
-        persons: ids of the people that it was shown.
-
-    Raises:
-        BadReply: no shot has an account, or the texts are not in English.
-    """
+    """Return the registry of a chunk."""
     repairs: list[Repair] = []
     problems = Problems()
     check_english(reply, problems)

@@ -50,9 +50,6 @@ def run(item: Item, tools: Tools) -> Iterator[Child]:
     """Yield one child per file, in the order of the sources and of paths in them.
 
     A file whose name is no text in Unicode, or that cannot be read, is a child that failed.
-
-    Raises:
-        InputError: a source is not there, or no video is in any.
     """
     settings = tools.own(Settings)
     sources = zip(item["sources"], tools.paths, strict=True)

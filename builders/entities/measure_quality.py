@@ -103,9 +103,7 @@ def looked_at(shot: Shot, count: int) -> tuple[tuple[int, int], ...]:
 def quality_of(shot: Shot, pairs: "Sequence[tuple[Luma, Luma]]") -> Quality:
     """Return what a shot's frames measure.
 
-    Args:
-        shot: the shot.
-        pairs: luma of the frames that :func:`looked_at` names, at least one pair.
+    ``pairs``: luma of the frames that :func:`looked_at` names, at least one pair.
     """
     frames = [frame for frame, _ in pairs]
     bars = black_bars([frame for pair in pairs for frame in pair])

@@ -301,13 +301,7 @@ def _take_seen(
 def read_seen(reply: Json, numbers: Sequence[int], entries: int) -> tuple[dict[int, Seen], list[Repair]]:
     """Return what is seen in each shot, and what the reply says of entries that there are not.
 
-    Args:
-        reply: what the model says.
-        numbers: of the shots.
-        entries: how many entries there are, numbered from 1.
-
-    Raises:
-        BadReply: a shot is missing or none of those asked for.
+    ``entries``: how many entries there are, numbered from 1.
     """
     made: dict[int, Seen] = {}
     repairs: list[Repair] = []

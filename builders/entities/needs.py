@@ -26,9 +26,6 @@ def pinned(config: RunConfig) -> RunConfig:
     """Return settings with the identity of the network that finds shots, of readers and of files of weights.
 
     What is missing is left out here: :func:`.needs.check_needs` lists it.
-
-    Raises:
-        ConfigError: there is no such model, or an option is wrong.
     """
     return replace(config, stages={name: _pinned(settings) for name, settings in config.stages.items()})
 
@@ -68,10 +65,6 @@ def check_media(config: RunConfig) -> None:
     """Check that libraries, devices and files of weights are there for the stages up to ``filter_shots``.
 
     Whether chat models can be asked is checked by the engine.
-
-    Raises:
-        ConfigError: there is no such model or device.
-        MissingRequirement: something is missing; all of it is listed.
     """
     lacks = list(_media_lacks(config))
     if lacks:
@@ -128,13 +121,7 @@ def check_people(config: RunConfig, videos: frozenset[str] | None = None) -> Non
 
     Weights that are neither there nor in the library's cache are fetched, as they would be on first use.
 
-    Args:
-        config: settings of the run.
-        videos: names of the videos that are built from; None where they are not known yet.
-
-    Raises:
-        ConfigError: there is no such model or device. InputError: the file of detections is wrong.
-        MissingRequirement: something is missing; all of it is listed.
+    ``videos``: names of the videos that are built from; None where they are not known yet.
     """
     lacks = list(_people_lacks(config, videos))
     if lacks:
@@ -167,11 +154,6 @@ def check_needs(config: RunConfig, videos: Sequence[Path]) -> None:
     """Check that libraries, devices and weights are there, and that a file of detections is of these videos.
 
     Whether chat models can be asked is checked by the engine.
-
-    Raises:
-        ConfigError: there is no such detector, encoder or device.
-        InputError: something in the file of detections is wrong, or it is about other videos.
-        MissingRequirement: something is missing; all of it is listed.
     """
     lacks = [*_lacks(lambda: check_media(config)), *_lacks(lambda: _check_people(config, videos))]
     if len(lacks) > 1:

@@ -90,11 +90,7 @@ def keep(data: bytes, store: Path | None) -> str:
 
 
 def picture(name: str, store: Path | None) -> ChatImage:
-    """Return a kept picture as a part of a message; without a store, what stands for it in a rehearsal.
-
-    Raises:
-        InputError: it is not there, or its bytes are others.
-    """
+    """Return a kept picture as a part of a message; without a store, what stands for it in a rehearsal."""
     if store is None:
         return ChatImage(name.encode("ascii"), MEDIA_TYPE, name.partition(".")[0])
     fix = "build into a new folder; --reuse takes over what models answered in this one"
@@ -112,13 +108,7 @@ def frames_of(
 
     The video is gone through once, whatever the number of shots.
 
-    Args:
-        video: the video.
-        wanted: id of a shot -> frames.
-        tools: of the stage.
-
-    Raises:
-        MediaProblem: the video cannot be read. MissingRequirement: the extra ``video`` is not installed.
+    ``wanted``: id of a shot -> frames.
     """
     who: dict[int, list[str]] = {}
     for shot, numbers in wanted.items():
@@ -270,15 +260,8 @@ def portraits(
 ) -> dict[str, tuple[str, ...]]:
     """Return the names of the crops of people in the store, by person.
 
-    Args:
-        video: the video.
-        people: who is wanted.
-        tracklets: id -> tracklet.
-        shape: most crops of a person, and most pixels of the longer side of a crop.
-        tools: of the stage; without a store, crops are only named.
-
-    Raises:
-        MediaProblem: the video cannot be read. MissingRequirement: the extra ``video`` is not installed.
+    ``tracklets``: id -> tracklet. ``shape``: most crops of a person, and most pixels of the longer side of a
+    crop.
     """
     most, side = shape
     chosen = {person.person_id: views_of(person, tracklets, most) for person in people}

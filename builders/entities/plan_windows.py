@@ -167,10 +167,7 @@ def windows_of(
 ) -> tuple[list[Window], int]:
     """Return all windows that may be chosen, and how long the longest run without a large hole is.
 
-    Args:
-        numbers: of the shots in their video, ascending.
-        slots: what counts of each of these shots.
-        settings: of the stage.
+    ``numbers``: of the shots in their video, ascending.
     """
     holes = [0, *(b - a - 1 > settings.hole for a, b in pairwise(numbers))]
     # run[place]: shots in the run that a place begins, up to the next large hole.

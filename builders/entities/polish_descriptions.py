@@ -104,11 +104,7 @@ def _files(episode: Episode, entity: Entity, most: int) -> tuple[str, ...]:
 
 
 def read_descriptions(reply: Json, entities: Sequence[Entity]) -> list[str]:
-    """Return the description of each entity, with a full stop.
-
-    Raises:
-        BadReply: one is missing, says nothing, is too long or of the camera, or two are alike.
-    """
+    """Return the description of each entity, with a full stop."""
     problems = Problems()
     check_english(reply, problems)
     made: list[str] = []

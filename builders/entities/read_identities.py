@@ -52,18 +52,7 @@ class _Making:
 def read_identities(
     reply: Json, cast: Sequence[Person], locals_: Sequence[Local], by: str, numbers: Sequence[int]
 ) -> Merged:
-    """Return the entities that a reply makes of people and local entities.
-
-    Args:
-        reply: what the model says.
-        cast: the people.
-        locals_: the local objects and locations.
-        by: which model said it.
-        numbers: of the kept shots; in others nobody is scheduled.
-
-    Raises:
-        BadReply: nothing that it was given is in it, or the texts are not in English.
-    """
+    """Return the entities that a reply makes of people and local entities."""
     known = {person.person_id for person in cast} | {local.local_id for local in locals_}
     problems = Problems()
     check_english(reply, problems)

@@ -112,11 +112,7 @@ def _text(line: str, settings: Settings) -> bool:
 
 @cache
 def reader_of(name: str) -> TextReader:
-    """Return a reader by its name, opened once in a process.
-
-    Raises:
-        MissingRequirement: the extra ``ocr`` is not installed.
-    """
+    """Return a reader by its name, opened once in a process."""
     if name == RAPID:
         return open_reader()
     module, _, attribute = name.partition(":")

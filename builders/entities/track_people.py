@@ -297,11 +297,8 @@ def tracks_of(
 ) -> list[list[Seen]]:
     """Return the tracks through a shot.
 
-    Args:
-        seen: who was found.
-        looked: the frames that were looked at, ascending; those in which somebody was found may be left out.
-        fps: frames per second.
-        settings: the numbers.
+    ``looked``: the frames that were looked at, ascending; those in which somebody was found may be left out.
+    ``fps``: frames per second.
     """
     frames = sorted({*looked, *(sighting.frame for sighting in seen)})
     by_frame: dict[int, list[Seen]] = {frame: [] for frame in frames}

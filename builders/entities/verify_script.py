@@ -276,12 +276,7 @@ def read_settled(
 ) -> tuple[dict[int, Settled], list[Repair]]:
     """Return how each shot is settled, and what the reply says of entities that were not in question.
 
-    Args:
-        reply: what the model says.
-        shots: number -> the entities that its action misses, and those that it names besides.
-
-    Raises:
-        BadReply: a shot is missing or none of those asked for, or an action cannot be used.
+    ``shots``: number -> the entities that its action misses, and those that it names besides.
     """
     problems = Problems()
     check_english(reply, problems)
@@ -316,11 +311,7 @@ def _labels(
 
 
 def read_problems(reply: Json, numbers: Sequence[int]) -> tuple[list[Problem], list[Repair]]:
-    """Return what is wrong in some shots, one problem a shot, and what the reply says of other shots.
-
-    Raises:
-        BadReply: an action cannot be used.
-    """
+    """Return what is wrong in some shots, one problem a shot, and what the reply says of other shots."""
     problems = Problems()
     check_english(reply, problems)
     made: dict[int, Problem] = {}

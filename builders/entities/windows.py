@@ -225,9 +225,8 @@ def choose_windows(windows: Sequence[Window], most: Mapping[str, int] | None = N
 
     Time grows with the number of windows, times the product of the limits that can be reached, each plus one.
 
-    Args:
-        windows: what there is to choose from; those of no value are never taken.
-        most: group -> how many of it may be taken; of a group that is not named, any number.
+    ``windows``: what there is to choose from; those of no value are never taken. ``most``: group -> how many
+    of it may be taken; of a group that is not named, any number.
     """
     useful = sorted(window for window in windows if window.value > 0)
     end = max((window.stop for window in useful), default=0)

@@ -36,11 +36,7 @@ def _show(episode: Episode, settings: PlannerSettings) -> Json:
 
 
 def read_overview(reply: Json) -> str:
-    """Return the overview.
-
-    Raises:
-        BadReply: it says nothing, is too long, or not in English.
-    """
+    """Return the overview."""
     problems = Problems()
     check_english(reply, problems)
     text = tidy(reply["overview"])

@@ -142,11 +142,7 @@ def sheet_of(entity: Entity) -> Json:
 
 
 def read_script(reply: Json, numbers: Sequence[int]) -> list[tuple[bool, bool, str]]:
-    """Return for each shot whether a scene begins, whether it goes on from the one before, and its action.
-
-    Raises:
-        BadReply: a shot is missing or none of those asked for, or an action cannot be used.
-    """
+    """Return for each shot whether a scene begins, whether it goes on from the one before, and its action."""
     problems = Problems()
     check_english(reply, problems)
     made = []

@@ -47,11 +47,7 @@ class SuiteOptions(RunOptions):
 
 
 def suite_request(seeds: Sequence[Path | str], out: Path | str, options: SuiteOptions) -> RunRequest:
-    """Return what the engine is to execute; results that lie in the run folder are sources, too.
-
-    Raises:
-        ConfigError: a setting or an option is wrong, or no seeds are named.
-    """
+    """Return what the engine is to execute; results that lie in the run folder are sources, too."""
     if not seeds:
         raise ConfigError("seeds", what="no file is given", fix="name a file of seeds")
     results = Path(out) / RESULTS
@@ -62,11 +58,7 @@ def suite_request(seeds: Sequence[Path | str], out: Path | str, options: SuiteOp
 
 
 def take_results(seeds: Sequence[Path | str], out: Path | str, options: SuiteOptions) -> None:
-    """Put results into a run folder; a run that is not there yet is built without them first.
-
-    Raises:
-        FabulaError: as :func:`build_suite`.
-    """
+    """Put results into a run folder; a run that is not there yet is built without them first."""
     folder = Path(out)
     if not (folder / MANIFEST).is_file():
         execute(suite_request(seeds, folder, options))
@@ -82,18 +74,7 @@ def build_suite(
     *,
     reporter: "Reporter | None" = None,
 ) -> RunReport:
-    """Build a prompt suite from seeds; an existing run folder is continued.
-
-    Args:
-        seeds: JSONL files, one seed a line; see :class:`.settings.Seed`.
-        out: the run folder; ``all_prompts.json`` is written there.
-        options: how to build; by default without a model.
-        reporter: takes the progress, and before anything is paid for what it is about to cost.
-
-    Raises:
-        FabulaError: a seed, a setting, a model or the folder is wrong, too few prompts were made, the cost
-            limit was reached, or the user stopped it; see :mod:`fabula.errors`.
-    """
+    """Build a prompt suite from seeds; an existing run folder is continued."""
     chosen = options or SuiteOptions()
     if chosen.results is not None:
         take_results(seeds, out, chosen)
@@ -103,11 +84,7 @@ def build_suite(
 def estimate_suite(
     seeds: Sequence[Path | str], out: Path | str, options: SuiteOptions | None = None
 ) -> CallPlan:
-    """Tell what :func:`build_suite` would ask of the model now, and about what that costs. Asks nothing.
-
-    Raises:
-        FabulaError: as :func:`build_suite`.
-    """
+    """Tell what :func:`build_suite` would ask of the model now, and about what that costs. Asks nothing."""
     return estimate(suite_request(seeds, out, options or SuiteOptions()))
 
 

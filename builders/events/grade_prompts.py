@@ -30,13 +30,7 @@ Rates = Mapping[str, Mapping[str, float | None]]
 def write_results(folder: Path, rates: Rates, people: Rates | None = None) -> Path:
     """Put completion rates into the folder of a suite's run, in place of those that are there.
 
-    Args:
-        folder: the run folder, which may be new.
-        rates: method -> file name -> rate by the judge; null where there is no answer.
-        people: the same by people, if there are any.
-
-    Raises:
-        ConfigError: there are no rates. TargetError: the file cannot be written.
+    ``rates``: method -> file name -> rate by the judge; null where there is no answer.
     """
     if not rates:
         raise ConfigError(
@@ -56,11 +50,7 @@ def write_results(folder: Path, rates: Rates, people: Rates | None = None) -> Pa
 
 
 def read_results(path: Path) -> dict[str, dict[str, dict[str, float | None]]]:
-    """Return ``rates`` and ``people``, each as method -> file name -> rate.
-
-    Raises:
-        InputError: the file cannot be read or is not what :func:`write_results` writes.
-    """
+    """Return ``rates`` and ``people``, each as method -> file name -> rate."""
     try:
         document = read_json(path, MOST_BYTES, follow=True)
         results = {name: _checked(document[name]) for name in ("rates", "people")}
@@ -107,15 +97,6 @@ def grade(units: Sequence[str], rates: Rates, how: GradeSettings, people: Rates 
 
     A prompt's difficulty is its mean rate over the methods above the stated average, no answer counted as
     zero; equal rates are ordered by file name.
-
-    Args:
-        units: file names of the suite.
-        rates: completion rates of the methods.
-        how: the filters and numbers.
-        people: rates by people for some of the videos.
-
-    Raises:
-        ConfigError: no method is above the average, or there are fewer prompts than easy and hard ones.
     """
     dropped = {**_silent(units, rates, how), **_unlike(units, rates, people or {}, how)}
     kept = [name for name in units if name not in dropped]
@@ -196,12 +177,7 @@ SPEC = StageSpec(
 
 
 def run(items: Iterable[Item], tools: Tools) -> Mapping[str, Mapping[str, Json]]:
-    """Return for each prompt its difficulty, or code and reason why it goes; null without results.
-
-    Raises:
-        ConfigError: a method was not judged on a prompt, none is good enough, or fewer prompts stay than are
-            to be easy and hard.
-    """
+    """Return for each prompt its difficulty, or code and reason why it goes; null without results."""
     settings = tools.own(GradeSettings)
     rows = [(item.id, item["unit"], item["choice"] is None, item["results"]) for item in items]
     chosen = sorted((unit, name) for name, unit, stays, _ in rows if stays)
@@ -224,11 +200,7 @@ def run(items: Iterable[Item], tools: Tools) -> Mapping[str, Mapping[str, Json]]
 
 
 def check_judged(units: Sequence[str], rates: Rates) -> None:
-    """Check that each method was judged on each prompt: what nobody looked at is neither silent nor hard.
-
-    Raises:
-        ConfigError: a method was not judged on some.
-    """
+    """Check that each method was judged on each prompt: what nobody looked at is neither silent nor hard."""
     for method, rates_of_method in rates.items():
         if unjudged := [name for name in units if name not in rates_of_method]:
             raise ConfigError(

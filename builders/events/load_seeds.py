@@ -36,11 +36,7 @@ SPEC = StageSpec(
 
 
 def run(item: Item, tools: Tools) -> Iterator[Child]:
-    """Yield one child per seed, and one per prompt that is to be generated.
-
-    Raises:
-        InputError: a line is no seed, or two are the same; every problem is listed.
-    """
+    """Yield one child per seed, and one per prompt that is to be generated."""
     settings = tools.own(LoadSettings)
     problems: list[UserError] = []
     roles = dict(zip(tools.paths, (source["role"] for source in item["sources"]), strict=True))

@@ -49,11 +49,7 @@ async def run(item: Item, tools: Tools) -> Outcome:
 
 
 def frames_of(path: Path, tools: Tools) -> tuple[Image, ...]:
-    """Return frames of a video, taken evenly and encoded without metadata.
-
-    Raises:
-        MediaProblem: the video cannot be used.
-    """
+    """Return frames of a video, taken evenly and encoded without metadata."""
     from ...media.images import Picture, fitted
     from ...media.video import probe, sample_frames
 
@@ -75,11 +71,7 @@ async def _ask(
 
 
 def read_prompt(reply: Json) -> dict[str, Any]:
-    """Return a drafted prompt of a reply.
-
-    Raises:
-        BadReply: it cannot be one.
-    """
+    """Return a drafted prompt of a reply."""
     prompt = " ".join(str(reply["prompt"]).split())
     events = [" ".join(str(event).split()) for event in reply["event_list"]]
     if not prompt:

@@ -46,10 +46,7 @@ def show_scenes(
 ) -> Json:
     """Return the inputs of the prompt.
 
-    Args:
-        sketch: the record as far as it is drafted.
-        before: the transitions as they were described.
-        again: number of the earlier scene of a transition that is to be described again -> what was found.
+    ``again``: number of the earlier scene of a transition that is to be described again -> what was found.
     """
     return {
         "again": sorted(again),
@@ -71,20 +68,7 @@ def transitions_shown(transitions: Sequence[Json]) -> list[Json]:
 def read_transitions(
     reply: Json, story: Json, texts: Sequence[str], moral: str | None, again: Sequence[int] = ()
 ) -> list[Json]:
-    """Return the transitions between scenes that a reply to ``katha/annotate_transitions`` has.
-
-    Args:
-        reply: the reply.
-        story: the story.
-        texts: of its scenes.
-        moral: its moral target.
-        again: the earlier scenes of those transitions alone that are described again; none for all.
-
-    Raises:
-        BadReply: a transition is missing or leads elsewhere than to the next scene, a needed field says
-            nothing, the moral target stands on no transition or on one that is not there, or the values are
-            not in the story's script.
-    """
+    """Return the transitions between scenes that a reply to ``katha/annotate_transitions`` has."""
     numbers = list(again or range(1, len(texts)))
     entries = by_number(reply["transitions"], "from_scene", numbers, "transitions from scene")
     bearer, problems = reply["moral_from_scene"], Problems()

@@ -71,18 +71,7 @@ def run(item: Item, tools: Tools) -> Outcome:
 
 
 def apply_edit(draft: Json, edit: Json, story: Json) -> Json:
-    """Return a draft with one edit applied.
-
-    Args:
-        draft: title, labels, lists of parts and their producers, as this stage writes it.
-        edit: ``schemas.values.Edit`` as JSON.
-        story: the story that it is a draft of.
-
-    Raises:
-        Refused: the path cannot be edited, the old value is not what stands there, or the new one has
-            another type. Whether the scenes still cover the story is not looked at: it takes two edits to
-            move a boundary.
-    """
+    """Return a draft with one edit applied."""
     steps = _checked_steps(draft, edit)
     changed = replace_at(draft, edit["path"], edit["new"])
     _check_types(changed, _where(edit))

@@ -46,11 +46,7 @@ class BuildOptions(DraftOptions):
 def build_request(
     sources: Sequence[Path | str] | Path | str, out: Path | str, options: BuildOptions
 ) -> RunRequest:
-    """Return what the engine is to execute.
-
-    Raises:
-        ConfigError: a setting or an option is wrong, or no source is named.
-    """
+    """Return what the engine is to execute."""
     beside = [("records", options.records), ("answers", options.answers)]
     return options.drafting(
         PIPELINE,
@@ -73,19 +69,8 @@ def build_katha(
 ) -> RunReport:
     """Build KathaBench records from stories; an existing run folder is continued.
 
-    Args:
-        sources: JSONL or CSV files, or folders of ``.txt`` and ``.md`` files.
-        out: the run folder.
-        options: how to build; by default the rules planner with its default settings.
-        reporter: takes the progress, and before anything is paid for what it is about to cost; none by
-            default.
-
     Returns:
         What was made, rejected and failed, also written as ``report.json``.
-
-    Raises:
-        FabulaError: a source, a setting, a model or the folder is wrong, too few stories were made, the
-            cost limit was reached, or the user stopped it; see :mod:`fabula.errors`.
     """
     return DRAFTING.run.make(build_request(sources, out, options or BuildOptions()), reporter)
 
@@ -98,19 +83,7 @@ def estimate_katha(
     sample: int = 0,
     reporter: "Reporter | None" = None,
 ) -> CallPlan:
-    """Tell what :func:`build_katha` would ask of models now, and about what that costs.
-
-    Args:
-        sources: as for :func:`build_katha`.
-        out: the run folder; what it holds already is not counted again.
-        options: as for :func:`build_katha`.
-        sample: so many stories are drafted for real first, at their cost and kept in the run, so that the
-            estimate can go by them; 0 asks nothing at all and writes nothing.
-        reporter: takes the progress of the sample.
-
-    Raises:
-        FabulaError: as :func:`build_katha`.
-    """
+    """Tell what :func:`build_katha` would ask of models now, and about what that costs."""
     request = build_request(sources, out, options or BuildOptions())
     if sample:
         draft_sample(request, sample, reporter)

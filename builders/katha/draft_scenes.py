@@ -133,13 +133,8 @@ async def ask_scenes(
 ) -> Drafted[list[Json]]:
     """Return the scenes with given texts.
 
-    Args:
-        tools: those of the stage.
-        story: the story.
-        texts: of its scenes.
-        before: the scenes as they were described.
-        again: number of a scene that is to be described again -> what was found in it; then only these
-            scenes are returned, in order.
+    ``again``: number of a scene that is to be described again -> what was found in it; then only these scenes
+    are returned, in order.
     """
     numbers, looks = sorted(again) or range(1, len(texts) + 1), looks_in(before)
     more = {
@@ -174,10 +169,6 @@ def read_division(reply: Json, story: Json, analysis: Json, count: int) -> list[
     """Return the scenes that a reply to ``katha/draft_scenes`` makes of a story.
 
     Their texts are spans of the story that hold all of it but white space, whatever the reply says.
-
-    Raises:
-        BadReply: not as many scenes as asked for, first segments that do not rise from 1 within the story, or
-            a description that :func:`read_scenes` would not take.
     """
     check_count(reply["scenes"], count, "scenes")
     numbers = range(1, count + 1)
@@ -200,16 +191,7 @@ def read_scenes(
 ) -> list[Json]:
     """Return the scenes of some numbers, as a reply to ``katha/draft_scenes`` describes them.
 
-    Args:
-        reply: the reply.
-        story: the story.
-        texts: of all its scenes.
-        numbers: the scenes that the reply has to describe.
-        looks: name of a character -> how it looks, where that is known and stays.
-
-    Raises:
-        BadReply: a scene is missing or none of these, a needed field says nothing, a character is named that
-            the story does not name or that is not in the cast, or the values are not in the story's script.
+    ``looks``: name of a character -> how it looks, where that is known and stays.
     """
     entries = by_number(reply["scenes"], "scene", numbers, "scenes")
     problems = Problems()
@@ -282,10 +264,8 @@ def _settle(drafted: Json, sketch: Sketch, settings: Settings) -> Json:
 def unfit_scenes(story: Json, texts: Sequence[str], longest: int = LONGEST_SCENE) -> str | None:
     """Return why contiguous scenes cannot tell a story, or None where they can.
 
-    Args:
-        story: the story, ``schemas.story.Story``.
-        texts: of its scenes, in order.
-        longest: words of a scene, at most; twice as many characters in a script without spaces.
+    ``texts``: of its scenes, in order. ``longest``: words of a scene, at most; twice as many characters in a
+    script without spaces.
     """
     text = story["normalized_text"]
     sentences = len(sentence_spans(text, story["language"]))

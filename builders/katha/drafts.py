@@ -29,7 +29,7 @@ _EVERY = 10**9
 
 @dataclass(frozen=True, slots=True)
 class Sketch:
-    """A record as far as it is drafted, as its steps see it; plain JSON in the shapes of ``schemas.katha``."""
+    """A record as far as it is drafted; plain JSON in the shapes of ``schemas.katha``."""
 
     story: Json  # ``schemas.story.Story``
     analysis: Json = None  # what ``analyze_story`` read off it by rules
@@ -78,9 +78,6 @@ NARRATIVE = ("narrative", "narrative_by")
 
 def told_story(item: Mapping[str, Json]) -> Json:
     """Return the story as it is told in scenes: the source, or the narrative that was written from it.
-
-    Args:
-        item: ``story`` and, if they are there, :data:`NARRATIVE`.
 
     Returns:
         ``schemas.values.Story`` as JSON; of a narrative with its text as the normalised one, and beside it
@@ -141,12 +138,6 @@ def producers(
     One entry per field: ``$.scenes[*].action`` where one producer made it in every scene, else one entry
     per element. Texts of the story itself (title, scene texts of given or drafted scenes) are covered too:
     the title is the author's; the division into scenes is the planner's or the person's.
-
-    Args:
-        draft: the parts.
-        story: the story, whose author may have set labels.
-        given: the hand-written record, if any.
-        makers: the fields :data:`MAKERS`.
     """
     author = author_of(given)
     rows = [("$.title", "author")]
@@ -271,11 +262,7 @@ _TYPES: dict[str, TypeAdapter[tuple[object, ...]]] = {
 
 
 def make_draft(item: Mapping[str, Json]) -> Json:
-    """Return the draft as the planner and given parts made it: title, labels, lists of parts, producers.
-
-    Args:
-        item: ``story``, ``given`` and :data:`PARTS`.
-    """
+    """Return the draft as the planner and given parts made it: title, labels, lists of parts, producers."""
     draft = {"title": item["story"]["title"], **{name: item[name] for name in (*LABELS, "moral", *LISTS)}}
     makers = {name: item[name] for name in MAKERS}
     return {**draft, "producers": producers(draft, item["story"], item["given"], makers)}
@@ -284,10 +271,7 @@ def make_draft(item: Mapping[str, Json]) -> Json:
 def with_repairs(draft: Json, repaired: Mapping[str, Json], repaired_by: Mapping[str, Json]) -> Json:
     """Return a draft with repaired lists in their places; every field that changed is the repairer's.
 
-    Args:
-        draft: what :func:`make_draft` returned.
-        repaired: list -> the list anew; null or absent where it stays.
-        repaired_by: list -> who made it.
+    ``repaired``: list -> the list anew; null or absent where it stays. ``repaired_by``: list -> who made it.
     """
     changed = {name: repaired[name] for name in LISTS if repaired.get(name) is not None}
     made = [
@@ -301,10 +285,7 @@ def with_repairs(draft: Json, repaired: Mapping[str, Json], repaired_by: Mapping
 def with_answers(draft: Json, grown: Mapping[str, Sequence[str]], history: Sequence[Json]) -> Json:
     """Return a draft with further accepted answers behind those of its questions, each with who gave it.
 
-    Args:
-        draft: what :func:`with_repairs` returned.
-        grown: question id -> answers.
-        history: where they come from, as the stage ``grow_answers`` writes it.
+    ``grown``: question id -> answers.
     """
     if not grown:
         return draft

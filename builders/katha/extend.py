@@ -49,10 +49,6 @@ def would_stop(request: RunRequest, added: Sequence[str]) -> tuple[ItemReport, .
     """Return which new stories the stages would turn away, and why. Asks no model, writes nothing.
 
     Where models draft, only what the stages before them turn away can be known.
-
-    Args:
-        request: the run as it would be executed.
-        added: ids of the new stories; the stopped ones come in this order.
     """
     if not added:
         return ()
@@ -126,19 +122,6 @@ def extend_katha(
 
     Settings are those of the run. The new stories pass the same stages and are spread over the splits so that
     the whole comes nearer to its shares. A stopped extension is continued by the same call.
-
-    Args:
-        run: the folder of a finished run.
-        sources: JSONL or CSV files, or folders of ``.txt`` and ``.md`` files.
-        options: how to extend.
-        reporter: takes the progress, and before anything is paid for what it is about to cost.
-
-    Raises:
-        InputError: a new story cannot be taken in: its id or text is that of one that is there, or was
-            withdrawn; or a source cannot be read, or changed. Every problem is listed; nothing is written.
-        RunError: the run is not finished, or this version of Fabula would make its records anew; says at
-            which stage. RunBusy: another process is at it.
-        FabulaError: as :func:`fabula.builders.katha.building.build_katha`.
     """
     folder = Path(run)
     options = options if options is not None else ExtendOptions()
@@ -206,11 +189,7 @@ def _is_underway(folder: Path) -> bool:
 
 
 def _plan(base: Base, named: tuple[Source, ...], options: ExtendOptions) -> _Plan:
-    """Return what is to be added, once it is clear that it can be.
-
-    Raises:
-        InputError: it cannot; every problem is listed.
-    """
+    """Return what is to be added, once it is clear that it can be."""
     given = {source.added_at for source in named if source.added_at is not None}
     added_at = min(given) if given else creation_time(options.created_at)
     fresh = [replace(source, added_at=added_at) for source in named]

@@ -38,17 +38,7 @@ class Base:
 
 
 def read_base(folder: Path, moved: Sequence[Path] = ()) -> Base:
-    """Return what a finished run holds.
-
-    Args:
-        folder: the run.
-        moved: where sources of it are that have moved.
-
-    Raises:
-        RunError: it is no finished run, or this version of Fabula would make its records anew; says at which
-            stage. RunBusy: somebody is at it.
-        InputError: its sources are not what they were, or ``edits.jsonl`` is damaged.
-    """
+    """Return what a finished run holds."""
     with finished_run(folder, FORM) as run:
         _require_same_sources(folder, run.manifest, moved)
         with surveyed(folder, PIPELINE, keep=(*LOADED, "signature", "bundle")) as survey:
@@ -68,15 +58,6 @@ def read_interrupted(folder: Path, named: tuple[Source, ...], moved: Sequence[Pa
     """Return what a run held before an extension that was stopped.
 
     Its outputs are still those of before; its journal may hold parts of what comes.
-
-    Args:
-        folder: the run.
-        named: the sources that it was being extended with.
-        moved: where sources of it are that have moved.
-
-    Raises:
-        InputError: its sources are not what they were.
-        RunError: its records are not those of before.
     """
     manifest = read_manifest(folder)
     _require_same_sources(folder, manifest, moved)

@@ -100,10 +100,7 @@ def refuse_translations(builder: AddedRows) -> None:
 def refuse_duplicates(builder: AddedRows, signatures: Mapping[str, Sequence[int]], threshold: float) -> None:
     """Note new stories that nearly equal stories of the run.
 
-    Args:
-        builder: all stories.
-        signatures: story id -> MinHash signature, of the stories that are there.
-        threshold: estimated Jaccard similarity from which two are the same story.
+    ``signatures``: story id -> MinHash signature, of the stories that are there.
     """
     added = {story.id: story for story in builder.added}
     order = [*sorted(signatures), *sorted(added)]

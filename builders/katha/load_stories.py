@@ -196,11 +196,7 @@ SPEC = StageSpec(
 
 
 def run(item: Item, tools: Tools) -> Iterator[Child]:
-    """Yield one child per story, in source order.
-
-    Raises:
-        InputError: something in the files is wrong; every problem is listed.
-    """
+    """Yield one child per story, in source order."""
     settings = tools.own(Settings)
     reader = Reader(settings.max_file_bytes)
     fields = read_sources(item["sources"], tools.paths, StoryRows(settings, reader))
@@ -218,13 +214,7 @@ def identity(fields: Mapping[str, Json]) -> Json:
 def read_sources(
     sources: Sequence[Mapping[str, Json]], paths: Sequence[Path], builder: StoryRows
 ) -> dict[str, dict[str, Json]]:
-    """Return the fields of each story that the sources hold, in their order; problems go to the reader.
-
-    Args:
-        sources: role of each source, and when it was added to the run, if it was.
-        paths: where they are.
-        builder: makes the stories.
-    """
+    """Return the fields of each story that the sources hold, in their order; problems go to the reader."""
     settings, reader = builder.settings, builder.reader
     rows: dict[str, list[Row]] = {"stories": [], "records": [], "answers": [], "edits": []}
     for number, (source, path) in enumerate(zip(sources, paths, strict=True)):

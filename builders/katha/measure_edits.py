@@ -50,11 +50,6 @@ DIGITS = 6
 def measure(first: Json, repaired: Json, final: Json) -> dict[str, Json]:
     """Return the sums of one story: field -> compared, changed, repaired, edited and distance.
 
-    Args:
-        first: the draft as it was made.
-        repaired: the draft after the repair.
-        final: the draft after the edits; all three have the same number of parts.
-
     Returns:
         For each field that was drafted: how many values were compared; how many of them are different in the
         end, were changed by the repair, and by edits after it; and the sum of their distances.

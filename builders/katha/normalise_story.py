@@ -60,10 +60,6 @@ def read_narrative(reply: Json, story: Json, sentences: Sequence[str], count: in
         ``text``: the narrative. ``scenes``: their texts, which cover it. ``alignment``: for each scene the
         numbers of its source sentences, from 1. ``left_out``: groups of sentences and why. ``source_sha256``:
         hash of the source text. ``analysis``: what the rules read off the narrative.
-
-    Raises:
-        BadReply: not as many scenes as asked for, one too short, too long or not in the story's script, a
-            number that is no sentence, or a sentence of which nothing is said.
     """
     check_count(reply["scenes"], count, "scenes")
     problems = Problems()

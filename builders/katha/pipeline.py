@@ -114,9 +114,7 @@ def retelling_lines(groups: Mapping[str, Sequence[str]], links: Sequence[Json]) 
 
     A group bears the smallest id that it ever had; a group of which one story is left is none.
 
-    Args:
-        groups: id of a group -> its stories, sorted.
-        links: as ``find_retellings`` writes them.
+    ``groups``: id of a group -> its stories, sorted.
     """
     group_of = {story: name for name, stories in groups.items() for story in stories}
     evidence: dict[str, list[Json]] = {}

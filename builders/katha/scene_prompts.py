@@ -82,10 +82,7 @@ def looks_in(scenes: Sequence[Json]) -> dict[str, str]:
 def described(name: str, story: Json, looks: Mapping[str, str] = MappingProxyType({})) -> str:
     """Return how prompts call a character: with its look, or the adjectives of its first mention, or as such.
 
-    Args:
-        name: its name.
-        story: the story.
-        looks: name without article, in its normal form -> how it looks.
+    ``looks``: name without article, in its normal form -> how it looks.
 
     Adjectives are read between a determiner and the name, in English, and not for proper names. The answer
     depends on the story's text and the name alone, so it is the same in every scene.
@@ -146,11 +143,8 @@ def short_prompt(
     It has the action with the looks of who acts; then what must be visible, characters, things and feeling,
     as far as they fit. Each is said once.
 
-    Args:
-        scene: the scene (Table 7).
-        story: the story, for how its characters are called.
-        lead: what is shown in place of the action and of what must be visible.
-        looks: as for :func:`described`.
+    ``scene``: the scene (Table 7). ``lead``: what is shown in place of the action and of what must be
+    visible.
     """
     cast = {without_article(name): described(name, story, looks) for name in scene["characters"]}
     first, *more = [scene["action"] or "", *scene["visual_must_show"]] if lead is None else [lead]

@@ -42,11 +42,7 @@ def show_scenes(
 ) -> Json:
     """Return the inputs of the prompt.
 
-    Args:
-        sketch: the record as far as it is drafted.
-        count: how many variants are wanted.
-        before: the variants as they were written.
-        again: number of a variant that is to be written again -> what was found.
+    ``again``: number of a variant that is to be written again -> what was found.
     """
     return {
         "again": sorted(again),
@@ -117,11 +113,6 @@ def read_variants(
     """Return the variants of some numbers, from 1, that a reply to ``katha/write_contrastives`` has.
 
     The whole text of a variant is made here: every character outside of the changed scene stays.
-
-    Raises:
-        BadReply: another number of variants, a scene that is not there, none that depends on the change, a
-            text that is as before or as that of another variant, a character who is no longer named, or texts
-            that are not in the story's script.
     """
     check_count(reply["variants"], len(numbers), "contrasts")
     return _variants(list(zip(numbers, reply["variants"], strict=True)), story, scenes, labels)

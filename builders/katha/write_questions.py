@@ -47,11 +47,8 @@ def show_scenes(
 ) -> Json:
     """Return the inputs of the prompt.
 
-    Args:
-        sketch: the record as far as it is drafted.
-        wanted: type -> how many questions of it.
-        before: the questions as they were written.
-        again: number of a question that is to be written again -> what was found.
+    ``wanted``: type -> how many questions of it. ``again``: number of a question that is to be written again
+    -> what was found.
     """
     return {
         "again": sorted(again),
@@ -202,10 +199,6 @@ def read_questions(
 
     Questions about visible actions may stand for others that the story does not bear. A question about a
     feeling that the story does not tell is left out.
-
-    Raises:
-        BadReply: no question about the events is left, places are not in the story, an answer says nothing,
-            is given away by its question or stands alone, or the values are not in the story's script.
     """
     left, entries, spare = Counter(wanted), [], []
     for entry in reply["questions"]:
@@ -230,11 +223,7 @@ def read_questions(
 def read_again(
     reply: Json, story: Json, scenes: Sequence[Json], before: Sequence[Json], numbers: Sequence[int]
 ) -> list[Json]:
-    """Return the questions of some numbers, from 1, that a reply writes again: of the same types.
-
-    Raises:
-        BadReply: as for :func:`read_questions`, or their number or a type has changed.
-    """
+    """Return the questions of some numbers, from 1, that a reply writes again: of the same types."""
     entries = reply["questions"]
     check_count(entries, len(numbers), "questions")
     types = [before[number - 1]["question_type"] for number in numbers]

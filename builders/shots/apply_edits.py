@@ -57,18 +57,7 @@ def run(item: Item, tools: Tools) -> Outcome:
 
 
 def apply_edit(draft: Json, edit: Json, base: str) -> Json:
-    """Return a draft with one edit applied.
-
-    Args:
-        draft: see :mod:`.draft`.
-        edit: ``schemas.values.Edit`` as JSON.
-        base: the key of the story's language, ``en`` or ``ch``.
-
-    Raises:
-        Refused: the path cannot be edited, the old value is not what stands there, or the new one cannot
-            stand there. Whether the plots still are the story is not looked at: it takes two edits to move
-            the end of a shot.
-    """
+    """Return a draft with one edit applied."""
     where = f"edit of {edit['path']} by {edit['who']}"
     form, new = editable_form(draft, base), copy.deepcopy(draft)
     try:
@@ -84,11 +73,7 @@ def apply_edit(draft: Json, edit: Json, base: str) -> Json:
 
 
 def _field(steps: Steps, form: Json) -> Steps:
-    """Return the steps of the field that an edit changes.
-
-    Raises:
-        ValueError: there is no such field, or it cannot be edited.
-    """
+    """Return the steps of the field that an edit changes."""
     depth = _DEPTH.get(str(steps[0])) if steps else None
     if depth is None or len(steps) < depth:
         if steps[:1] == ("Story_type",):
@@ -125,11 +110,7 @@ def _cell(steps: Steps, base: str) -> tuple[str, str | int] | None:
 
 
 def _put(draft: Json, field: Steps, value: Json, base: str) -> str:
-    """Put a value into a draft, and return the path that it is then told of.
-
-    Raises:
-        ValueError: it cannot stand there.
-    """
+    """Put a value into a draft, and return the path that it is then told of."""
     if field[0] == "labels":
         name = str(field[1])
         draft["labels"][name] = _label(name, value)

@@ -43,11 +43,7 @@ class ShotOptions(DraftOptions):
 def shot_request(
     sources: Sequence[Path | str] | Path | str, out: Path | str, options: ShotOptions
 ) -> RunRequest:
-    """Return what the engine is to execute.
-
-    Raises:
-        ConfigError: a setting or an option is wrong, or no source is named.
-    """
+    """Return what the engine is to execute."""
     scripts = [] if options.scripts is None else [Source("scripts", Path(options.scripts))]
     stories = listed(sources, "stories", "stories")
     return options.drafting(PIPELINE, out, [*stories, *scripts], planner_texts(PIPELINE, options))
@@ -63,16 +59,6 @@ def build_shots(
     """Build shot scripts from stories; an existing run folder is continued.
 
     The run folder then holds the official tree in ``ViStory/``.
-
-    Args:
-        sources: JSONL or CSV files, or folders of ``.txt`` and ``.md`` files.
-        out: the run folder.
-        options: how to build; by default the rules planner with its default settings.
-        reporter: takes the progress, and before anything is paid for what it is about to cost.
-
-    Raises:
-        FabulaError: a source, a setting, a model or the folder is wrong, too few stories were made, the
-            cost limit was reached, or the user stopped it; see :mod:`fabula.errors`.
     """
     return DRAFTING.run.make(shot_request(sources, out, options or ShotOptions()), reporter)
 
@@ -80,11 +66,7 @@ def build_shots(
 def estimate_shots(
     sources: Sequence[Path | str] | Path | str, out: Path | str, options: ShotOptions | None = None
 ) -> CallPlan:
-    """Tell what :func:`build_shots` would ask of the model now, and about what that costs. Asks nothing.
-
-    Raises:
-        FabulaError: as :func:`build_shots`.
-    """
+    """Tell what :func:`build_shots` would ask of the model now, and about what that costs. Asks nothing."""
     return estimate(shot_request(sources, out, options or ShotOptions()))
 
 

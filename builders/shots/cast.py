@@ -70,19 +70,11 @@ class Sketch:
         return [key if name == key else f"{key} ({name})" for key, name in same]
 
     def in_order(self, reply: Json) -> list[Json]:
-        """Return the entries of a reply with one for each shot, in order.
-
-        Raises:
-            BadReply: a shot is missing, repeated or none of the script's.
-        """
+        """Return the entries of a reply with one for each shot, in order."""
         return by_number(reply["shots"], "shot", list(range(1, len(self.plot) + 1)), "shots")
 
     def texts_of(self, reply: Json, name: str, check: Callable[[int, str, Problems], None]) -> list[str]:
-        """Return one text for each shot of a reply, each checked by its number.
-
-        Raises:
-            BadReply: one is missing, says nothing, is in the wrong script, or the check found a problem.
-        """
+        """Return one text for each shot of a reply, each checked by its number."""
         problems, texts = Problems(), []
         for number, entry in enumerate(self.in_order(reply), start=1):
             text = needed(entry, name, f"shot {number}", problems)

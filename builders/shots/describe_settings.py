@@ -36,11 +36,7 @@ def _show(sketch: Sketch, settings: PlannerSettings) -> Json:
 
 
 def _read(reply: Json, sketch: Sketch, settings: PlannerSettings) -> list[str]:
-    """Return the settings.
-
-    Raises:
-        BadReply: one is missing or says nothing, names a character, or is in the wrong script.
-    """
+    """Return the settings."""
 
     def check(number: int, text: str, problems: Problems) -> None:
         named = named_in(sketch.cast, text)

@@ -25,11 +25,7 @@ def _show(sketch: Sketch, settings: PlannerSettings) -> Json:
 
 
 def _read(reply: Json, sketch: Sketch, settings: PlannerSettings) -> list[str]:
-    """Return the static descriptions.
-
-    Raises:
-        BadReply: one is missing or says nothing, does not name somebody on stage, or is in the wrong script.
-    """
+    """Return the static descriptions."""
     cast = by_key(sketch.cast)
 
     def check(number: int, text: str, problems: Problems) -> None:

@@ -22,11 +22,7 @@ def _show(sketch: Sketch, settings: PlannerSettings) -> Json:
 
 
 def _read(reply: Json, sketch: Sketch, settings: PlannerSettings) -> list[Json]:
-    """Return the perspectives; an angle of nobody is dropped.
-
-    Raises:
-        BadReply: a shot is missing, or neighbours are alike or jump.
-    """
+    """Return the perspectives; an angle of nobody is dropped."""
     entries = sketch.in_order(reply)
     cameras = [
         {"distance": entry["distance"], "angle": entry["angle"] if keys else None, "type": entry["type"]}

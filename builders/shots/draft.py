@@ -21,15 +21,7 @@ from .words import camera_texts, story_type_texts
 
 
 def official_script(base: str, draft: Json, cast: Sequence[Json], story_type: str | None = None) -> Json:
-    """Return the content of ``story.json``.
-
-    Args:
-        base: the key of the story's language, ``en`` or ``ch``.
-        draft: ``plot``, ``onstage``, ``settings``, ``cameras``, ``statics``, and ``other``, which holds the
-            texts in the other language; see :mod:`.draft`.
-        cast: the characters that the script lists; see :mod:`.cast`.
-        story_type: value of the vocabulary, if it is known.
-    """
+    """Return the content of ``story.json``."""
     other, translated = other_language(base), draft["other"]
     counts = {person["key"]: sum(person["key"] in keys for keys in draft["onstage"]) for person in cast}
 
@@ -84,11 +76,7 @@ SHEET: Mapping[str, tuple[str, str]] = {
 
 
 def make_draft(fields: Mapping[str, Json]) -> Json:
-    """Return the draft as the planner and the author made it.
-
-    Args:
-        fields: those of the item: :data:`PARTS`, ``narration``, ``named`` and ``translation``.
-    """
+    """Return the draft as the planner and the author made it."""
     given = [
         [part, person["key"]] for person in fields["cast"] for part, name in SHEET.values() if person[name]
     ]
@@ -104,12 +92,7 @@ def make_draft(fields: Mapping[str, Json]) -> Json:
 
 
 def sketch_of(fields: Mapping[str, Json], draft: Json) -> Sketch:
-    """Return a draft as planners see it.
-
-    Args:
-        fields: ``story`` and ``analysis`` of the item.
-        draft: what :func:`make_draft` returned, corrected or not.
-    """
+    """Return a draft as planners see it."""
     parts = {name: draft[name] for name in PARTS if name != "labels"}
     return Sketch(fields["story"], fields["analysis"], **parts)
 

@@ -109,11 +109,7 @@ SPEC = StageSpec(
 
 
 def run(item: Item, tools: Tools) -> Iterator[Child]:
-    """Yield one child per story, in source order.
-
-    Raises:
-        InputError: something in the files is wrong; every problem is listed.
-    """
+    """Yield one child per story, in source order."""
     settings = tools.own(Settings)
     reader = Reader(settings.max_file_bytes)
     builder = StoryRows(settings, reader)

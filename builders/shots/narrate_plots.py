@@ -34,11 +34,7 @@ def _show(sketch: Sketch, settings: Settings) -> Json:
 
 
 def _read(reply: Json, sketch: Sketch, settings: Settings) -> list[str]:
-    """Return the plots.
-
-    Raises:
-        BadReply: one is missing or says nothing, or is in the wrong script.
-    """
+    """Return the plots."""
 
     def accept(number: int, text: str, problems: Problems) -> None:
         """Take any plot that says something: what is left out or added no program can tell."""

@@ -25,11 +25,7 @@ def _show(sketch: Sketch, settings: PlannerSettings) -> Json:
 
 
 def _read(reply: Json, sketch: Sketch, settings: PlannerSettings) -> list[list[str]]:
-    """Return the keys of the characters on stage in each shot.
-
-    Raises:
-        BadReply: a shot is missing, has more than three characters, or one that is not in the list.
-    """
+    """Return the keys of the characters on stage in each shot."""
     folded = {member["key"].casefold(): member["key"] for member in sketch.cast}
     problems, shots = Problems(), []
     for number, entry in enumerate(sketch.in_order(reply), start=1):

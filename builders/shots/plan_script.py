@@ -59,11 +59,7 @@ def _show(sketch: Sketch, settings: Settings) -> Json:
 
 
 def _read(reply: Json, sketch: Sketch, settings: Settings) -> Json:
-    """Return the parts of a script, each read as its own stage reads it, and ``narration``.
-
-    Raises:
-        BadReply: a part is not what its stage takes, or a plot says nothing or is in the wrong script.
-    """
+    """Return the parts of a script, each read as its own stage reads it, and ``narration``."""
     parts: dict[str, Json] = {}
     for step in PARTS:
         parts[step.writes[0]] = step.read(reply, sketch, settings)

@@ -26,11 +26,7 @@ class Settings(PlannerSettings):
 
 
 def shots_wanted(sketch: Sketch, settings: Settings) -> int:
-    """Return how many shots a story gets: as asked for, else by its length, at most one for each clause.
-
-    Raises:
-        Unfit: the format has no such language.
-    """
+    """Return how many shots a story gets: as asked for, else by its length, at most one for each clause."""
     if base_language(sketch.story) is None:
         raise Unfit("language", f"found {sketch.story['language']}; translate the story first")
     if asked := sketch.facts().get("shots") or settings.shots:
@@ -60,11 +56,7 @@ def _show(sketch: Sketch, settings: Settings) -> Json:
 
 
 def _read(reply: Json, sketch: Sketch, settings: Settings) -> list[str]:
-    """Return the texts of the shots: spans of the story that hold all of it but white space.
-
-    Raises:
-        BadReply: not as many shots as asked for, or first segments that do not rise from 1 within the story.
-    """
+    """Return the texts of the shots: spans of the story that hold all of it but white space."""
     count = shots_wanted(sketch, settings)
     return read_division(reply["shots"], count, "shot", sketch.story, sketch.analysis)
 

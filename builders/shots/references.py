@@ -146,18 +146,8 @@ def import_references(
 ) -> ValidationReport:
     """Put reference images into a set of shot scripts.
 
-    Args:
-        folder: a folder for each story, by its number or its id, with one for each character, by its key.
-        out: the run or set that takes them.
-        default: source and rights of images that ``references.jsonl`` of ``folder`` does not name.
-        sees: looks at each picture; what it finds nobody in is reported.
-
     Returns:
         What was wrong, story by story, and how many images were taken.
-
-    Raises:
-        InputError: there is no such folder or set, or ``references.jsonl`` is damaged.
-        TargetError: the set cannot be written.
     """
     if not folder.is_dir():
         raise InputError([_problem(str(folder), "a folder of stories' folders", "none")])

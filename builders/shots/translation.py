@@ -80,11 +80,7 @@ def _show_names(sketch: Sketch, settings: TranslationSettings) -> Json:
 
 
 def _read_names(reply: Json, sketch: Sketch, settings: TranslationSettings) -> Json:
-    """Return ``names`` and ``prompts`` of a reply to ``shots/translate_names``; what was given stands.
-
-    Raises:
-        BadReply: a character is missing, two have one name, or texts are in the wrong script.
-    """
+    """Return ``names`` and ``prompts`` of a reply to ``shots/translate_names``; what was given stands."""
     cast, language = sketch.cast, other_language(sketch.base)
     numbers = list(range(1, len(cast) + 1))
     entries = by_number(reply["characters"], "number", numbers, "characters")
@@ -144,12 +140,7 @@ async def _ask_part(tools: Tools, sketch: Sketch, part: range) -> Drafted[list[J
 
 
 def _read_texts(reply: Json, sketch: Sketch, part: range) -> list[Json]:
-    """Return the texts of some shots, by index, from a reply to ``shots/translate_shots``, in order.
-
-    Raises:
-        BadReply: a shot or a text is missing, a name is not the listed one, a setting names a character, or
-            texts are in the wrong script.
-    """
+    """Return the texts of some shots, by index, from a reply to ``shots/translate_shots``, in order."""
     names, language = sketch.named["names"], other_language(sketch.base)
     problems, shots = Problems(), []
     entries = by_number(reply["shots"], "shot", [index + 1 for index in part], "shots")

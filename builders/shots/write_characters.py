@@ -90,10 +90,6 @@ def _read(reply: Json, sketch: Sketch, settings: Settings) -> list[Json]:
     """Return the characters in the form of :mod:`.cast`; what the author gave of one stands.
 
     People get the tag that they are to have, whichever of the two the reply says.
-
-    Raises:
-        BadReply: more characters than asked for or other ones than given, a key that is no name or used
-            twice, a name that the story does not have, nothing on one's looks, or values in the wrong script.
     """
     given, human, most = _given_cast(sketch), _human(sketch, settings), settings.most
     entries, problems = reply["characters"], Problems()

@@ -26,11 +26,7 @@ def divide(
 ) -> tuple[tuple[int, int], ...] | None:
     """Return the spans of the scenes in the text, or None where it has fewer segments than scenes.
 
-    Args:
-        text: the normalised text.
-        analysis: what was read off it.
-        count: the number of scenes, at least 2.
-        paragraphs: where paragraphs begin.
+    ``count``: the number of scenes, at least 2.
     """
     segments = analysis.segments
     if len(segments) < count:
@@ -104,16 +100,6 @@ def read_division(entries: Sequence[Json], count: int, name: str, story: Json, a
     """Return the texts of the scenes or shots into which a reply divides a story.
 
     They are spans of the story that hold all of it but white space, whatever the reply says.
-
-    Args:
-        entries: the parts of the reply, each with its ``first_segment``.
-        count: how many were asked for.
-        name: what a part is, such as ``scene``.
-        story: the story, ``schemas.story.Story``.
-        analysis: what was read off it.
-
-    Raises:
-        BadReply: not as many parts as asked for, or first segments that do not rise from 1 within the story.
     """
     segments = Analysis.from_json(analysis).segments
     check_count(entries, count, f"{name}s")

@@ -57,13 +57,7 @@ _MARKS = "\"“«「‘'"
 
 
 def opening_costs(text: str, analysis: Analysis, paragraphs: frozenset[int]) -> dict[int, float]:
-    """Return what it costs to begin a scene at each sentence, by the number of its first segment.
-
-    Args:
-        text: the normalised text.
-        analysis: what was read off it; words are looked at in English alone.
-        paragraphs: where paragraphs begin.
-    """
+    """Return what it costs to begin a scene at each sentence, by the number of its first segment."""
     firsts = [
         n for n, s in enumerate(analysis.segments) if not n or s.sentence != analysis.segments[n - 1].sentence
     ]

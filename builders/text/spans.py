@@ -61,11 +61,7 @@ def with_scene(text: str, span: Span, scene: str) -> str:
 def neighbour_of_moved(text: str, parts: Sequence[str], number: int, new: str) -> tuple[int, str] | None:
     """Return which part gives or takes what one part takes or gives, and its text.
 
-    Args:
-        text: the whole text, which the parts cover in order.
-        parts: the parts as they are.
-        number: which of them changes, from 0.
-        new: its new text. White space does not count.
+    ``text``: the whole text, which the parts cover in order. ``number``: which of them changes, from 0.
 
     Returns:
         The number and text of the neighbour; ``None`` where the boundaries stay, the part is not a piece of

@@ -241,14 +241,7 @@ GROUP BY b.tag ORDER BY b.written, b.tag
 
 
 def batches_in(path: Path) -> tuple[BatchStatus, ...]:
-    """Return the batches in a journal, oldest first; reads only.
-
-    Args:
-        path: the journal's file.
-
-    Raises:
-        RunError: it cannot be read.
-    """
+    """Return the batches in a journal, oldest first; reads only."""
     with explained(path), closing(journal_file.connect(path, read_only=True)) as connection:
         if not has_batches(connection):
             return ()
@@ -278,12 +271,7 @@ def counts_line(batches: Iterable[BatchStatus]) -> str:
 
 
 def running_lines(path: Path, run: Path) -> list[str]:
-    """Return what people must know when a run stops while batches of it are at work; empty where none are.
-
-    Args:
-        path: the journal's file.
-        run: the run folder.
-    """
+    """Return what people must know when a run stops while batches of it are at work; empty where none are."""
     running = [batch for batch in batches_in(path) if batch.is_open] if path.exists() else []
     if not running:
         return []

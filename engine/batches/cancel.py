@@ -65,15 +65,6 @@ def cancel_batches(
 
     Replies that are there by then are in the journal as if the run had waited for them. Killed at any moment,
     the same call goes on.
-
-    Args:
-        folder: the run folder.
-        batching: how often to look.
-        tell: told of what happens to batches.
-
-    Raises:
-        RunError: the folder is no run. RunBusy: somebody is at it.
-        MissingRequirement: a key is missing. ModelUnavailable: a service refuses us.
     """
     folder = Path(folder).absolute()
     manifest = read_manifest(folder)

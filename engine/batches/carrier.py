@@ -80,11 +80,7 @@ class Carrier:
         self._halted = halted
 
     async def upload(self, batch: Batch, order: Order) -> str:
-        """Send the requests of a batch ahead, where its service wants that; return the id of the file.
-
-        Raises:
-            CallFault: it did not work. Halted: the run is being stopped.
-        """
+        """Send the requests of a batch ahead, where its service wants that; return the id of the file."""
         return await self._patiently(lambda: batch.lane.service.upload(order), halts=True)
 
     def now(self) -> float:
@@ -92,19 +88,11 @@ class Carrier:
         return self._settings.now()
 
     async def store(self, lane: Lane, picture: Image, name: str) -> str:
-        """Send a picture to a service's store; return what names it there.
-
-        Raises:
-            CallFault: it did not work. Halted: the run is being stopped.
-        """
+        """Send a picture to a service's store; return what names it there."""
         return await self._patiently(lambda: lane.service.store(picture, name), halts=True)
 
     async def create(self, batch: Batch, order: Order, file: str) -> BatchView:
-        """Have a batch made.
-
-        Raises:
-            CallFault: it was not made. Unsettled: it may have been. Halted: it was not, and the run stops.
-        """
+        """Have a batch made."""
         service, wait = batch.lane.service, self._settings.first_look
         for attempt in range(TRIES):
             if self._halted():
@@ -125,11 +113,7 @@ class Carrier:
         raise last
 
     async def find(self, batch: Batch, order: Order) -> BatchView | None:
-        """Return a batch that may have been made; None where it was not.
-
-        Raises:
-            Unsettled: the service does not say.
-        """
+        """Return a batch that may have been made; None where it was not."""
         wait, lists, missed = self._settings.first_look, 0, 0
         while True:
             try:
@@ -152,12 +136,7 @@ class Carrier:
             wait = self._settings.next_look(wait)
 
     async def follow(self, batch: Batch, view: BatchView | None = None) -> BatchView:
-        """Look at a batch until it is over; cancel it when its deadline is past.
-
-        Raises:
-            CallFault: the service knows no such batch, refuses the key, or has not answered for hours.
-            Strange: it keeps giving a state without a meaning.
-        """
+        """Look at a batch until it is over; cancel it when its deadline is past."""
         wait, missed, strange = self._settings.first_look, 0, 0
         begun = view is not None
         while True:
@@ -195,21 +174,12 @@ class Carrier:
         return None
 
     async def stop(self, batch: Batch) -> None:
-        """Ask the service to stop a batch.
-
-        Raises:
-            CallFault: it does not hear.
-        """
+        """Ask the service to stop a batch."""
         await self._patiently(lambda: batch.lane.service.cancel(batch.remote or ""))
         batch.stop = True
 
     async def outcomes(self, batch: Batch, view: BatchView) -> list[tuple[Entry, Outcome]]:
-        """Return what became of every request of a batch that is over.
-
-        Raises:
-            Strange: the results cannot be had, or it was refused as a whole.
-            CallFault: the service has not answered for long.
-        """
+        """Return what became of every request of a batch that is over."""
         if view.state == "failed" and not view.outputs:
             return self._refused(batch, view)
         results = Results({})
@@ -233,11 +203,7 @@ class Carrier:
 
     @staticmethod
     def _refused(batch: Batch, view: BatchView) -> list[tuple[Entry, Outcome]]:
-        """Return the outcomes where single requests are why a batch was refused.
-
-        Raises:
-            Strange: they are not.
-        """
+        """Return the outcomes where single requests are why a batch was refused."""
         if not view.lines:
             raise Strange("refused", f"it was refused: {view.problem or view.word}")
         return [
@@ -293,9 +259,6 @@ async def stored_pictures(
     """Store the large pictures of some requests; return each in base64 -> what names it at the service.
 
     A picture that is in the store already, by its content, is not sent again while the service keeps it.
-
-    Raises:
-        CallFault: the service does not take one. Halted: the run is being stopped.
     """
     kept = lane.service.keeps_pictures
     if not lane.options.batch_files or not kept:

@@ -113,11 +113,7 @@ class BatchDesk:
         return self.settings.on and has_batches(parse_spec(call.request.model))
 
     async def reply(self, call: Outgoing) -> Reply:
-        """Return the reply to a request, on disk and on the books by then.
-
-        Raises:
-            AskSingly: it is to be asked by itself. CallFault: it got no reply. FabulaError: the run stops.
-        """
+        """Return the reply to a request, on disk and on the books by then."""
         key = (call.key, call.sample)
         parked = self._parked[key] = _Parked(call, asyncio.get_running_loop().create_future())
         size = sum(

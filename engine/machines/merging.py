@@ -107,20 +107,7 @@ class MergedRun:
 def merge_shards(
     folders: Sequence[Path], out: Path, kind: RunKind, how: Merge, execute: Callable[[RunRequest], RunReport]
 ) -> MergedRun:
-    """Make one run of all its shards.
-
-    Args:
-        folders: the shards' run folders, in any order.
-        out: the run folder; made if missing, continued if it is this run.
-        kind: what executes runs of the kind.
-        how: how it goes on when the journals are one.
-        execute: executes the run.
-
-    Raises:
-        RunError: a folder is no shard, is not finished, or is damaged; a shard is missing or there twice; or
-            one was made from other sources or with other settings. Each is named.
-        FabulaError: as :func:`..execute.execute`.
-    """
+    """Make one run of all its shards."""
     out = Path(out).absolute()
     manifests = {Path(folder).absolute(): read_manifest(Path(folder)) for folder in folders}
     first = _checked(manifests)
@@ -164,11 +151,7 @@ def merge_shards(
 
 
 def _checked(manifests: Mapping[Path, Manifest]) -> Manifest:
-    """Return the manifest of the first shard, after all were compared with it.
-
-    Raises:
-        RunError: they are not the shards of one run; every reason is named.
-    """
+    """Return the manifest of the first shard, after all were compared with it."""
     problems = []
     (first_folder, first), *_ = manifests.items()
     by_number: dict[int, Path] = {}

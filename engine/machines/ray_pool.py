@@ -67,9 +67,6 @@ def connect() -> Any:  # noqa: ANN401 - the module, which has no types
 
     The cluster that is started ends with this process. It collects no statistics and has no dashboard, but
     its ports are open on all interfaces, as Ray has no switch for that.
-
-    Raises:
-        MissingRequirement: Ray is not installed. ConfigError: the cluster cannot be reached.
     """
     own = not os.environ.get(ADDRESS)
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
@@ -196,12 +193,7 @@ class RayPool:
         self._team, self._starting = set(), {}
 
     def run(self, job: Job, tasks: Iterable[Task], stopping: Callable[[], bool]) -> Iterator[list[Result]]:
-        """Yield results in small groups as they come; as :meth:`..pool.WorkerPool.run`.
-
-        Raises:
-            MissingRequirement: the stage needs something that is not installed, Ray is not, or actors cannot
-                be started on the cluster.
-        """
+        """Yield results in small groups as they come; as :meth:`..pool.WorkerPool.run`."""
         if self.workers == 0:
             yield from run_inline(job, tasks, stopping)
             return
@@ -353,13 +345,8 @@ def check_pool(name: str) -> None:
 def open_pools(name: str, workers: int | None, item_timeout: float) -> tuple[Pool, Pool, int]:
     """Return the pool of map stages, that of stages which take several items at once, and the first's size.
 
-    Args:
-        name: ``local`` or ``ray``.
-        workers: items that are worked on at once; None for one per core, 0 for none but this process.
-        item_timeout: seconds that one item may take in one stage.
-
-    Raises:
-        MissingRequirement: Ray is asked for and is not installed.
+    ``workers``: items that are worked on at once; None for one per core, 0 for none but this process.
+    ``item_timeout``: seconds that one item may take in one stage.
     """
     if name == "local":
         count = default_workers() if workers is None else workers

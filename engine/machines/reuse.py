@@ -151,11 +151,7 @@ def _open(folder: Path, opened: ExitStack) -> _Run:
 
 
 def check_reused(folder: Path) -> None:
-    """Refuse a folder that is no run, or one that holds nothing.
-
-    Raises:
-        RunError: it is such a one.
-    """
+    """Refuse a folder that is no run, or one that holds nothing."""
     with ExitStack() as opened:
         _open(folder, opened)
 
@@ -168,11 +164,7 @@ def stored_names(blob: bytes) -> frozenset[str]:
 
 
 def bring_stored(journal: Journal, store: Path) -> None:
-    """Copy files that results name, and that the store of their run lacks, from where files are shared.
-
-    Raises:
-        PlaceUnavailable: the place cannot be used now.
-    """
+    """Copy files that results name, and that the store of their run lacks, from where files are shared."""
     if os.environ.get(SHARED):
         for blob in journal.all_blobs():
             bring_files((name for name in stored_names(blob) if "." in name), store)

@@ -32,11 +32,7 @@ class Shard(Own):
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Return the shard that ``i/n`` names.
-
-        Raises:
-            ConfigError: it has another form, or there is no such shard.
-        """
+        """Return the shard that ``i/n`` names."""
         match = _FORM.fullmatch(text)
         number, of = (int(match[1]), int(match[2])) if match else (0, 0)
         if not 1 <= number <= of:
@@ -56,11 +52,7 @@ class Shard(Own):
 
 
 def check_same_shard(where: str, known: Shard | None, wanted: Shard | None) -> None:
-    """Refuse a shard that is not the one that a run folder holds.
-
-    Raises:
-        ConfigError: the folder holds another shard, or a whole run where a shard is wanted, or the reverse.
-    """
+    """Refuse a shard that is not the one that a run folder holds."""
     if known == wanted:
         return
     held = "a whole run" if known is None else f"shard {known}"

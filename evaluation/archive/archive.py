@@ -49,10 +49,6 @@ def read_archive(folder: str | Path) -> Archive:
     """Return the archive in an evaluation folder.
 
     A line that is there twice counts once. Lines may come in any order.
-
-    Raises:
-        InputError: a file is missing, has something that the types do not allow, or holds different answers
-            of one judge to one question; every problem is listed.
     """
     place = Path(folder)
     problems: list[UserError] = []
@@ -66,11 +62,7 @@ def read_archive(folder: str | Path) -> Archive:
 
 
 def read_manifest(folder: str | Path) -> EvaluationManifest:
-    """Return the manifest of an evaluation folder.
-
-    Raises:
-        InputError: it is missing, or has something that the type does not allow.
-    """
+    """Return the manifest of an evaluation folder."""
     problems: list[UserError] = []
     manifest = _manifest(Path(folder) / EVALUATION, problems)
     if manifest is None:
@@ -79,33 +71,20 @@ def read_manifest(folder: str | Path) -> EvaluationManifest:
 
 
 def lines_of(path: Path) -> Iterator[Judgement]:
-    """Yield the judgements of a file, one line at a time.
-
-    Raises:
-        OSError: it cannot be read. ValidationError: a line has something that the type does not allow.
-    """
+    """Yield the judgements of a file, one line at a time."""
     with open_plain(path, follow=True) as handle:
         for line in handle:
             yield Judgement.model_validate_json(line)
 
 
 def write_archive(folder: Path, manifest: EvaluationManifest, judgements: Iterable[Judgement]) -> None:
-    """Write the two files of an archive into a folder that exists; the same archive gives the same bytes.
-
-    Raises:
-        InputError: different answers of one judge to one question.
-        OSError: the folder cannot be written.
-    """
+    """Write the two files of an archive into a folder that exists; the same archive gives the same bytes."""
     write_judgements(folder, judgements)
     write_manifest(folder, manifest)
 
 
 def write_manifest(folder: Path, manifest: EvaluationManifest) -> None:
-    """Write the manifest of an archive into a folder that exists.
-
-    Raises:
-        OSError: the folder cannot be written.
-    """
+    """Write the manifest of an archive into a folder that exists."""
     write_atomic(folder / EVALUATION, [pretty_bytes(manifest.as_json())])
 
 
@@ -115,15 +94,6 @@ def write_judgements(
     """Write the judgements of an archive into a folder that exists, sorted, each once.
 
     They are taken one at a time and wait for their turn on disk; their keys do so, too, if there are many.
-
-    Args:
-        folder: where.
-        judgements: in any order.
-        kept: is told of each that is written, the first time that it comes.
-
-    Raises:
-        InputError: different answers of one judge to one question.
-        OSError: the folder cannot be written.
     """
     places: Spilled[tuple[int, int, str]] = Spilled()
     with tempfile.TemporaryFile(dir=folder) as spool:
@@ -177,15 +147,6 @@ def export_archive(source: str | Path, target: Path, form: ArchiveForm) -> Archi
     """Copy the archive of an evaluation folder, checked and in canonical form, into a new folder.
 
     The copy does not say where on this machine release and outputs were.
-
-    Args:
-        source: the evaluation folder.
-        target: the new folder.
-        form: what archives under its protocol have besides.
-
-    Raises:
-        InputError: as for :func:`read_archive`.
-        TargetError: the new folder is not empty, or cannot be written.
     """
     read = read_archive(source)
     archive = Archive(_without_paths(read.manifest), read.judgements)
@@ -222,14 +183,7 @@ def _without_paths(manifest: EvaluationManifest) -> EvaluationManifest:
 
 
 def merged(parts: Iterable[tuple[str, Iterable[Judgement]]]) -> tuple[Judgement, ...]:
-    """Return the judgements of several archives as those of one, sorted.
-
-    Args:
-        parts: name and judgements of each; what stands in two of them is kept once.
-
-    Raises:
-        InputError: two of them hold different answers of one judge to one question; both are shown.
-    """
+    """Return the judgements of several archives as those of one, sorted."""
     problems: list[UserError] = []
     kept = _distinct(((name, one) for name, judgements in parts for one in judgements), problems)
     if problems:
@@ -238,17 +192,7 @@ def merged(parts: Iterable[tuple[str, Iterable[Judgement]]]) -> tuple[Judgement,
 
 
 def check_hash(archive: Archive, part: str, found: str, where: str) -> None:
-    """Check that a release or suite is the one that an archive was judged with.
-
-    Args:
-        archive: the archive.
-        part: ``release`` or ``suite``, the part of the manifest's protocol that names it.
-        found: SHA-256 of the one at hand; see :func:`fabula.evaluation.archive.protocols.release_sha256`.
-        where: its folder or file, for the message.
-
-    Raises:
-        InputError: it is another one, or the archive does not say which one it was.
-    """
+    """Check that a release or suite is the one that an archive was judged with."""
     named = archive.manifest.protocol.get(part)
     expected = named.get("sha256") if isinstance(named, dict) else None
     if expected == found:

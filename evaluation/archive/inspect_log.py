@@ -59,11 +59,7 @@ class InspectLog:
             yield self._sample(judgement)
 
     def header(self, count: int) -> dict[str, Json]:
-        """Return the log without its samples.
-
-        Args:
-            count: how many samples there are.
-        """
+        """Return the log without its samples."""
         judgements, manifest = self.archive.judgements, self.archive.manifest
         times = [judgement.time for judgement in judgements if judgement.time]
         judges = list(dict.fromkeys(judgement.judge.spec for judgement in judgements))
@@ -120,11 +116,9 @@ class InspectLog:
 
 
 def write_inspect_log(target: Path, log: InspectLog) -> int:
-    """Write a log, whole or not at all, and return how many samples it has; the same archive, the same bytes.
+    """Write a log, whole or not at all, and return how many samples it has.
 
-    Raises:
-        ConfigError: the file's name does not end as such logs do.
-        TargetError: it is there already, or cannot be written.
+    The same archive, the same bytes.
     """
     if target.suffix != ENDING:
         what, fix = f"the name of such a log ends with {ENDING}", f"for example {target.stem}{ENDING}"

@@ -67,12 +67,7 @@ class SoFar:
 
 
 def keep_so_far(folder: Path, pipeline: Pipeline) -> SoFar | None:
-    """Write what is answered so far into the run folder itself; None where nothing is.
-
-    Raises:
-        RunError: somebody else is at work on the run, or its journal cannot be read.
-        TargetError: the folder cannot be written.
-    """
+    """Write what is answered so far into the run folder itself; None where nothing is."""
     with hold(folder):
         return write_so_far(folder, folder, pipeline)
 
@@ -82,17 +77,8 @@ def write_so_far(folder: Path, target: Path, pipeline: Pipeline) -> SoFar | None
 
     Nobody is asked, and the run may be at work meanwhile.
 
-    Args:
-        folder: the run folder.
-        target: where; existing files of an archive are replaced.
-        pipeline: that made the run.
-
     Returns:
         What was written; None where no judge answered anything, and then nothing is.
-
-    Raises:
-        RunError: its journal cannot be read.
-        TargetError: the target cannot be written.
     """
     try:
         with (
@@ -123,13 +109,7 @@ def write_so_far(folder: Path, target: Path, pipeline: Pipeline) -> SoFar | None
 
 
 def export_so_far(folder: Path, target: Path, pipeline: Pipeline, form: ArchiveForm) -> Archive:
-    """Write what a run has so far into a new folder, as :func:`.archive.export_archive` does; return it.
-
-    Raises:
-        InputError: no judge has answered anything.
-        RunError: its journal cannot be read.
-        TargetError: the new folder is not empty, or cannot be written.
-    """
+    """Write what a run has so far into a new folder, as :func:`.archive.export_archive` does; return it."""
     with tempfile.TemporaryDirectory(prefix="fabula-so-far-") as scratch:
         if write_so_far(folder, Path(scratch), pipeline) is None:
             raise unanswered(folder)
@@ -151,11 +131,7 @@ def _marked(draft: Path, found: Replay) -> SoFar:
 
 
 def move_archive(draft: Path, target: Path) -> None:
-    """Move the files of a draft, the manifest first: what is there is never taken for more than it is.
-
-    Raises:
-        OSError: the target cannot be written.
-    """
+    """Move the files of a draft, the manifest first: what is there is never taken for more than it is."""
     names = sorted(path.name for path in draft.iterdir() if path.name != RUN)
     for name in sorted(names, key=lambda one: one != EVALUATION):
         (draft / name).chmod(file_mode(target))  # the draft's folder was for its owner only
@@ -183,17 +159,8 @@ SHOWN = 3
 def set_aside(folder: Path, form: ArchiveForm, *, replace: bool) -> tuple[str, ...]:
     """Put a copy of the archive of a folder aside, before another evaluation writes its own.
 
-    Args:
-        folder: the run folder; it need not exist.
-        form: what archives under its protocol have besides judgements.
-        replace: let go what is there.
-
     Returns:
         What a person should know: why an earlier archive, of an evaluation that was killed, stays aside.
-
-    Raises:
-        RunError: somebody else is at work on the run.
-        OSError: the folder cannot be read or written.
     """
     if not (folder / EVALUATION).is_file() or not (folder / JUDGEMENTS).is_file():
         return ()
@@ -214,10 +181,6 @@ def unite(folder: Path, form: ArchiveForm) -> tuple[str, ...]:
 
     Returns:
         What a person should know: where and why something stays aside.
-
-    Raises:
-        RunError: somebody else is at work on the run.
-        OSError: the folder cannot be read or written.
     """
     if not (folder / EARLIER).is_dir():
         return ()

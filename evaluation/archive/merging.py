@@ -83,21 +83,7 @@ def merge_archives(
     allowed: Collection[str] = (),
     first_wins: bool = False,
 ) -> Merged:
-    """Write several archives as one into a new folder; nothing is asked, and no order of lines matters.
-
-    Args:
-        folders: evaluation folders, finished runs or copies.
-        target: the new folder.
-        form: what archives under their protocol have besides.
-        allowed: other parts of the protocol that may differ; those of the first folder are kept.
-        first_wins: where two folders answer the same differently, keep what the one named first has.
-
-    Raises:
-        InputError: a folder cannot be read, their protocols differ, their outputs of one method differ, or
-            two hold different answers of one judge to one question; all of them are listed, both sides shown.
-        ConfigError: fewer than two folders, or one of them twice.
-        TargetError: the new folder is not empty, or cannot be written.
-    """
+    """Write several archives as one into a new folder; nothing is asked, and no order of lines matters."""
     places = _distinct(folders)
     manifests = [read_manifest(place) for place in places]
     with _as_written(places):
@@ -124,11 +110,7 @@ def merge_archives(
 def joined_protocol(
     manifests: Sequence[EvaluationManifest], form: ArchiveForm, allowed: Collection[str] = ()
 ) -> dict[str, Any]:
-    """Return what several evaluations say of how they judged, as one.
-
-    Raises:
-        InputError: they were not judged alike; all that differs is listed.
-    """
+    """Return what several evaluations say of how they judged, as one."""
     first = manifests[0]
     for other in manifests[1:]:
         check_alike(first, other, {*form.joined, *allowed})
@@ -331,15 +313,7 @@ Units = set[tuple[str | None, str]]
 def merged_subject(
     manifests: Sequence[EvaluationManifest], units: Sequence[Units]
 ) -> tuple[dict[str, Any], set[str]]:
-    """Return the subject of a merged archive, and the stories or prompts that it is about.
-
-    Args:
-        manifests: of the parts.
-        units: of each part, the methods and stories, or prompts, that its judgements are about.
-
-    Raises:
-        InputError: two parts are about other outputs of one method for the same stories or prompts.
-    """
+    """Return the subject of a merged archive, and the stories or prompts that it is about."""
     methods: dict[str, dict[str, Any]] = {}
     seen: dict[str, set[str]] = {}
     every: set[str] = set()

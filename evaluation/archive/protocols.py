@@ -51,16 +51,7 @@ def nothing_to_compare(folder: Path) -> UserError:
 def check_alike(
     first: EvaluationManifest, second: EvaluationManifest, allowed: Collection[str] = ()
 ) -> tuple[Difference, ...]:
-    """Return the differences between two protocols that are allowed.
-
-    Args:
-        first: manifest of one evaluation.
-        second: manifest of the other.
-        allowed: top-level parts of the protocol that may differ, such as ``prompts``.
-
-    Raises:
-        InputError: other parts differ; all of them are listed.
-    """
+    """Return the differences between two protocols that are allowed."""
     if first.kind != second.kind:
         raise InputError(
             [
@@ -118,9 +109,6 @@ def release_sha256(folder: str | Path) -> str:
 
     Of a kind that has no such records, all its JSON Lines files. Licence, card and version are left out: what
     was judged is the same whatever they say.
-
-    Raises:
-        InputError: one of the files cannot be read.
     """
     path, files = Path(folder), [ANNOTATIONS, VARIANTS]
     if not (path / ANNOTATIONS).exists():

@@ -26,11 +26,7 @@ LATER = "from_later_attempts"
 
 
 def last_attempts(judgements: Iterable[Judgement]) -> Iterator[Judgement]:
-    """Yield the judgements that count, in their order.
-
-    Args:
-        judgements: in the order of an archive, in which the attempts at an answer stand together.
-    """
+    """Yield the judgements that count, in their order."""
     last: Judgement | None = None
     for judgement in judgements:
         # The same attempt twice is left to whoever reads them.
@@ -122,11 +118,7 @@ class ReplyTally:
         raise NotImplementedError
 
     def environment(self, selection: str) -> dict[str, Any]:
-        """Return the part ``environment`` of the manifest.
-
-        Args:
-            selection: the stage whose settings say what was chosen.
-        """
+        """Return the part ``environment`` of the manifest."""
         run = self._run
         return {
             "fabula": run.fabula_version,
@@ -203,9 +195,7 @@ def archive_notes(manifest: EvaluationManifest) -> Iterator[str]:
 def not_judged(judged: Mapping[str, Collection[str]], judges: Iterable[str] = ()) -> Iterator[str]:
     """Yield which methods were not judged by which judges: such a pair has no score.
 
-    Args:
-        judged: method -> the judges with a judgement of it.
-        judges: others that were to judge.
+    ``judged``: method -> the judges with a judgement of it.
     """
     every = sorted({*judges, *(judge for some in judged.values() for judge in some)})
     for method, some in sorted(judged.items()):

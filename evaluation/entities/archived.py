@@ -28,12 +28,7 @@ Answers = Mapping[tuple[str, str], Answer]
 
 
 def read_facts(folder: str | Path, archive: Archive) -> tuple[EpisodeFacts, ...]:
-    """Return the facts of every method and episode of an evaluation folder, sorted by both.
-
-    Raises:
-        InputError: the file is missing, a line has another form, an episode is there twice, or several judges
-            replied; every problem is listed.
-    """
+    """Return the facts of every method and episode of an evaluation folder, sorted by both."""
     answers = answers_of(archive.judgements)
     pillars = archive.manifest.protocol.get("pillars")
     problems: list[UserError] = []
@@ -57,10 +52,7 @@ def read_facts(folder: str | Path, archive: Archive) -> tuple[EpisodeFacts, ...]
 def facts_of(line: Json, answers: Answers, pillars: Iterable[int] | None = None) -> EpisodeFacts:
     """Return the facts of a line of the archive.
 
-    Args:
-        line: one line of :data:`EPISODES`.
-        answers: what was judged of this method and episode.
-        pillars: which were evaluated; None for those that something is known of.
+    ``pillars``: which were evaluated; None for those that something is known of.
     """
     shots = tuple(_shot(entry, answers) for entry in line["shots"])
     _check(shots, line["gate"])
@@ -82,11 +74,7 @@ def facts_of(line: Json, answers: Answers, pillars: Iterable[int] | None = None)
 
 
 def _check(shots: Sequence[ShotFacts], gate: Json) -> None:
-    """Check that shots are told apart, types known, and only scheduled entities compared.
-
-    Raises:
-        ValueError: they are not.
-    """
+    """Check that shots are told apart, types known, and only scheduled entities compared."""
     scheduled = {(each.entity, shot.key) for shot in shots for each in shot.appearances}
     if len({shot.key for shot in shots}) < len(shots):
         raise ValueError("a shot is there twice")
@@ -156,11 +144,7 @@ def _pair(item: str) -> tuple[str, str]:
 
 
 def answers_of(judgements: Iterable[Judgement]) -> dict[tuple[str, str], dict[tuple[str, str], Answer]]:
-    """Return method and episode -> what was asked and its item -> the last reply.
-
-    Raises:
-        InputError: replies are of several judges, whose gates let different appearances through.
-    """
+    """Return method and episode -> what was asked and its item -> the last reply."""
     answers: dict[tuple[str, str], dict[tuple[str, str], Answer]] = {}
     judges: Counter[str] = Counter()
     for judgement in last_attempts(judgements):

@@ -51,14 +51,7 @@ class EpisodeBudget:
 def budget_of(
     entity_set: EntitySet, pillars: Collection[int], grounding: Grounding, locations: LocationSettings
 ) -> EpisodeBudget:
-    """Return what evaluating one method takes.
-
-    Args:
-        entity_set: the episodes that are evaluated.
-        pillars: what is evaluated.
-        grounding: whose way of finding entities.
-        locations: how locations are compared, and by whom.
-    """
+    """Return what evaluating one method takes."""
     looked = looking_budget(entity_set, grounding)
     budget = EpisodeBudget(len(entity_set.episodes), looked.shots)
     if not {2, 3} & {*pillars}:

@@ -38,11 +38,7 @@ def entity_key(kind: EntityType, name: str) -> str:
 
 
 def entity_parts(key: str) -> tuple[EntityType, str]:
-    """Return type and name of an entity.
-
-    Raises:
-        InputError: the text is no key of an entity.
-    """
+    """Return type and name of an entity."""
     kind, _, name = key.partition(":")
     known = next((known for known in TYPES if known == kind), None)
     if known is None or not name:

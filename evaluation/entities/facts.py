@@ -114,11 +114,7 @@ class EpisodeFacts:
 
 
 def appearance_of(shot: ShotFacts, entity: str) -> Appearance:
-    """Return a scheduled entity in a shot.
-
-    Raises:
-        KeyError: it is not scheduled there.
-    """
+    """Return a scheduled entity in a shot."""
     for appearance in shot.appearances:
         if appearance.entity == entity:
             return appearance

@@ -18,10 +18,8 @@ _NO_LENGTH = 1e-9
 def admitted(status: str | None, fidelity: float | None, least: float = FIDELITY_GATE) -> bool:
     """Whether an appearance enters the comparison across shots (Eq. 22).
 
-    Args:
-        status: ``present``, ``weak`` or ``absent``; None where nobody looked.
-        fidelity: overall fidelity, in [0, 1]; None without a score, which admits it.
-        least: the gate's threshold.
+    ``status``: ``present``, ``weak`` or ``absent``; None where nobody looked. ``fidelity``: overall fidelity,
+    in [0, 1]; None without a score, which admits it. ``least``: the gate's threshold.
     """
     return status == "present" and (fidelity is None or fidelity >= least)
 
@@ -29,8 +27,7 @@ def admitted(status: str | None, fidelity: float | None, least: float = FIDELITY
 def centroid(rows: Floats) -> Floats | None:
     """Return the mean of unit vectors, scaled to length 1 (Eq. 26); None of fewer than two, or of length 0.
 
-    Args:
-        rows: shape (appearances, dimensions), finite; made unit vectors.
+    ``rows``: shape (appearances, dimensions), finite; made unit vectors.
     """
     if len(rows) < 2:
         return None

@@ -32,12 +32,7 @@ SPEC = StageSpec(
 
 
 def run(item: Item, tools: Tools) -> Iterator[Child]:
-    """Yield one child per method and episode, by method.
-
-    Raises:
-        InputError: the set or outputs cannot be used; every problem is listed.
-        ConfigError: nothing is chosen, or two folders are of one method.
-    """
+    """Yield one child per method and episode, by method."""
     settings = tools.own(EpisodeSelection)
     roles = [source["role"] for source in item["sources"]]
     paths = list(zip(roles, tools.paths, strict=True))
@@ -62,11 +57,7 @@ def run(item: Item, tools: Tools) -> Iterator[Child]:
 
 
 def chosen_episodes(entity_set: EntitySet, settings: EpisodeSelection) -> EntitySet:
-    """Return the episodes that the settings choose, in the order of the set.
-
-    Raises:
-        ConfigError: an id or a tier is not in the set, or nothing is left.
-    """
+    """Return the episodes that the settings choose, in the order of the set."""
     tiers = entity_set.tiers(settings.split)
     _known("--episode", "episode", settings.episodes, list(entity_set.by_id))
     _known("--tier", "tier", settings.tier, list(tiers))
@@ -92,12 +83,7 @@ def tiers_of(entity_set: EntitySet, split: str | None) -> dict[str, str]:
 def checked_outputs(
     folders: Sequence[Path], chosen: EntitySet, whole: EntitySet, settings: EpisodeSelection
 ) -> tuple[EpisodeOutputs, ...]:
-    """Return the outputs of every method, checked, by method; videos of shots are not opened.
-
-    Raises:
-        InputError: no shot has a video, or a video might be judged by another shot's text.
-        ConfigError: two folders are of one method.
-    """
+    """Return the outputs of every method, checked, by method; videos of shots are not opened."""
     require_distinct([folder.resolve().name for folder in folders])
     options = CheckOptions(settings.cuts_by, settings.device, decode=False)
     ordered = sorted(folders, key=lambda path: path.name)

@@ -25,11 +25,7 @@ Lines = dict[Key, Json]
 
 
 def read_lines(folder: Path) -> Lines:
-    """Return method and episode -> line of an evaluation folder.
-
-    Raises:
-        InputError: the file cannot be read, or is none of an evaluation of episodes.
-    """
+    """Return method and episode -> line of an evaluation folder."""
     path = folder / EPISODES
     try:
         return {(line["method"], line["episode_id"]): _checked(line) for line in json_lines(path)}
@@ -49,16 +45,7 @@ def _checked(line: Json) -> Json:
 
 
 def merge_lines(places: Sequence[Path], *, first_wins: bool = False) -> tuple[Lines, list[set[Key]]]:
-    """Return the lines of all folders, each episode of a method once, and which of them each folder has.
-
-    Args:
-        places: evaluation folders.
-        first_wins: where two of them saw different things in the same videos, keep the first's.
-
-    Raises:
-        InputError: a folder cannot be read, two are about other videos of one method, or saw different
-            things; all of them are listed.
-    """
+    """Return the lines of all folders, each episode of a method once, and which of them each folder has."""
     kept: Lines = {}
     owners: dict[Key, Path] = {}
     units: list[set[Key]] = []
@@ -151,11 +138,7 @@ def merged_protocol(protocol: Mapping[str, Any], lines: Lines) -> dict[str, Any]
 
 
 def write_lines(folder: Path, lines: Lines) -> None:
-    """Write the lines into a folder that exists.
-
-    Raises:
-        OSError: the folder cannot be written.
-    """
+    """Write the lines into a folder that exists."""
     write_atomic(folder / EPISODES, jsonl_lines(lines.values()))
 
 

@@ -196,8 +196,7 @@ def code_of(shot: Json) -> str:
 def accounting(episodes: dict[str, list[list[str]]]) -> dict[str, Any]:
     """Return how much of a method was asked for and can be looked at.
 
-    Args:
-        episodes: episode -> key and code of each shot.
+    ``episodes``: episode -> key and code of each shot.
     """
     shots = [(episode, key, code) for episode, keys in sorted(episodes.items()) for key, code in keys]
     invalid = [{"episode": episode, "shot": key, "code": code} for episode, key, code in shots if code]

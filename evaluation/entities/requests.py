@@ -117,12 +117,7 @@ class EpisodeOptions(RunOptions):
 def episodes_request(
     release: Path | str, outputs: Sequence[Path | str], out: Path | str, options: EpisodeOptions
 ) -> RunRequest:
-    """Return what the engine is to execute.
-
-    Raises:
-        ConfigError: a setting or an option is wrong, or there is no judge. MissingRequirement: libraries are
-            missing; all of them are listed.
-    """
+    """Return what the engine is to execute."""
     pillars = pillars_named(options.pillars)
     asking = asking_with(PUBLISHED, options.prompts, options.protocol)
     given = given_settings(options)
@@ -155,11 +150,7 @@ def episodes_request(
 
 
 def _check_locations(config: RunConfig) -> None:
-    """Check that locations are asked about in a way for which there are official texts.
-
-    Raises:
-        ConfigError: they are compared in pairs.
-    """
+    """Check that locations are asked about in a way for which there are official texts."""
     locations = config.stages["judge_locations"]
     assert isinstance(locations, LocationSettings)
     if locations.judges and locations.definition == "paper":
@@ -170,11 +161,7 @@ def _check_locations(config: RunConfig) -> None:
 
 
 def pillars_named(text: str) -> tuple[int, ...]:
-    """Return the pillars that a text names, in order.
-
-    Raises:
-        ConfigError: it names none, or something else.
-    """
+    """Return the pillars that a text names, in order."""
     named = [part.strip() for part in text.split(",") if part.strip()]
     if not named or any(part not in map(str, PILLARS) for part in named):
         raise ConfigError(
@@ -185,12 +172,7 @@ def pillars_named(text: str) -> tuple[int, ...]:
 
 
 def check_needs(config: RunConfig, pillars: Sequence[int]) -> None:
-    """Check that libraries and devices of the models are here, and that somebody judges where that is needed.
-
-    Raises:
-        ConfigError: there is no judge, no such model or device, or a setting is wrong.
-        MissingRequirement: libraries are missing; all that is missing is listed.
-    """
+    """Check that libraries and devices of the models are here, and a judge where one is needed."""
     asking = config.stages["judge_fidelity"]
     assert isinstance(asking, EpisodeJudgeSettings)
     missing = missing_libraries(config)
@@ -215,11 +197,7 @@ def check_needs(config: RunConfig, pillars: Sequence[int]) -> None:
 
 
 def episode_budget(request: RunRequest) -> EpisodeBudget:
-    """Return what an evaluation takes: what is looked at and asked; no video is opened.
-
-    Raises:
-        FabulaError: the set, a folder or the choice of episodes is wrong.
-    """
+    """Return what an evaluation takes: what is looked at and asked; no video is opened."""
     selection, ground, locations = (
         request.config.stages[name] for name in ("load_episodes", "ground_entities", "judge_locations")
     )
@@ -242,9 +220,6 @@ def estimate_episodes(request: RunRequest) -> "CallPlan":
 
     No video is opened: every shot that has one is taken to show all that is scheduled, so that costs are
     rather over than under.
-
-    Raises:
-        FabulaError: the set, the outputs or a setting is wrong.
     """
     from ...engine.estimate import plan_calls
 

@@ -21,20 +21,12 @@ OF_REPORT = ("stories", "methods", "megabytes", "coverage", "actions", "gap")
 
 
 def definitions_of(chosen: Chosen) -> Definitions:
-    """Return the definitions that were chosen.
-
-    Raises:
-        ConfigError: one of them does not exist.
-    """
+    """Return the definitions that were chosen."""
     return Definitions(**chosen.of("coverage", "actions", "gap", "resamples", *UNCERTAINTY))
 
 
 def rule_of(chosen: Chosen) -> ManifestRule:
-    """Return which rule says what evaluations may be compared.
-
-    Raises:
-        ConfigError: there is no such rule.
-    """
+    """Return which rule says what evaluations may be compared."""
     given = chosen.options.get("manifest", "ours")
     for rule in get_args(ManifestRule):
         if rule == given:

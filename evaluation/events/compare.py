@@ -45,11 +45,7 @@ class EventComparisons:
 def compare_folders(
     first: Path, second: Path, suite: Path | None, definitions: Definitions, allowed: Collection[str] = ()
 ) -> EventComparisons:
-    """Compare the methods of two evaluation folders of kind events.
-
-    Raises:
-        InputError: a folder cannot be read, their protocols differ, or they share no verifier.
-    """
+    """Compare the methods of two evaluation folders of kind events."""
     manifests = {str(folder): read_manifest(folder) for folder in (first, second)}
     differences = check_alike(manifests[str(first)], manifests[str(second)], allowed)
     ours, theirs = (score_folder(folder, suite, definitions).panels for folder in (first, second))
@@ -69,11 +65,7 @@ def compare_folders(
 
 
 def compare_within(folder: Path, suite: Path | None, definitions: Definitions) -> EventComparisons:
-    """Compare the methods of one evaluation folder of kind events with each other.
-
-    Raises:
-        InputError: the folder cannot be read, or no two methods share a judge and a prompt.
-    """
+    """Compare the methods of one evaluation folder of kind events with each other."""
     pairs = pairs_within(score_folder(folder, suite, definitions))
     if not pairs:
         raise InputError([nothing_to_compare(folder)])
@@ -84,15 +76,7 @@ def compare_within(folder: Path, suite: Path | None, definitions: Definitions) -
 def event_comparisons(
     pairs: Sequence[tuple[PanelScore, PanelScore]], definitions: Definitions
 ) -> tuple[Paired, ...]:
-    """Return the comparison of each pair, p-values corrected for the number of pairs.
-
-    Args:
-        pairs: two methods under the same verifier, each.
-        definitions: what a prompt without an answer counts as; how intervals and p-values are made.
-
-    Raises:
-        InputError: two methods have no prompt in common that counts.
-    """
+    """Return the comparison of each pair, p-values corrected for the number of pairs."""
     return paired([_pair(a, b, definitions) for a, b in pairs], "prompt", definitions)
 
 

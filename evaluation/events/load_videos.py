@@ -30,12 +30,7 @@ SPEC = StageSpec(
 
 
 def run(item: Item, tools: Tools) -> Iterator[Child]:
-    """Yield one child per prompt, method and seed, by method.
-
-    Raises:
-        InputError: the suite or a folder cannot be read, or no video can be judged.
-        ConfigError: nothing is chosen, or two folders are of one method.
-    """
+    """Yield one child per prompt, method and seed, by method."""
     assert isinstance(tools.settings, VideoSelection)
     roles = [source["role"] for source in item["sources"]]
     paths = list(zip(roles, tools.paths, strict=True))
@@ -67,11 +62,7 @@ def run(item: Item, tools: Tools) -> Iterator[Child]:
 
 
 def chosen_prompts(suite: Suite, settings: VideoSelection) -> Suite:
-    """Return the prompts that the settings choose, in the order of the suite.
-
-    Raises:
-        ConfigError: a name is not in the suite, or nothing is left.
-    """
+    """Return the prompts that the settings choose, in the order of the suite."""
     unknown = sorted(set(settings.units) - set(suite.prompts))
     if unknown:
         raise ConfigError("--prompt", what=f"the suite has no {', '.join(unknown)}", fix="check the spelling")
@@ -90,12 +81,7 @@ def chosen_prompts(suite: Suite, settings: VideoSelection) -> Suite:
 
 
 def check_some_there(folders: Sequence[Path], chosen: Suite, suite: Suite) -> None:
-    """Check that at least one video can be judged: else nobody is to be asked.
-
-    Raises:
-        InputError: there is none; what lies in each folder is said.
-        MissingRequirement: the extra ``video`` is not installed.
-    """
+    """Check that at least one video can be judged: else nobody is to be asked."""
     places = (
         videos.path(unit, seed)
         for videos in (videos_of(folder, suite.prompts) for folder in folders)

@@ -48,12 +48,7 @@ def official_request(
 ) -> ChatRequest:
     """Return a request as the public code builds it.
 
-    Args:
-        texts: the official texts.
-        question: what :func:`describe_question` or :func:`score_question` gives.
-        pictures: the frames.
-        settings: who is asked.
-        vote: number of the vote; services that take it get it as the user's name, as there.
+    ``pictures``: the frames.
     """
     assert settings.model is not None
     provider = parse_spec(settings.model).provider
@@ -90,9 +85,6 @@ def read_completion(text: str, events: int) -> Completion:
 
     Departure: a number that is neither 0 nor 1 is no flag here, and no two flags as 0.1 or one as -1 would be
     there; none of the 6,345 published lists has one.
-
-    Raises:
-        BadReply: there is no list, or one of another length.
     """
     lists = _LIST.findall(text)
     if not lists:

@@ -55,12 +55,7 @@ class Imported:
 
 
 def import_results(files: Sequence[Results], suite: Suite) -> Imported:
-    """Read result files as an archive; completion lists are read from the replies' texts, not taken over.
-
-    Raises:
-        InputError: a file cannot be read, does not fit the suite, or says not whose results it holds; or two
-            files hold different results of the same.
-    """
+    """Read result files as an archive; completion lists are read from the replies' texts, not taken over."""
     problems: list[UserError] = []
     parts: list[tuple[str, list[Judgement]]] = []
     differences: list[Difference] = []
@@ -194,11 +189,7 @@ def _manifest(
 
 
 def save_import(folder: Path, imported: Imported, suite: Suite) -> None:
-    """Write an import into a new folder: the archive, and a copy of the suite.
-
-    Raises:
-        TargetError: the folder is not empty, or cannot be written.
-    """
+    """Write an import into a new folder: the archive, and a copy of the suite."""
     with new_folder(folder):
         write_suite(folder / SUITE, suite)
         write_archive(folder, imported.archive.manifest, imported.archive.judgements)

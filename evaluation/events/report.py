@@ -175,13 +175,8 @@ def events_report(
 ) -> ReportDocument:
     """Return the report on an evaluation folder of kind events.
 
-    Args:
-        folder: the evaluation folder.
-        suite: the suite's file; None for the copy in the folder.
-        definitions: how votes are joined; None for the paper's.
-
-    Raises:
-        InputError: the archive or the suite cannot be read, or they do not belong together.
+    ``suite``: the suite's file; None for the copy in the folder. ``definitions``: how votes are joined; None
+    for the paper's.
     """
     used = definitions or Definitions()
     people = people_of(folder, "events", people_tables)

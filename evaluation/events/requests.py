@@ -80,11 +80,7 @@ class VideoBudget:
 def events_request(
     suite: Path | str, outputs: Sequence[Path | str], out: Path | str, options: EventOptions
 ) -> RunRequest:
-    """Return what the engine is to execute.
-
-    Raises:
-        ConfigError: a setting or an option is wrong, or no judge is named.
-    """
+    """Return what the engine is to execute."""
     judges = judges_of(options, options.judges)
     sources = [Source(SUITE_ROLE, Path(suite)), *(Source(OUTPUTS, Path(folder)) for folder in outputs)]
     asking = asking_with(PUBLISHED, options.prompts, options.protocol)
@@ -96,11 +92,7 @@ def events_request(
 
 
 def suite_of(path: Path) -> Path:
-    """Return the file of a suite: the file itself, or that of a release, which must be as it was packed.
-
-    Raises:
-        InputError: the folder is no release of events, or its files are not those that its checksums are of.
-    """
+    """Return the file of a suite: the file itself, or that of a release, which must be as it was packed."""
     if not path.is_dir() or not (path / RELEASE_DOCUMENT).exists():
         return path
     stated = read_release_document(path, EVENTS).get("files")
@@ -112,11 +104,7 @@ def suite_of(path: Path) -> Path:
 
 
 def video_budget(request: RunRequest) -> VideoBudget:
-    """Return what an evaluation of videos asks for; no video is opened.
-
-    Raises:
-        FabulaError: the suite, a folder or the choice of prompts is wrong.
-    """
+    """Return what an evaluation of videos asks for; no video is opened."""
     selection, asking = (request.config.stages[name] for name in ("load_videos", "judge_events"))
     assert isinstance(selection, VideoSelection)
     assert isinstance(asking, EventJudgeSettings)
@@ -136,9 +124,6 @@ def estimate_events(request: RunRequest) -> "CallPlan":
 
     Frames are taken from the first :data:`REHEARSED` items, and the numbers are scaled up from these; where
     no more videos than that are there, all items are gone through, as most of the first may lack theirs.
-
-    Raises:
-        FabulaError: the suite, a folder or a setting is wrong.
     """
     from ...engine.estimate import plan_calls
 

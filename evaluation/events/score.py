@@ -122,12 +122,7 @@ def _percent(score: Score) -> str:
 def rates_of(scores: Sequence[EventScores], judge: str | None = None) -> dict[str, dict[str, float | None]]:
     """Return method -> file name -> completion rate; null where there is no answer.
 
-    Args:
-        scores: scored evaluations.
-        judge: whose; None where there is one only.
-
-    Raises:
-        ConfigError: there are several judges and none is named, it has no scores, or a method has two.
+    ``judge``: whose; None where there is one only.
     """
     panels = [panel for scored in scores for panel in scored.panels]
     judges = sorted({panel.panel.judge for panel in panels})
@@ -157,11 +152,7 @@ COLUMNS = ("method", "unit", "rate")
 
 
 def read_rates(path: str | Path) -> dict[str, dict[str, float | None]]:
-    """Return method -> file name -> rate from a table with the columns method, unit and rate in [0, 1].
-
-    Raises:
-        InputError: a column is missing, a rate is no share, or a video is there twice; all is listed.
-    """
+    """Return method -> file name -> rate from a table with the columns method, unit and rate in [0, 1]."""
     table = read_table(path)
     problems = [
         UserError(
@@ -189,14 +180,7 @@ def read_rates(path: str | Path) -> dict[str, dict[str, float | None]]:
 
 
 def finished(archive: Archive, panel: Panel, scope: Suite, required: int) -> Suite:
-    """Return the prompts of a suite that are done for one method and verifier.
-
-    Args:
-        archive: of the evaluation.
-        panel: method and verifier.
-        scope: the prompts that are to be judged.
-        required: how many votes a video needs.
-    """
+    """Return the prompts of a suite that are done for one method and verifier."""
     votes = Counter(
         (attempt.unit, attempt.seed)
         for attempt in last_attempts(archive.judgements)
@@ -233,11 +217,7 @@ def with_intervals(
 
     All scores see the same drawings.
 
-    Args:
-        scores: score by name; one that is not ok stays as it is.
-        videos: the prompts.
-        members: name -> for each prompt whether it belongs to that score's class; of :data:`SILENT` unused.
-        definitions: how prompts without an answer count.
+    ``members``: name -> for each prompt whether it belongs to that score's class; of :data:`SILENT` unused.
     """
     import numpy as np
 
@@ -275,13 +255,8 @@ def score_folder(
 ) -> EventScores:
     """Score an evaluation folder of kind events; pure: archive and suite in, numbers out.
 
-    Args:
-        folder: the folder with the archive.
-        suite: the suite's file; None for the copy in the folder.
-        definitions: how votes and gaps are treated; None for the paper's.
-
-    Raises:
-        InputError: the archive or the suite cannot be read, or they do not belong together.
+    ``suite``: the suite's file; None for the copy in the folder. ``definitions``: how votes and gaps are
+    treated; None for the paper's.
     """
     archive = read_archive(folder)
     if archive.manifest.kind != "events":
@@ -293,11 +268,7 @@ def score_folder(
 
 
 def score_archive(archive: Archive, suite: Suite, definitions: Definitions) -> EventScores:
-    """Score an archive with its suite.
-
-    Raises:
-        InputError: a judgement does not fit the suite.
-    """
+    """Score an archive with its suite."""
     protocol = archive.manifest.protocol
     votes = protocol.get("votes")
     units = protocol.get("units")

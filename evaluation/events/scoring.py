@@ -16,11 +16,7 @@ if TYPE_CHECKING:
 
 
 def definitions_of(chosen: Chosen) -> Definitions:
-    """Return the definitions that were chosen; what no answer counts as is called ``zero`` here.
-
-    Raises:
-        ConfigError: one of them does not exist.
-    """
+    """Return the definitions that were chosen; what no answer counts as is called ``zero`` here."""
     given = chosen.of("voting", "nonresponse", "resamples", *UNCERTAINTY)
     if given.get("nonresponse") == "incorrect":
         given["nonresponse"] = "zero"
@@ -28,11 +24,7 @@ def definitions_of(chosen: Chosen) -> Definitions:
 
 
 def suite_of(chosen: Chosen) -> Path | None:
-    """Return the suite that was judged: as given, or that of the given release of events.
-
-    Raises:
-        ConfigError: both are given.
-    """
+    """Return the suite that was judged: as given, or that of the given release of events."""
     suite, release = (chosen.options.get(name) for name in ("suite", "release"))
     if suite is not None and release is not None:
         raise ConfigError(
@@ -58,11 +50,7 @@ def within(folder: Path, chosen: Chosen) -> EventComparisons:
 
 
 def report(folder: Path, chosen: Chosen) -> ReportDocument:
-    """Return what the page shows.
-
-    Raises:
-        ConfigError: outputs are given; the run keeps what judges saw of them.
-    """
+    """Return what the page shows."""
     from .report import events_report
 
     if chosen.options.get("outputs"):

@@ -87,10 +87,6 @@ def prepare_video(
 
     The first and the last frame are among them. A video with fewer frames than are wanted (fewer than four
     under Eq. 2) cannot be judged.
-
-    Raises:
-        MediaProblem: the video cannot be used (see :mod:`fabula.media.video`).
-        MissingRequirement: the extra ``video`` is not installed.
     """
     info = probe(path, limits)
     indices, times, pictures = [], [], []

@@ -67,9 +67,7 @@ def combine(votes: Sequence[Sequence[int]], voting: str) -> tuple[float, ...]:
     Formula: with votes s_1..s_n on an event, ``at_least_K`` is 1 where their sum is at least min(K, n), and
     ``unanimous`` is K = n (Eq. 1); ``average`` is their mean.
 
-    Args:
-        votes: completion lists of the same length, at least one.
-        voting: see :class:`Definitions`.
+    ``votes``: completion lists of the same length, at least one.
 
     >>> combine([(1, 0), (1, 1), (1, 1)], "unanimous"), combine([(1, 0), (1, 1), (1, 1)], "at_least_2")
     ((1.0, 0.0), (1.0, 1.0))
@@ -111,14 +109,7 @@ def collect_votes(
     A vote without an answer may have been asked again, under the next numbers. What counts for a video are
     the first answers, as many as are required; where there are fewer, votes without one fill up the number.
 
-    Args:
-        judgements: those of kind completion count; the others are left out.
-        suite: the suite that was judged with.
-        required: judge -> how many votes of it a video needs; one that is not listed needs all that it has.
-
-    Raises:
-        InputError: a judgement is about a video that the suite does not have, or its list has another length
-            than the events or flags other than 0 and 1; every problem is listed.
+    ``required``: judge -> how many votes of it a video needs; one that is not listed needs all that it has.
     """
     problems: list[UserError] = []
     panels: dict[Panel, Votes] = {}
@@ -212,13 +203,6 @@ def parse_completion(text: str, events: int) -> Completion:
     their reasons. Nothing is guessed: a list of another length, or with anything but 0 and 1 in it, is no
     answer, whatever list stands before it.
 
-    Args:
-        text: the reply.
-        events: how many events the prompt has.
-
-    Raises:
-        Unreadable: there is no mark, no list behind it, or one of another length.
-
     >>> parse_completion("The door stays shut. Finally we have **[COMPLETE_LIST]: 1, 0**.", 2).flags
     (1, 0)
     """
@@ -254,13 +238,7 @@ NO_ANSWER = "no vote has an answer"
 def completion_rate(
     votes: Sequence[Sequence[int] | None], events: int, definitions: Definitions
 ) -> tuple[Score, tuple[float, ...] | None]:
-    """Return the completion rate of a video, and the completion score of each event behind it.
-
-    Args:
-        votes: completion list of each vote, null where there is none.
-        events: how many events there are.
-        definitions: how votes are combined.
-    """
+    """Return the completion rate of a video, and the completion score of each event behind it."""
     answered = [vote for vote in votes if vote is not None]
     counts = {"votes": len(votes), "answered": len(answered)}
     if not answered:

@@ -37,9 +37,6 @@ async def ask_judges(packets: Sequence[Packet | GivenPacket], tools: Tools) -> l
     """Return one row per packet, judge, vote and attempt: what :func:`judgement_of` completes.
 
     All are asked at the same time; no reply is sent back for repair.
-
-    Raises:
-        NoAnswer: a judge could not be reached; whatever it answered before is kept in the journal.
     """
     settings = tools.settings
     assert isinstance(settings, JudgeSettings)
@@ -153,9 +150,6 @@ def pictures_of(frames: Json, store: Path | None) -> tuple[Image, ...]:
     """Return the pictures of a storyboard, in story order.
 
     Where there is no store, as in a rehearsal, each picture is stood for by its name and hash.
-
-    Raises:
-        RunError: a picture is no longer in the store.
     """
     if store is None:
         return tuple(absent_picture(frame["file"]) for frame in frames)

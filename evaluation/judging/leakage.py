@@ -50,10 +50,7 @@ def rendered_in(
 ) -> list[RenderedText]:
     """Read the text in every valid storyboard of a method, in order.
 
-    Args:
-        report: the checked outputs.
-        records: story id -> record.
-        reader: what reads.
+    ``records``: story id -> record.
     """
     texts = []
     for board in report.valid:
@@ -160,15 +157,8 @@ def scan_packet(
 ) -> list[Leak]:
     """Return the leaks of one packet, in order; none for a clean one.
 
-    Args:
-        record: the story, none of whose texts may be sent.
-        question: what is asked, options included: exempt wherever it stands.
-        parts: everything that is sent (system and user messages, texts and pictures), in order.
-        fixed: what the prompt says whatever the story is (see :func:`fixed_texts`). With it, every word
-            that is neither fixed nor asked nor an index label such as ``Image 3`` is a leak. Without it, only
-            texts of the record are searched for, and those of one or two words are left out because
-            a prompt may use them by itself.
-        names: more that must not be sent: method, folder and file names.
+    ``parts``: everything that is sent (system and user messages, texts and pictures), in order. ``names``:
+    more that must not be sent: method, folder and file names.
     """
     asked = (question,) if isinstance(question, str) else tuple(question)
     # A fenced text stands between marks that hold its own hash; being longer, it is taken out first.
@@ -193,12 +183,7 @@ def scan_packet(
 
 
 def fixed_texts(rendered: Sequence[str], marks: Sequence[str]) -> tuple[str, ...]:
-    """Return what a prompt says whatever the story is: the texts of its messages, cut at the marks.
-
-    Args:
-        rendered: the texts of the prompt, rendered with a mark in place of each input.
-        marks: those marks, such as ``"@@question@@"``.
-    """
+    """Return what a prompt says whatever the story is: the texts of its messages, cut at the marks."""
     cuts = re.compile("|".join(re.escape(mark) for mark in marks)) if marks else None
     pieces = (piece for text in rendered for piece in (cuts.split(text) if cuts else [text]))
     return tuple(piece.strip() for piece in pieces if piece.strip())

@@ -156,11 +156,7 @@ def contrast_packets(
 
 
 def dimension_instruction(question: Question, seed: int, prompts: PromptSet = MAIN) -> str:
-    """Return what a judge is told about the kind of answer that a question wants (Table 35).
-
-    Raises:
-        ValueError: the question's type is no scored dimension.
-    """
+    """Return what a judge is told about the kind of answer that a question wants (Table 35)."""
     if question.question_type not in vocabulary("question_type").values:
         raise ValueError(f"{question.question_id}: {question.question_type!r} is no scored dimension")
     labels = shuffled(vocabulary("moral_label").values, seed, question.question_id)
@@ -173,11 +169,7 @@ def shuffled(values: Sequence[str], seed: int, item: str) -> list[str]:
 
 
 def read_label(reply: Json) -> dict[str, Any]:
-    """Return a reply with the label that its answer stands for, whatever its case and punctuation.
-
-    Raises:
-        BadReply: the answer is none of the labels.
-    """
+    """Return a reply with the label that its answer stands for, whatever its case and punctuation."""
     labels = vocabulary("moral_label")
     said = normalize_answer(reply["answer"])
     answer = labels.resolve(said.replace(" ", "_"))

@@ -152,14 +152,8 @@ def prepare_storyboard(
 ) -> tuple[PreparedPicture, ...]:
     """Decode the files of a storyboard with limits and encode each once, in the order given.
 
-    Args:
-        files: pictures, or videos of which frames are taken.
-        settings: how they are encoded.
-        limits: what a picture may be at most.
-        frames: how many frames of each video, the middles of equal parts.
-
-    Raises:
-        InputError: one or more files cannot be used; all of them are listed, each a ``MediaProblem``.
+    ``files``: pictures, or videos of which frames are taken. ``limits``: what a picture may be at most.
+    ``frames``: how many frames of each video, the middles of equal parts.
     """
     prepared: list[PreparedPicture] = []
     problems: list[UserError] = []
@@ -207,11 +201,7 @@ def absent_picture(file_name: str) -> Image:
 
 
 def kept_picture(store: Path, file_name: str) -> Image:
-    """Return a kept picture as a part of a message; what its bytes are is checked against its name.
-
-    Raises:
-        InputError: it is not there, or its bytes are others.
-    """
+    """Return a kept picture as a part of a message; what its bytes are is checked against its name."""
     fix = "remove the folder `images` of the run and run the command again"
     data = kept_bytes(store, file_name, fix=fix)
     return Image(data, _TYPES[file_name.partition(".")[2]])

@@ -36,11 +36,7 @@ class Published:
     usual: Mapping[str, Any] = field(default_factory=dict)
 
     def official_texts(self) -> TextSet:
-        """Return the official texts.
-
-        Raises:
-            ConfigError: none were published. MissingRequirement: they were not fetched.
-        """
+        """Return the official texts."""
         if self.texts is None:
             raise ConfigError(
                 f"--prompts {OFFICIAL}",
@@ -104,14 +100,7 @@ class Asking:
 def asking_with(published: Published, prompts: str | None, protocol: str | None) -> Asking:
     """Return whose words an evaluation is to use.
 
-    Args:
-        published: what was published for this kind of evaluation.
-        prompts: ``main`` for our own, ``official``, or a folder with a set; None: as the protocol says.
-        protocol: a published protocol by name; None for none.
-
-    Raises:
-        ConfigError: both are given, there is no such protocol or set, or the set lacks texts.
-        MissingRequirement: the official texts were not fetched. InputError: a set is damaged.
+    ``protocol``: a published protocol by name; None for none.
     """
     if protocol is None:
         texts = _texts(published, prompts)

@@ -42,11 +42,7 @@ SHARED = frozenset({"judge/match_answer"})
 
 
 def check_set(name: str) -> None:
-    """Check that there is a set of prompts of this name.
-
-    Raises:
-        ConfigError: there is none.
-    """
+    """Check that there is a set of prompts of this name."""
     if name not in FOLDERS:
         raise ConfigError(
             f"--prompts {name}", what="there is no such set of prompts",
@@ -108,11 +104,7 @@ PRESETS: dict[str, tuple[str, ...]] = {
 
 
 def judges_of(options: RunOptions, judges: Sequence[str], preset: str | None = None) -> tuple[str, ...]:
-    """Return the specs of the judges that options name; see :func:`judge_specs`.
-
-    Raises:
-        ConfigError: there is no such judge or ensemble, or one of them gives no answers.
-    """
+    """Return the specs of the judges that options name; see :func:`judge_specs`."""
     specs = specs_of(options, judges, preset)
     check_they_answer(specs)
     return specs
@@ -129,14 +121,7 @@ def judge_specs(
 ) -> tuple[str, ...]:
     """Return the model specs of the judges that were asked for, each once, in that order.
 
-    Args:
-        judges: specs, or names of the section ``[judges]`` or of :data:`SERVED`.
-        preset: a preset, whose judges come first.
-        named: the section ``[judges]`` of ``fabula.toml``: name -> spec.
-        where: the settings file, for messages.
-
-    Raises:
-        ConfigError: there is no such preset, or names stand for no model; all of them are listed.
+    ``named``: the section ``[judges]`` of ``fabula.toml``: name -> spec.
     """
     if preset is not None and preset not in PRESETS:
         raise ConfigError(
@@ -178,11 +163,7 @@ def _unserved(missing: Sequence[str], of_preset: Collection[str], where: Path | 
 
 
 def check_they_answer(specs: Sequence[str]) -> None:
-    """Check that judges answer questions.
-
-    Raises:
-        ConfigError: one of them gives vectors, pictures or videos.
-    """
+    """Check that judges answer questions."""
     for spec in specs:
         read = parse_spec(spec)
         if read.encodes:
@@ -302,11 +283,7 @@ class VectorSettings(MatcherSettings):
 
 
 def public_judge(spec: str) -> Judge:
-    """Return a judge as archives name it: where a server is reached is nobody else's business.
-
-    Raises:
-        ConfigError: the spec has no valid form.
-    """
+    """Return a judge as archives name it: where a server is reached is nobody else's business."""
     read = parse_spec(spec)
     before = next((before for before, makes in BEFORE.items() if makes == read.makes), "")
     named = read.text if read.base_url is None else f"{before}{read.provider}:{read.name}"

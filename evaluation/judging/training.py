@@ -7,12 +7,7 @@ TRAIN = "train"
 
 
 def trained_on(training: int, judged: int) -> str:
-    """Return what is said where stories for training are judged.
-
-    Args:
-        training: how many of them are of the split for training.
-        judged: how many stories are judged.
-    """
+    """Return what is said where stories for training are judged."""
     are = "is" if training == 1 else "are"
     return (
         f"{training:,} of {tallied(judged, 'judged stories')} {are} of the split {TRAIN}, which methods may "

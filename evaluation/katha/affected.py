@@ -98,17 +98,7 @@ def affected_judgements(
     new: Path | str,
     read: Callable[[Path], Release] = load,
 ) -> Affected:
-    """Tell which judgements of an evaluation of one version of a release stay valid under another.
-
-    Args:
-        evaluation: the folder of an evaluation of storyboards.
-        old: the release that it judged.
-        new: the other version.
-        read: reads a release as stories with questions.
-
-    Raises:
-        InputError: a folder cannot be read, is of another kind, or the evaluation judged another release.
-    """
+    """Tell which judgements of an evaluation of one version of a release stay valid under another."""
     folder = Path(evaluation)
     archive = read_archive(folder)
     if archive.manifest.kind != PROTOCOL:

@@ -28,12 +28,7 @@ _NO_SUBSETS = (*JSONL_FILES, *VOTE_FILES[:1])
 
 
 def chosen_records(release: Release, settings: SelectionSettings) -> tuple[StoryRecord, ...]:
-    """Return the records that the settings choose, in id order.
-
-    Raises:
-        ConfigError: a split or story is not in the release, or nothing is left.
-        InputError: the release has no such subset, or it cannot be read.
-    """
+    """Return the records that the settings choose, in id order."""
     chosen = sorted(release.records, key=lambda record: record.story_id)
     if settings.split:
         _check("--split", settings.split, list(release.splits))
@@ -57,9 +52,6 @@ def subset_ids(folder: Path, name: str) -> frozenset[str]:
 
     That is ``subsets/NAME.jsonl``, or ``NAME.jsonl`` for those that the paper names, such as
     ``strict_gold_400``.
-
-    Raises:
-        InputError: there is no such file, or a line of it has no ``story_id``.
     """
     places = (*folder.glob("*.jsonl"), *folder.glob(f"{FOLDER}/*.jsonl"))
     files = {one.stem: one for one in places if one.name not in _NO_SUBSETS}
@@ -127,12 +119,7 @@ SPEC = StageSpec(
 
 
 def run(item: Item, tools: Tools) -> Iterator[Child]:
-    """Yield one child per story, method and seed, by method.
-
-    Raises:
-        InputError: the release or a folder of outputs cannot be read.
-        ConfigError: nothing is chosen, or two folders are of one method.
-    """
+    """Yield one child per story, method and seed, by method."""
     return generations(item, tools, load)
 
 
@@ -199,12 +186,7 @@ def _checked_once(
 def checked_outputs(
     release: Release, records: Sequence[StoryRecord], folders: Sequence[Path]
 ) -> list[Storyboards]:
-    """Return the reports on the outputs of every method, sorted by method; no picture is decoded.
-
-    Raises:
-        InputError: a folder cannot be read, or no storyboard can be judged.
-        ConfigError: two folders are of one method.
-    """
+    """Return the reports on the outputs of every method, sorted by method; no picture is decoded."""
     variants = variant_stories(release, records)
     known = [*release.records, *variant_stories(release, release.records)]
     reports = [

@@ -79,11 +79,7 @@ def _accepted(question: Question) -> tuple[str, ...]:
 
 
 async def _encode(texts: Iterable[str], tools: Tools) -> Encoded:
-    """Return the vector of each text, or why there is none.
-
-    Raises:
-        NoAnswer: the encoder could not be reached.
-    """
+    """Return the vector of each text, or why there is none."""
     settings, asker = tools.settings, tools.asker
     assert isinstance(settings, VectorSettings)
     assert asker is not None

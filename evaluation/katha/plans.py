@@ -51,12 +51,7 @@ def _plan(told: StoryRecord, record: StoryRecord, variant: Variant | None) -> Js
 
 
 def write_plans(release: Release, out: Path, splits: Sequence[str] = ()) -> dict[str, int]:
-    """Write the plans of a release, or of some of its splits, into a new folder; return how many of what.
-
-    Raises:
-        InputError: a split that the release does not hold.
-        TargetError: something is at the place already, or it cannot be written.
-    """
+    """Write the plans of a release, or of some of its splits, into a new folder; return how many of what."""
     check_splits(release, splits)
     wanted = set(splits)
     records = [record for record in release.records if not wanted or record.split in wanted]

@@ -82,11 +82,7 @@ def evaluation_request(
     options: EvaluateOptions,
     pipeline: Pipeline = PIPELINE,
 ) -> RunRequest:
-    """Return what the engine is to execute; another kind's pipeline reads its releases with its own stage.
-
-    Raises:
-        ConfigError: a setting or an option is wrong, or no judge is named.
-    """
+    """Return what the engine is to execute; another kind's pipeline reads its releases with its own stage."""
     judges = judges_of(options, options.judges, options.preset)
     given: dict[str, object] = {f"{stage}.judges": judges for stage in ASKING if judges}
     if options.matcher is not None:
@@ -126,17 +122,6 @@ def evaluate_katha(
 
     Where it is stopped, ``judgements.jsonl`` holds what was answered so far, and ``evaluation.json`` says
     what it lacks.
-
-    Args:
-        release: the release folder.
-        outputs: a folder of generated storyboards for each method.
-        out: the run folder; ``judgements.jsonl`` and ``evaluation.json`` are written there.
-        options: who judges, and what.
-        reporter: takes the progress, and before anything is paid for what it is about to cost.
-
-    Raises:
-        FabulaError: the release, the outputs, a setting, a model or the folder is wrong, the cost limit
-            was reached, or the user stopped it; see :mod:`fabula.errors`.
     """
     return EVALUATING.evaluate(release, _listed(outputs), out, options, reporter)
 
@@ -144,11 +129,7 @@ def evaluate_katha(
 def estimate_evaluation(
     release: Path | str, outputs: Sequence[Path | str] | Path | str, out: Path | str, options: EvaluateOptions
 ) -> CallPlan:
-    """Tell what :func:`evaluate_katha` would ask of judges now, and about what that costs. Asks nothing.
-
-    Raises:
-        FabulaError: as :func:`evaluate_katha`.
-    """
+    """Tell what :func:`evaluate_katha` would ask of judges now, and about what that costs. Asks nothing."""
     return _planned(evaluation_request(release, _listed(outputs), out, options))
 
 

@@ -20,11 +20,7 @@ DIFFERENCE = "STG over the questions that are valid for all methods (negative: t
 
 
 def definitions_of(chosen: Chosen) -> Definitions:
-    """Return the definitions that were chosen.
-
-    Raises:
-        ConfigError: one of them does not exist. InputError: the weights cannot be used.
-    """
+    """Return the definitions that were chosen."""
     given = chosen.of("matcher", "nonresponse", "support", "resamples", *UNCERTAINTY)
     weights = chosen.options.get("weights")
     return Definitions(weights=None if weights is None else read_weights(weights), **given)

@@ -93,9 +93,6 @@ def judging_budget(request: RunRequest) -> JudgingBudget:
     """Return what an evaluation asks for, from the release and the folders' layout; no picture is opened.
 
     Where there are no outputs yet: what one method with one generation per story is asked.
-
-    Raises:
-        FabulaError: the release, a folder or the choice of stories is wrong.
     """
     settings = request.config.stages["load_items"]
     assert isinstance(settings, SelectionSettings)

@@ -20,9 +20,7 @@ from .story import Story
 def aesthetic(values: Sequence[float | None], why: Sequence[str] = ()) -> Terms:
     """Return the values of one story's pictures.
 
-    Args:
-        values: one per shot; None where there is none.
-        why: why a shot has none.
+    ``values``: one per shot; None where there is none.
     """
     terms = [
         Term((why[index] if why else "undefined") if value is None else value, index)

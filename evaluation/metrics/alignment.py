@@ -63,11 +63,7 @@ AVERAGE = _rated(
 def alignment(ratings: Sequence[int | None]) -> Score:
     """Return the mean rating of one story.
 
-    Args:
-        ratings: of each shot that was asked about; None where the judge gave none.
-
-    Raises:
-        ValueError: a rating is not one of 0 to 4.
+    ``ratings``: of each shot that was asked about; None where the judge gave none.
     """
     known = [_checked(rating) for rating in ratings if rating is not None]
     counts = {"asked": len(ratings), "answered": len(known)}
@@ -79,13 +75,8 @@ def individual_action(
 ) -> Score:
     """Return the mean rating of the single characters' actions in one story.
 
-    Args:
-        shots: per shot the ratings of its matched characters; empty where none was matched, None where
-            nothing was detected, or there is no image; under ``code`` also where no crop has a vector.
-        definition: ``paper`` or ``code``.
-
-    Raises:
-        ValueError: a rating is not one of 0 to 4.
+    ``shots``: per shot the ratings of its matched characters; empty where none was matched, None where
+    nothing was detected, or there is no image; under ``code`` also where no crop has a vector.
     """
     seen = [shot for shot in shots if shot is not None]
     known = [[_checked(rating) for rating in shot if rating is not None] for shot in seen]

@@ -52,9 +52,8 @@ def match_characters(tables: Sequence[Floats]) -> tuple[int | None, ...]:
     (Hungarian method); the similarity of a character to a crop is the highest over the character's
     references. Pairs that are no match take no part in it.
 
-    Args:
-        tables: per character the similarities of its references and the crops, shape (references, crops), the
-            same number of crops in all; ``nan`` where there is none.
+    ``tables``: per character the similarities of its references and the crops, shape (references, crops), the
+    same number of crops in all; ``nan`` where there is none.
 
     Returns:
         Per character the place of its crop, or None.
@@ -139,13 +138,7 @@ class Cids:
 def cids(
     characters: Sequence[Character], shots: Sequence[ShotCrops], settings: Settings | None = None
 ) -> Cids:
-    """Return both similarities of one story.
-
-    Args:
-        characters: all characters of the script.
-        shots: its shots; names that are no character's are left to the validators and not expected here.
-        settings: the definition.
-    """
+    """Return both similarities of one story."""
     settings = settings or Settings()
     by_key = {character.key: character for character in characters}
     matches: list[Match] = []
@@ -235,11 +228,7 @@ def cross_terms(
 ) -> Terms:
     """Return the similarities to references, of some of the characters that were matched together.
 
-    Args:
-        characters: those that count.
-        matches: of all characters, as :func:`cids` returns them.
-        settings: the definition.
-        numbers: of the story's shots, in order; none where nobody asks for single shots.
+    ``numbers``: of the story's shots, in order; none where nobody asks for single shots.
     """
     places = {number: index for index, number in enumerate(numbers)}
     own, counts = _covered(characters, matches)
@@ -270,11 +259,7 @@ def self_terms(
 ) -> Terms:
     """Return the similarities of characters to themselves; see :func:`cross_terms`.
 
-    Args:
-        characters: those that count.
-        matches: of all characters.
-        crops: character -> vectors of its matched crops.
-        settings: the definition.
+    ``crops``: character -> vectors of its matched crops.
     """
     terms, code = [], settings.definition == "code"
     twice = 0

@@ -33,9 +33,8 @@ def clip_value(cosine: float) -> float:
 def clip_score(shots: Sequence[tuple[float | None, int] | None]) -> Terms:
     """Return the values of one story's shots.
 
-    Args:
-        shots: per shot the cosine of picture and text, None without a text, and how many tokens were cut off;
-            None without a picture.
+    ``shots``: per shot the cosine of picture and text, None without a text, and how many tokens were cut off;
+    None without a picture.
     """
     terms, cut_off = [], 0
     for index, shot in enumerate(shots):

@@ -34,8 +34,7 @@ DEFINITION: Choice[Definition] = Choice("copy-paste", ("paper", "code"))
 def copy_rates(cosines: Floats) -> Floats:
     """Return the share of the first reference for each crop.
 
-    Args:
-        cosines: shape (crops, references), at least two references.
+    ``cosines``: shape (crops, references), at least two references.
 
     Returns:
         Shape (crops,), in [0, 1].
@@ -54,11 +53,8 @@ def copy_paste(
 ) -> Terms:
     """Return the rates of one story's characters.
 
-    Args:
-        characters: the characters of the script; the first reference of each is the primary one.
-        crops: character -> vectors of its matched crops, as :func:`.cids.cids` returns them.
-        mirrors: character -> vector of the mirror image of its first reference; only ``code`` needs it.
-        definition: ``paper`` or ``code``.
+    ``crops``: character -> vectors of its matched crops, as :func:`.cids.cids` returns them. ``mirrors``:
+    character -> vector of the mirror image of its first reference; only ``code`` needs it.
     """
     apart = Settings(definition).apart
     terms, counts = [], {"characters": len(characters), "counted": 0, "one_reference": 0, "no_crop": 0}

@@ -29,11 +29,7 @@ FEW = 32
 def inception_score(probabilities: Floats) -> Score:
     """Return the score of a set.
 
-    Args:
-        probabilities: shape (pictures, classes); rows are made to add to 1.
-
-    Raises:
-        ValueError: a probability is negative.
+    ``probabilities``: shape (pictures, classes); rows are made to add to 1.
     """
     if (probabilities < 0).any():
         raise ValueError("probabilities are 0 or more")

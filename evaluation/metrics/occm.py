@@ -31,11 +31,7 @@ EPSILON: dict[Definition, float] = {"paper": exp(-6), "code": 1e-6}
 
 
 def shot_occm(expected: int, detected: int, definition: Definition = "paper") -> float | None:
-    """Return the value of one shot; None where the definition leaves it out.
-
-    Raises:
-        ValueError: a count is negative.
-    """
+    """Return the value of one shot; None where the definition leaves it out."""
     if expected < 0 or detected < 0:
         raise ValueError("counts of characters are 0 or more")
     if expected == 0 and definition == "code":
@@ -46,9 +42,7 @@ def shot_occm(expected: int, detected: int, definition: Definition = "paper") ->
 def occm(shots: Iterable[tuple[int, int | None]], definition: Definition = "paper") -> Terms:
     """Return the values of one story's shots.
 
-    Args:
-        shots: expected and detected characters of each shot; None where there is no image.
-        definition: ``paper`` or ``code``.
+    ``shots``: expected and detected characters of each shot; None where there is no image.
     """
     terms = []
     for index, (expected, detected) in enumerate(shots):

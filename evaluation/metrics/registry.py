@@ -39,11 +39,7 @@ GROUP = "fabula.metrics"
 
 @cache
 def registered() -> "tuple[tuple[str, Metric], ...]":
-    """Return all metrics, our own first, each behind the name by which it is chosen.
-
-    Raises:
-        ConfigError: a plug-in gives something else, or a score of a name that there is.
-    """
+    """Return all metrics, our own first, each behind the name by which it is chosen."""
     from .metric import Metric
 
     own = [(name, cast("Metric", _load(address))) for name, address in METRICS]

@@ -25,9 +25,7 @@ from .vectors import Floats
 def shot_similarity(features: Sequence[Floats | None], scenes: Sequence[int]) -> Terms:
     """Return how alike each shot and the one before it are, where both have one setting.
 
-    Args:
-        features: of each shot in order, a unit vector of shape (dimensions,); None without a picture.
-        scenes: of each shot a number, the same where the setting is.
+    ``features``: of each shot in order, a unit vector of shape (dimensions,); None without a picture.
     """
     terms = [Term("first of its setting", 0)] if features else []
     for index in range(1, len(features)):

@@ -93,10 +93,6 @@ class Story:
     def rows(self, part: str, *, units: bool = False) -> "list[Floats | None] | None":
         """Return the row of numbers that a model of whole pictures gave each shot; None where nobody looked.
 
-        Args:
-            part: what the archive calls them.
-            units: make them unit vectors.
-
         Returns:
             Shape (values,) each; None without a picture, or where the model made nothing of it.
         """

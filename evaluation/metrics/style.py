@@ -36,9 +36,8 @@ NEED = of_pictures("style", "csd-vit-l")
 def style_self(pictures: Floats, shots: int | None = None) -> Terms:
     """Return how alike the styles of a story's pictures are.
 
-    Args:
-        pictures: unit vectors, shape (pictures, dimensions).
-        shots: how many the script has; None for as many as there are pictures.
+    ``pictures``: unit vectors, shape (pictures, dimensions). ``shots``: how many the script has; None for as
+    many as there are pictures.
     """
     total, pairs = mean_of_pairs(np.clip(pictures @ pictures.T, -1.0, 1.0))
     whole = len(pictures) if shots is None else shots
@@ -54,13 +53,9 @@ def style_cross(
 ) -> Terms:
     """Return how alike the styles of a story's shots and references are.
 
-    Args:
-        shots: per shot its unit vector, shape (dimensions,), None without a picture; and the characters on
-            stage.
-        references: character -> unit vectors of its references, shape (references, dimensions), the first
-            one the primary; in the order of the script.
-        definition: ``first`` or ``code``.
-        why: why a shot has no vector.
+    ``shots``: per shot its unit vector, shape (dimensions,), None without a picture; and the characters on
+    stage. ``references``: character -> unit vectors of its references, shape (references, dimensions), the
+    first one the primary; in the order of the script.
     """
     counts = {"shots": len(shots), "without_image": 0, "by_the_story": 0, "no_reference": 0}
     known = {key: rows for key, rows in references.items() if len(rows)}

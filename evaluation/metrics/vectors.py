@@ -71,11 +71,7 @@ def packed(rows: NDArray[np.float32]) -> Json:
 
 
 def unpacked(value: Json) -> NDArray[np.float32]:
-    """Return rows from what :func:`packed` made of them.
-
-    Raises:
-        ValueError: it is something else.
-    """
+    """Return rows from what :func:`packed` made of them."""
     shape = tuple(int(size) for size in value["shape"])
     flat = np.frombuffer(base64.b64decode(value["data"], validate=True), dtype="<f4")
     return flat.reshape(shape).astype(np.float32)
@@ -103,12 +99,6 @@ def similarities(
     first: Vectors, second: Vectors, encoders: Sequence[str], apart: float = float("nan")
 ) -> Floats:
     """Return the cosine similarity of every pair of pictures, the mean over the encoders that know both.
-
-    Args:
-        first: n pictures.
-        second: m pictures.
-        encoders: which encoders to use.
-        apart: similarity of two pictures that are both known, but to no encoder in common.
 
     Returns:
         Shape (n, m), in [-1, 1]; ``nan`` where no encoder has both pictures, ``apart`` where each of

@@ -117,12 +117,7 @@ def report_of(
 ) -> Checked:
     """Return the report on a method's outputs.
 
-    Args:
-        kind: of the report.
-        folder: of the method.
-        findings: all of them.
-        checked: what was looked at -> how many.
-        about: the report's own fields; the method is called like the folder if nothing else is said.
+    ``checked``: what was looked at -> how many.
     """
     base = findings.report(str(folder), "outputs", checked)
     shared = {part.name: getattr(base, part.name) for part in fields(base)}
@@ -144,12 +139,8 @@ def look_at_picture(
 ) -> Looked:
     """Return what is seen of a file that should hold a picture.
 
-    Args:
-        file: the file.
-        where: its place in the outputs, for findings.
-        limits: what a picture may be at most.
-        decode: whether it is decoded; without, it is read, and what is in it is not known.
-        cure: what to do where it cannot be read; if not given, what the decoder advises.
+    ``limits``: what a picture may be at most. ``cure``: what to do where it cannot be read; if not given,
+    what the decoder advises.
     """
     try:
         data = read_bytes(file, limits)
@@ -194,16 +185,7 @@ def listed_names(names: Sequence[str], shown: int = 5) -> str:
 
 
 def require_shots(reports: Sequence[Outputs], mismatched: Collection[str], what: str) -> None:
-    """Check that there are shots to look at, and that each is judged by its own text.
-
-    Args:
-        reports: the checks of all methods.
-        mismatched: codes of findings after which a shot might be judged by another shot's text.
-        what: shows a shot: ``picture`` or ``video``.
-
-    Raises:
-        InputError: no shot can be looked at, or one might be judged by another's text.
-    """
+    """Check that there are shots to look at, and that each is judged by its own text."""
     problems = [
         UserError(
             f"{report.method}/{issue.where}",
@@ -223,10 +205,6 @@ def nothing_to_judge(noun: str, reports: Sequence[ValidationReport]) -> InputErr
     """Return the error for outputs of which none can be judged: what was seen in each folder, and the cure.
 
     It stops an evaluation before the first call.
-
-    Args:
-        noun: what is judged, such as ``storyboard``.
-        reports: the checks of all methods; none of them has a valid output.
     """
     return InputError([_nothing_in(noun, report) for report in reports])
 

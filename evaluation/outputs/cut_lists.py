@@ -46,11 +46,7 @@ class Cuts:
 
 
 def list_of(folder: Path, episode_id: str) -> Path | None:
-    """Return the cut list of an episode; None where there is none.
-
-    Raises:
-        BadCuts: there are two.
-    """
+    """Return the cut list of an episode; None where there is none."""
     there = [path for ending in ENDINGS if (path := below(folder, f"{episode_id}{ending}")).exists()]
     if len(there) > 1:
         raise BadCuts(f"there are {there[0].name} and {there[1].name}; keep one of them")
@@ -61,9 +57,6 @@ def read_cuts(path: Path, frames: int) -> Cuts:
     """Return what a cut list says of a video with so many frames.
 
     Shots are in the order of their frames and share none; frames between two shots belong to neither.
-
-    Raises:
-        BadCuts: it is no cut list, or shots overlap or reach beyond the end.
     """
     try:
         text = read_plain(path, _MOST_BYTES, follow=True).decode("utf-8-sig")
@@ -91,10 +84,6 @@ def find_cuts(video: Path, keys: Sequence[str], method: Method, device: str = "c
 
     Only as many as the schedule has can be matched: where their number differs, no shot is anywhere, as the
     wrong text would be judged from the first misfit on.
-
-    Raises:
-        MediaProblem: the video cannot be used. MissingRequirement: the method needs a library.
-        ConfigError: there is no such method.
     """
     shots = detect(video, method, device=device)
     in_order = tuple(Span(span.first, span.last + 1) for span in shots.spans)

@@ -149,18 +149,7 @@ class EpisodeOutputs(Outputs):
 def check_episodes(
     folder: Path, chosen: EntitySet, known: EntitySet | None = None, options: CheckOptions | None = None
 ) -> EpisodeOutputs:
-    """Check the videos of one method.
-
-    Args:
-        folder: of the method, which bears its name.
-        chosen: the episodes that are asked for.
-        known: the whole set, whose other episodes may be there and are left alone; the chosen ones if not
-            given.
-        options: how they are looked at.
-
-    Raises:
-        InputError: the folder is not there or cannot be read. MissingRequirement: a library is missing.
-    """
+    """Check the videos of one method."""
     if not folder.is_dir():
         raise InputError(
             [UserError(str(folder), what="there is no such folder of videos", fix="check the path")]

@@ -43,11 +43,7 @@ Manifest = TypeVar("Manifest", bound=Own)
 
 
 def read_manifest(folder: Path, kind: type[Manifest]) -> Manifest:
-    """Return the manifest of a folder of outputs; an empty one where there is none.
-
-    Raises:
-        InputError: the folder is not there, or its manifest is not what it must be; all problems are listed.
-    """
+    """Return the manifest of a folder of outputs; an empty one where there is none."""
     if not folder.is_dir():
         raise InputError([_problem(str(folder), "the folder of a method's outputs", "none")])
     path = folder / MANIFEST
@@ -70,15 +66,7 @@ def named_places(
 ) -> dict[str, Path]:
     """Return the places that ``outputs.json`` gives stories or prompts, resolved, each below the folder.
 
-    Args:
-        folder: the outputs of one method, or of one seed.
-        field: of the manifest, ``folders`` or ``files``. A folder has to be there, a file may be missing.
-        named: id -> place, as the manifest has it.
-        known: whether there is such an id.
-        what: what an id is of, such as ``story of the release``.
-
-    Raises:
-        InputError: one of them cannot be used; all are listed.
+    ``named``: id -> place, as the manifest has it.
     """
     problems: list[UserError] = []
     places: dict[str, Path] = {}
@@ -102,11 +90,7 @@ def named_places(
 
 
 def entries(folder: Path) -> Iterator[Path]:
-    """Yield what lies in a folder by name, without hidden files and those that systems leave behind.
-
-    Raises:
-        InputError: the folder cannot be read.
-    """
+    """Yield what lies in a folder by name, without hidden files and those that systems leave behind."""
     try:
         there = sorted(folder.iterdir(), key=lambda entry: entry.name)
     except OSError as error:
@@ -122,11 +106,7 @@ def folders_in(folder: Path) -> list[Path]:
 
 
 def require_distinct(names: Sequence[str]) -> None:
-    """Refuse folders of outputs with the same name, which is the method's.
-
-    Raises:
-        ConfigError: two have the same name; all such names are told.
-    """
+    """Refuse folders of outputs with the same name, which is the method's."""
     bare = [composed(name) for name in names]
     twice = sorted({name for name in bare if bare.count(name) > 1})
     if twice:
@@ -138,11 +118,7 @@ def require_distinct(names: Sequence[str]) -> None:
 
 
 def _below(folder: Path, name: str, noun: str) -> Path:
-    """Return a place below a folder.
-
-    Raises:
-        ValueError: there is no folder of that name, or it leads elsewhere.
-    """
+    """Return a place below a folder."""
     path = Path(name)
     shown = repr(name if len(name) <= _LONGEST else f"{name[:_LONGEST]}...")
     if path.is_absolute() or ".." in path.parts or not path.parts or "\\" in name or "\0" in name:
@@ -160,11 +136,7 @@ def _below(folder: Path, name: str, noun: str) -> Path:
 
 
 def pairs_once(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    """Return the object that JSON pairs make.
-
-    Raises:
-        ValueError: a key is there twice.
-    """
+    """Return the object that JSON pairs make."""
     names = [name for name, _ in pairs]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:

@@ -46,18 +46,8 @@ def share_storyboards(
 ) -> dict[str, int]:
     """Write the storyboards that can be judged into a new folder.
 
-    Args:
-        methods: the outputs of each method, checked.
-        release: of their stories.
-        out: the folder to make.
-        license: SPDX id of the licence under which the pictures may be given away.
-
     Returns:
         How many methods, storyboards and pictures there are, and how many storyboards were left out.
-
-    Raises:
-        ConfigError: the licence is unknown, or the release is the hidden test. InputError: nothing can be
-            shared, or a file is a video. TargetError: the folder is there already, or cannot be written.
     """
     chosen = licence(license)
     if release.info.get("visibility") == "hidden":

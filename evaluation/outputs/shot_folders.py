@@ -70,9 +70,6 @@ def find_root(folder: Path, choice: Choice) -> Path:
     """Return the folder that holds the stories' folders.
 
     It is the method's own where its ``outputs.json`` says which story lies where.
-
-    Raises:
-        InputError: there is none. ConfigError: there are several and no choice is made, or it is not there.
     """
     if not folder.is_dir():
         raise InputError([_nothing(folder, "nothing there")])
@@ -90,13 +87,7 @@ def find_root(folder: Path, choice: Choice) -> Path:
 
 
 def unused_choices(folder: Path, root: Path, choice: Choice) -> Iterator[str]:
-    """Yield the options that chose nothing, as there are no such folders; the latest of one is no choice.
-
-    Args:
-        folder: of the method.
-        root: what :func:`find_root` returned for it.
-        choice: of the user.
-    """
+    """Yield the options that chose nothing, as there are no such folders; the latest of one is no choice."""
     levels = root.relative_to(folder).parts
     if choice.mode is not None and choice.mode not in levels:
         yield f"--mode {choice.mode}"
@@ -113,10 +104,6 @@ def story_folders(root: Path, choice: Choice) -> Iterator[StoryFolder]:
     """Yield what lies in each story's folder, in the order of the numbers.
 
     What ``outputs.json`` says goes before a folder that bears the story's number.
-
-    Raises:
-        ConfigError: a story has several time stamps and no choice is made.
-        InputError: ``outputs.json`` names no story, or a folder that cannot be used.
     """
     named = named_stories(root)
     stories = {entry.name: entry for entry in _numbered(root, named)} | named
@@ -135,11 +122,7 @@ def story_folders(root: Path, choice: Choice) -> Iterator[StoryFolder]:
 
 
 def named_stories(folder: Path) -> dict[str, Path]:
-    """Return the folders that ``outputs.json`` gives stories, by number; none without that file.
-
-    Raises:
-        InputError: it is not what it must be, names no story, or a folder that cannot be used.
-    """
+    """Return the folders that ``outputs.json`` gives stories, by number; none without that file."""
     folders = read_manifest(folder, NamedFolders).folders
     what = "story: the stories of a set have numbers"
     return named_places(folder, "folders", folders, lambda name: bool(_STORY.fullmatch(name)), what)

@@ -124,11 +124,7 @@ class CheckOptions:
 
 
 def check_shots(folder: Path, shot_set: ShotSet, options: CheckOptions | None = None) -> ShotOutputs:
-    """Check the outputs of one method against a set; decodes every picture.
-
-    Raises:
-        InputError: there are no outputs. ConfigError: there are several sets of them and no choice is made.
-    """
+    """Check the outputs of one method against a set; decodes every picture."""
     options = options or CheckOptions()
     root = find_root(Path(folder), options.choice)
     findings = IssueBin()

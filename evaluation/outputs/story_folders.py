@@ -36,13 +36,7 @@ def find_story_folders(
     What ``outputs.json`` says counts first, then a folder that bears a story's id, then one whose name is the
     title of exactly one story, whatever its case, punctuation and Unicode form, or the title as a slug.
 
-    Args:
-        folder: the outputs of one method.
-        named: story id -> folder, as its ``outputs.json`` says.
-        stories: every story of the release, also those that are not judged.
-
-    Raises:
-        InputError: ``outputs.json`` names a story that is not there, or a folder that cannot be used.
+    ``named``: story id -> folder, as its ``outputs.json`` says.
     """
     known = {record.story_id: record.title for record in stories}
     places = named_places(folder, "folders", named, known.__contains__, "story of the release")
@@ -100,10 +94,7 @@ def _by_title(known: Mapping[str, str]) -> dict[str, list[str]]:
 def _stranger(entry: Path, meant: list[str], missing: Mapping[str, str]) -> Issue:
     """Return the finding about an entry that is taken for no story.
 
-    Args:
-        entry: a file or folder.
-        meant: the stories that bear its name.
-        missing: id, and title as :func:`title_key` is -> the id of a story without a folder.
+    ``missing``: id, and title as :func:`title_key` is -> the id of a story without a folder.
     """
     if not entry.is_dir():
         return finding(

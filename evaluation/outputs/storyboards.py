@@ -92,16 +92,7 @@ class Listed:
 
 
 def list_folder(folder: Path, *, with_seeds: bool = True, unit: Unit | None = None) -> Listed:
-    """Return what lies in the folder of a story, or of a seed; hidden files are left out.
-
-    Args:
-        folder: the folder.
-        with_seeds: whether folders of seeds may lie in it.
-        unit: what one file is; videos count only where that may be one.
-
-    Raises:
-        InputError: the folder cannot be read.
-    """
+    """Return what lies in the folder of a story, or of a seed; hidden files are left out."""
     panels, seeds, strays = [], [], []
     for entry in entries(folder):
         number, seed = number_of(entry.name, unit), _SEED.fullmatch(entry.name)
@@ -182,16 +173,7 @@ def check_outputs(
 ) -> Storyboards:
     """Check the outputs of one method against the stories that are to be judged.
 
-    Args:
-        folder: the outputs of one method.
-        records: the stories that are to be judged.
-        known: more stories of the release, whose outputs may be there and are left alone.
-        variants: what the release's variants tell; one may have outputs, and need not.
-        limits: what a picture may be at most.
-        decode: whether every picture is decoded; without, files are read, and what is in them is not known.
-
-    Raises:
-        InputError: a folder is not there or cannot be read, or ``outputs.json`` is not what it must be.
+    ``limits``: what a picture may be at most.
     """
     manifest = read_manifest(folder, OutputsManifest)
     wanted = {record.story_id: record for record in records}
@@ -239,17 +221,7 @@ def check_methods(
     splits: Sequence[str] = (),
     variants: Sequence[StoryRecord] = (),
 ) -> tuple[Storyboards, ...]:
-    """Check the outputs of several methods against a release, or against some of its splits.
-
-    Args:
-        folders: the outputs, one folder for each method.
-        release: of the stories.
-        splits: only stories of these.
-        variants: as for :func:`check_outputs`.
-
-    Raises:
-        InputError: as :func:`check_outputs`; a split that the release does not hold; two methods of one name.
-    """
+    """Check the outputs of several methods against a release, or against some of its splits."""
     check_splits(release, splits)
     records = [record for record in release if not splits or record.split in splits]
     reports = tuple(check_outputs(folder, records, known=release, variants=variants) for folder in folders)
@@ -268,11 +240,7 @@ def check_methods(
 
 
 def check_splits(release: Release, splits: Sequence[str]) -> None:
-    """Check the names of splits.
-
-    Raises:
-        InputError: a split that the release does not hold.
-    """
+    """Check the names of splits."""
     problems = [
         UserError(
             f"--split {split}", what="the release has no stories in this split",

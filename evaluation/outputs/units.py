@@ -38,15 +38,8 @@ def look_at_unit(
 ) -> Looked:
     """Return what is seen of a picture or video.
 
-    Args:
-        file: the file.
-        where: its place in the outputs, for findings.
-        frames: how many frames of a video judges see.
-        limits: what a picture may be at most.
-        decode: whether pictures, and the frames of videos, are decoded.
-
-    Raises:
-        MissingRequirement: it is a video, and the extra ``video`` is not installed.
+    ``frames``: how many frames of a video judges see. ``limits``: what a picture may be at most. ``decode``:
+    whether pictures, and the frames of videos, are decoded.
     """
     if not is_video(file):
         return look_at_picture(file, where, limits, decode=decode)

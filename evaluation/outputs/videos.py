@@ -71,16 +71,7 @@ class MethodVideos:
 
 
 def videos_of(folder: Path, units: Collection[str]) -> MethodVideos:
-    """Return where the videos of a method lie.
-
-    Args:
-        folder: of the method.
-        units: the file names of the suite.
-
-    Raises:
-        InputError: ``outputs.json`` is not what it must be, names a file that is none of the suite's, or a
-            place that cannot be used. OSError: the folder cannot be read.
-    """
+    """Return where the videos of a method lie."""
     named = read_manifest(folder, NamedFiles).files
     seeds = seeds_of(folder)
     for place in folder_of_each_seed(folder, seeds):
@@ -112,11 +103,7 @@ def folder_of_each_seed(folder: Path, seeds: Sequence[int | None]) -> list[Path]
 
 
 def check_methods(folders: Sequence[Path]) -> None:
-    """Check that the folders are there, and each of another method.
-
-    Raises:
-        InputError: one is no folder. ConfigError: two have the same name.
-    """
+    """Check that the folders are there, and each of another method."""
     problems = [
         UserError(str(folder), what="there is no such folder of generated videos", fix="check the path")
         for folder in folders
@@ -167,28 +154,13 @@ class Videos(Outputs):
 def check_video_methods(
     folders: Sequence[Path], chosen: Suite, known: Suite | None = None
 ) -> tuple[Videos, ...]:
-    """Check the videos of several methods against a suite; see :func:`check_videos`.
-
-    Raises:
-        InputError: a folder is not there or cannot be read. ConfigError: two methods have one name.
-        MissingRequirement: the extra ``video`` is not installed.
-    """
+    """Check the videos of several methods against a suite; see :func:`check_videos`."""
     check_methods(folders)
     return tuple(check_videos(folder, chosen, known) for folder in folders)
 
 
 def check_videos(folder: Path, chosen: Suite, known: Suite | None = None) -> Videos:
-    """Check the videos of one method; the frames that a judge would see are decoded.
-
-    Args:
-        folder: the videos, named as in the suite; with several seeds in folders ``seed_N``.
-        chosen: the prompts that are to be judged.
-        known: the whole suite, whose other videos may be there and are left alone; the chosen prompts if not
-            given.
-
-    Raises:
-        InputError: the folder cannot be read. MissingRequirement: the extra ``video`` is not installed.
-    """
+    """Check the videos of one method; the frames that a judge would see are decoded."""
     findings = IssueBin()
     names = {*map(composed, chosen.prompts), *map(composed, known.prompts if known is not None else ())}
     try:
@@ -228,11 +200,7 @@ class _Video:
 
 
 def is_judgeable(path: Path) -> bool:
-    """Whether there is a video that can be decoded as far as a judge would see it.
-
-    Raises:
-        MissingRequirement: the extra ``video`` is not installed.
-    """
+    """Whether there is a video that can be decoded as far as a judge would see it."""
     return _problem_of(path) is None
 
 

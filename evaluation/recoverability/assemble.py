@@ -34,12 +34,7 @@ def method_scores(
 ) -> MethodScores:  # fmt: skip
     """Return the scores of one method.
 
-    Args:
-        method: its verdicts.
-        estimates: its values.
-        loose: verdicts by the answers alone, shape (seeds, conditions, questions).
-        groups: its scores within groups of stories.
-        items: what is scored.
+    ``loose``: verdicts by the answers alone, shape (seeds, conditions, questions).
     """
     gaps = {
         level: {name: gap_scores(method, estimates, level, name, items) for name in SETS} for level in LEVELS

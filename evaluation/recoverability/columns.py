@@ -165,11 +165,8 @@ PAIRS = (*CONTRASTS, *TWINS)
 def contrast_columns(choices: Verdicts, labels: Verdicts, made: Generations, items: Items) -> Floats:
     """Return per story what was chosen, means over seeds.
 
-    Args:
-        choices: which trajectory the images show, shape (seeds, conditions, pairs).
-        labels: label of each story, shape (seeds, conditions, stories).
-        made: the method's generations.
-        items: stories and pairs.
+    ``choices``: which trajectory the images show, shape (seeds, conditions, pairs). ``labels``: label of each
+    story, shape (seeds, conditions, stories).
 
     Returns:
         Shape (stories, 6): source chosen, contrastive chosen, of how many pairs; story's label found from
@@ -195,11 +192,7 @@ def contrast_columns(choices: Verdicts, labels: Verdicts, made: Generations, ite
 def twin_columns(choices: Verdicts, variant: Verdicts, made: Generations, items: Items) -> Floats:
     """Return per story what was chosen where the variant was drawn, too; means over seeds.
 
-    Args:
-        choices: which trajectory the outputs of the story show, shape (seeds, conditions, pairs).
-        variant: the same of the outputs of the pair's variant.
-        made: the method's generations.
-        items: stories and pairs.
+    ``choices``: which trajectory the outputs of the story show, shape (seeds, conditions, pairs).
 
     Returns:
         Shape (stories, 4): variant chosen for its own outputs, of how many; source chosen for the story's

@@ -92,14 +92,7 @@ def only_wordings_differ(differences: Sequence[Difference]) -> bool:
 def wording_control(
     pairs: Sequence[Pair], seeds: tuple[Sequence[int], Sequence[int]], items: Items, methods: Correlation
 ) -> WordingControl:
-    """Return how far two wordings agree.
-
-    Args:
-        pairs: each method under the first and the second wording.
-        seeds: places of the seeds that both have, in the first and in the second.
-        items: the questions that both are about.
-        methods: rank correlation of the methods' filtered STG.
-    """
+    """Return how far two wordings agree."""
     first, second = (
         np.concatenate(
             [story_gaps(pair[side], pair[side].outcomes.sets["filtered"], items) for pair in pairs]
@@ -195,16 +188,7 @@ def compare_folders(
 ) -> KathaComparison:
     """Compare the methods of two evaluation folders of kind katha.
 
-    Args:
-        first: an evaluation folder.
-        second: the other.
-        release: the release that was judged; None for where the first's manifest says that it is.
-        definitions: how replies become numbers.
-        allowed: top-level parts of the protocol that may differ.
-        read: reads the release as stories with questions.
-
-    Raises:
-        InputError: a folder cannot be read, their protocols differ, or they share no story.
+    ``release``: the release that was judged; None for where the first's manifest says that it is.
     """
     differences = check_alike(read_manifest(first), read_manifest(second), allowed)
     judged_of = partial(judged_folder, definitions=definitions, read=read)
@@ -251,17 +235,7 @@ def compare_folders(
 def compare_within(
     folder: Path, release: Path | None, definitions: Definitions, *, read: Callable[[Path], Release] = load
 ) -> KathaComparison:
-    """Compare the methods of one evaluation folder of kind katha with each other.
-
-    Args:
-        folder: an evaluation folder.
-        release: as for :func:`compare_folders`; so are the others.
-        definitions: how replies become numbers.
-        read: reads the release as stories with questions.
-
-    Raises:
-        InputError: the folder cannot be read, or has one method.
-    """
+    """Compare the methods of one evaluation folder of kind katha with each other."""
     judged = judged_folder(folder, release, definitions, read=read)
     methods, items = judged.methods, judged.items
     if len(methods) < 2:

@@ -44,9 +44,7 @@ class Sheet:
     def resampled(self, definitions: Definitions, stories: NDArray[np.bool_] | None = None) -> "Drawn":
         """Return the sums over all stories and over resampled ones.
 
-        Args:
-            definitions: how often to draw, and from which seed.
-            stories: which stories there are, shape (stories,); None for all. A single one has no interval.
+        ``stories``: which stories there are, shape (stories,); None for all. A single one has no interval.
         """
         matrix = self.matrix() if stories is None else self.matrix()[stories]
         drawn = definitions.resamples if len(matrix) > 1 else 0
@@ -89,10 +87,8 @@ def estimates(rates: Mapping[str, Rate], drawn: Drawn, statistic: Callable[[Floa
 
     A value stands on the stories that have it on their own.
 
-    Args:
-        rates: name -> what it is, for each value in order.
-        drawn: the sums.
-        statistic: sums of shape (..., columns) -> values of shape (..., rates).
+    ``rates``: name -> what it is, for each value in order. ``statistic``: sums of shape (..., columns) ->
+    values of shape (..., rates).
     """
     values, replicates = statistic(drawn.sums), statistic(drawn.resampled)
     stories = (~np.isnan(statistic(drawn.rows))).sum(axis=0)

@@ -24,11 +24,7 @@ GROUP = "fabula.matchers"
 
 @cache
 def rules() -> "Mapping[str, Matcher]":
-    """Return all matchers that are rules, by name: our own, then those of plug-ins.
-
-    Raises:
-        ConfigError: a plug-in gives something else, or has the name of one of ours.
-    """
+    """Return all matchers that are rules, by name: our own, then those of plug-ins."""
     from .matching import Matcher
 
     matchers: dict[str, Matcher] = {}
@@ -54,13 +50,7 @@ def is_rule(name: str) -> bool:
 def matcher_of(name: str, verdicts: "Mapping[str, Mapping[tuple[str, str], bool]]") -> "Compare":
     """Return a matcher by name.
 
-    Args:
-        name: of a rule, with its setting as ``name=value`` where it has one; or of a matcher whose verdicts
-            are archived.
-        verdicts: name -> archived verdicts.
-
-    Raises:
-        ConfigError: there is no such matcher, or the setting is no number in its range.
+    ``verdicts``: name -> archived verdicts.
     """
     from .matching import archived
 

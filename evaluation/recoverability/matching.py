@@ -94,9 +94,7 @@ KEYWORD = Matcher("The answer has half of the canonical answer's longer words.",
 def archived(name: str, verdicts: Mapping[tuple[str, str], bool]) -> Compare:
     """Return the matcher that looks its verdicts up.
 
-    Args:
-        name: of the matcher, for the message.
-        verdicts: (question id, answer) -> whether it is right.
+    ``verdicts``: (question id, answer) -> whether it is right.
     """
 
     def compare(key: Key, answer: str) -> bool:

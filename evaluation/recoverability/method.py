@@ -54,11 +54,7 @@ def methods_of(
 ) -> tuple[Method, ...]:
     """Return the methods of an archive, in order.
 
-    Args:
-        boards: kind -> method -> verdicts.
-        made: method -> its generations.
-        items: what is scored.
-        judges: the judges, in the order of the boards.
+    ``boards``: kind -> method -> verdicts. ``made``: method -> its generations.
     """
     questions = boards["question"]
     outcomes = outcomes_of({name: board.together for name, board in questions.items()}, made, items)
@@ -135,13 +131,7 @@ def add_group_columns(sheet: Sheet, method: Method, items: Items) -> None:
 
 
 def estimates_of(sheet: Sheet, method: Method, drawn: Drawn) -> Estimates:
-    """Return every value of a method, with intervals.
-
-    Args:
-        sheet: the sheet that the sums are of.
-        method: the method.
-        drawn: the sums.
-    """
+    """Return every value of a method, with intervals."""
     rates = _named(f"{level}.{name}" for level in LEVELS for name in SETS)
     rates |= {
         f"judge.{judge}.{name}.{rate.name}": rate
@@ -192,10 +182,7 @@ def versions() -> dict[str, int]:
 def story_gaps(method: Method, chosen: NDArray[np.bool_], items: Items) -> Floats:
     """Return the gap of each story over some questions: the mean over its dimensions; ``nan`` without one.
 
-    Args:
-        method: the method.
-        chosen: which questions count, shape (seeds, questions).
-        items: the questions.
+    ``chosen``: which questions count, shape (seeds, questions).
 
     Returns:
         Shape (stories,).
@@ -249,11 +236,8 @@ def comparisons(
 ) -> tuple[Paired, ...]:
     """Return one comparison of STG per pair of methods, corrected together.
 
-    Args:
-        pairs: the methods to compare; their sets of common questions must be those of all of them together.
-        estimates: method -> its values; all resampled together.
-        items: the stories.
-        definitions: how intervals and p-values are made.
+    ``pairs``: the methods to compare; their sets of common questions must be those of all of them together.
+    ``estimates``: method -> its values; all resampled together.
     """
     return paired([_pair(first, second, estimates, items) for first, second in pairs], "story", definitions)
 

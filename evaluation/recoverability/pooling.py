@@ -67,10 +67,8 @@ def outcomes_of(
 ) -> dict[str, Outcomes]:
     """Return method -> its outcomes.
 
-    Args:
-        verdicts: method -> verdicts, shape (seeds, conditions, questions).
-        made: method -> its generations.
-        items: the questions.
+    ``verdicts``: method -> verdicts, shape (seeds, conditions, questions). ``made``: method -> its
+    generations.
     """
     outcomes: dict[str, Outcomes] = {}
     common = np.ones(items.questions, dtype=bool)
@@ -119,11 +117,7 @@ class Sums:
 def sums_of(outcomes: Outcomes, chosen: Mask, items: Items, level: Level = "question") -> Sums:
     """Return the sums per story over the chosen questions.
 
-    Args:
-        outcomes: the verdicts.
-        chosen: which questions count, shape (seeds, questions).
-        items: the questions.
-        level: what has the same weight: each question, or each story.
+    ``chosen``: which questions count, shape (seeds, questions).
 
     Returns:
         Arrays of shape (stories, dimensions).
@@ -149,9 +143,7 @@ def seed_weights(there: Mask) -> Floats:
 def per_story(chosen: Mask, items: Items) -> Floats:
     """Return how many chosen questions each story has per dimension.
 
-    Args:
-        chosen: shape (seeds, questions).
-        items: the questions.
+    ``chosen``: shape (seeds, questions).
 
     Returns:
         Shape (seeds, stories, dimensions).

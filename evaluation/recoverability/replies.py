@@ -79,18 +79,7 @@ class Replies:
 
 
 def read_replies(folder: Path, items: Items, known: frozenset[str], definitions: Definitions) -> Replies:
-    """Read the replies of an evaluation folder, line by line, keeping numbers only.
-
-    Args:
-        folder: the evaluation folder.
-        items: the stories that are scored.
-        known: ids of every story of the release; judgements about those that are not scored are passed over.
-        definitions: the matcher and what statuses mean.
-
-    Raises:
-        InputError: the archive cannot be read, contradicts itself, or is about other stories and questions.
-        ConfigError: there is no such matcher.
-    """
+    """Read the replies of an evaluation folder, line by line, keeping numbers only."""
     path = folder / JUDGEMENTS
     collector = _Collector(items, known, marker_for(path, definitions))
     try:
@@ -204,11 +193,7 @@ class _Collector:
         asked.outcomes[judgement.outcome] += 1
 
     def replies(self) -> Replies:
-        """Return what was taken in.
-
-        Raises:
-            InputError: judgements are about things that the release does not have.
-        """
+        """Return what was taken in."""
         if self._strangers:
             raise InputError([_stranger(name, count) for name, count in sorted(self._strangers.items())])
         shown = [group for group in self._asked if group[3] != "text"]
@@ -259,11 +244,7 @@ class _Collector:
 
 
 def marker_for(path: Path, definitions: Definitions) -> Marker:
-    """Return what marks the replies of a file; an archived matcher's verdicts are collected first.
-
-    Raises:
-        ConfigError: there is no such matcher.
-    """
+    """Return what marks the replies of a file; an archived matcher's verdicts are collected first."""
     if is_rule(definitions.matcher):
         return Marker(matcher_of(definitions.matcher, {}), definitions.support)
     try:

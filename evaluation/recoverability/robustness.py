@@ -91,10 +91,7 @@ def half_data_control(sheet: Sheet, methods: Sequence[Method], definitions: Defi
 def evidence_control(method: Method, loose: NDArray[np.int8], items: Items) -> list[dict[str, Any]]:
     """Return recoverability and STG with more and more evidence used (Table 73).
 
-    Args:
-        method: the method.
-        loose: verdicts by the answers alone, shape (seeds, conditions, questions).
-        items: the questions.
+    ``loose``: verdicts by the answers alone, shape (seeds, conditions, questions).
     """
     outcomes = method.outcomes
     raw = outcomes.sets["raw"]

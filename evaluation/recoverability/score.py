@@ -55,16 +55,8 @@ def score_folder(
 ) -> KathaScores:
     """Score an evaluation folder of kind katha.
 
-    Args:
-        folder: the folder with the archive.
-        release: the release that was judged; None for the place that the manifest names.
-        definitions: how replies become numbers; None for the paper's.
-        splits: only stories of these splits; none for all that were judged.
-        read: reads the release as stories with questions.
-
-    Raises:
-        InputError: archive or release cannot be read, do not belong together, or there is nothing to score.
-        ConfigError: a definition or split does not exist.
+    ``release``: the release that was judged; None for the place that the manifest names. ``definitions``: how
+    replies become numbers; None for the paper's.
     """
     used = definitions or Definitions()
     return scores_of(judged_folder(folder, release, used, splits=splits, read=read), used)
@@ -154,11 +146,7 @@ def estimated(
 
 
 def release_path(folder: Path, manifest: EvaluationManifest, given: str | Path | None) -> Path:
-    """Return where the release is: as given, else where the manifest says that it was.
-
-    Raises:
-        ConfigError: neither is a folder.
-    """
+    """Return where the release is: as given, else where the manifest says that it was."""
     if given is not None:
         return Path(given)
     for role, path in sources_of(folder, manifest):
@@ -171,11 +159,7 @@ def release_path(folder: Path, manifest: EvaluationManifest, given: str | Path |
 
 
 def read_weights(path: Path) -> dict[str, float]:
-    """Return the weights of judges in a JSON file: ``{"split": "validation", "weights": {judge: weight}}``.
-
-    Raises:
-        InputError: the file is not of that form, or its weights were fitted on another split.
-    """
+    """Return judges' weights in a JSON file: ``{"split": "validation", "weights": {judge: weight}}``."""
     try:
         document = read_json(path, follow=True)
         weights = {str(judge): float(weight) for judge, weight in document["weights"].items()}
@@ -264,11 +248,7 @@ MATCHES, QUESTIONS = "matches.jsonl", "questions.jsonl"
 
 
 def write_tables(target: Path, folder: Path, judged: Judged, definitions: Definitions) -> None:
-    """Write both tables into a folder: a line per reply to a question, and per question that was scored.
-
-    Raises:
-        TargetError: the folder cannot be written.
-    """
+    """Write both tables into a folder: a line per reply to a question, and per question that was scored."""
     try:
         target.mkdir(parents=True, exist_ok=True)
         write_atomic(target / MATCHES, jsonl_lines(match_rows(folder, judged, definitions)))

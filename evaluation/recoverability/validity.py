@@ -44,12 +44,7 @@ ValiditySet = Literal[
 
 
 def validity_sets(methods: Sequence[Method], items: Items) -> dict[str, dict[ValiditySet, Mask]]:
-    """Return method -> set -> which questions are in it, shape (seeds, questions).
-
-    Args:
-        methods: those that ``common`` is about; all of them.
-        items: the questions.
-    """
+    """Return method -> set -> which questions are in it, shape (seeds, questions)."""
     common = common_stories(methods)[items.story]
     return {method.name: _sets_of(method.outcomes, common) for method in methods}
 
@@ -93,10 +88,7 @@ def narrowed(methods: Sequence[Method], requested: Mapping[str, Mask], items: It
     An evaluation counts every story of every method. Where a method was never to make some of them, as an
     oracle plan that exists for gold stories only, those are no failures of it.
 
-    Args:
-        methods: all of them.
-        requested: method -> which generations were asked for, shape (seeds, stories); others stay.
-        items: what is scored.
+    ``requested``: method -> which generations were asked for, shape (seeds, stories); others stay.
     """
     made = {
         method.name: _narrower(method.made, requested[method.name])
@@ -131,10 +123,7 @@ def gaps_over(
 ) -> dict[str, Estimates]:
     """Return recoverability and STG over chosen questions, by question, all resampled together.
 
-    Args:
-        parts: name -> method, and which of its questions count, shape (seeds, questions).
-        items: the questions.
-        definitions: how intervals are made.
+    ``parts``: name -> method, and which of its questions count, shape (seeds, questions).
 
     Returns:
         Name -> its values, called as in :func:`.recoverability.named`.

@@ -17,11 +17,7 @@ OUTCOMES = ("answered", "refused", "blocked", "truncated", "malformed", "failed"
 
 
 def read_lines(folder: Path) -> Iterator[Judgement]:
-    """Yield the judgements of an evaluation folder, one line at a time.
-
-    Raises:
-        InputError: the archive cannot be read; every problem is listed.
-    """
+    """Yield the judgements of an evaluation folder, one line at a time."""
     try:
         with open_plain(folder / JUDGEMENTS, follow=True) as handle:
             for line in handle:

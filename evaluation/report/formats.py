@@ -32,10 +32,7 @@ _MARKDOWN = str.maketrans({"|": r"\|", "\n": " ", "\\": r"\\", "*": r"\*", "_": 
 def written(tables: Iterable[Table], form: Format) -> str:
     """Return tables as CSV, Markdown or LaTeX.
 
-    Args:
-        tables: in order; those without a row are left out.
-        form: ``csv`` has every number on a line by itself, with its interval and what it was counted from;
-            the others have the tables as people read them. LaTeX needs the package booktabs.
+    ``tables``: in order; those without a row are left out.
     """
     some = [table for table in tables if table.rows]
     if form == "csv":
@@ -62,12 +59,7 @@ def long_table(tables: Iterable[Table], name: str | None = None) -> "pa.Table":
 
     A value that is a text stands in a last column, ``text``, and has no number.
 
-    Args:
-        tables: in order.
-        name: only the tables of this name.
-
-    Raises:
-        ConfigError: there is none of that name.
+    ``tables``: in order.
     """
     import pyarrow as pa
 
@@ -101,10 +93,7 @@ def plain(value: Cell) -> Row:
 def comparison_table(pairs: Sequence[Paired], unit: Unit, difference: str = "") -> ScoreTable:
     """Return paired comparisons as a table, p-values and effect sizes as they are.
 
-    Args:
-        pairs: comparisons of one call, corrected together.
-        unit: how the differences are printed.
-        difference: of what the differences are, for readers; empty where the rows say it.
+    ``difference``: of what the differences are, for readers; empty where the rows say it.
     """
     of = f"Differences of {difference}. " if difference else ""
     units, corrections = ({getattr(pair, name) for pair in pairs} for name in ("unit", "correction"))

@@ -28,9 +28,7 @@ Preferred = Mapping[str, Any]
 def rating_tables(document: Calibration, names: Mapping[str, str]) -> Iterator[ScoreTable]:
     """Yield how people rated each method: mean with its interval, standard deviation, and of how many.
 
-    Args:
-        document: the calibration.
-        names: criterion -> its name for readers; any other is shown as it is.
+    ``names``: criterion -> its name for readers; any other is shown as it is.
     """
     rows = [
         ScoreRow(

@@ -70,9 +70,7 @@ def render_page(document: ReportDocument, beside: dict[str, str] | None = None) 
     All text of stories and replies is escaped, isolated in its direction, and shown with its control
     characters made visible. A content security policy in the page allows its own style and script only.
 
-    Args:
-        document: what to show.
-        beside: name for readers -> name of a file in the same folder.
+    ``beside``: name for readers -> name of a file in the same folder.
     """
     sheets = []
     if document.shots is not None or document.episodes is not None:
@@ -93,11 +91,7 @@ def render_page(document: ReportDocument, beside: dict[str, str] | None = None) 
 def with_parts(template: str, sheets: Sequence[str] = (), own: str = "", **shown: object) -> str:
     """Return a page made with the parts, the style and the script of reports, for pages of another layout.
 
-    Args:
-        template: the page's template; it gets ``style``, ``script`` and ``policy`` beside what is shown.
-        sheets: style sheets of reports besides the one of all: ``shots.css``, ``episodes.css``.
-        own: the page's own style.
-        shown: what the template is filled with. ``doc`` must be there: parts ask it for ``shots``.
+    ``shown``: what the template is filled with. ``doc`` must be there: parts ask it for ``shots``.
     """
     style, script = style_of(), _resource("page.js")
     style += "".join(map(_resource, sheets)) + own

@@ -56,11 +56,7 @@ class People:
 
 
 def write_calibration(folder: Path, document: Mapping[str, Any]) -> Path:
-    """Write a calibration beside the archive that it is about, for reports; return its file.
-
-    Raises:
-        TargetError: it cannot be written.
-    """
+    """Write a calibration beside the archive that it is about, for reports; return its file."""
     path = folder / CALIBRATION
     try:
         write_atomic(path, [pretty_bytes({**document, OF: sha256_file(folder / JUDGEMENTS)})])
@@ -75,17 +71,7 @@ def write_calibration(folder: Path, document: Mapping[str, Any]) -> Path:
 def people_of(
     folder: Path, kind: str, tables_of: Tables, drawn_of: Callable[[Calibration], Drawn] = lambda _: Drawn()
 ) -> People:
-    """Return what the calibration beside an archive says; nothing where there is none.
-
-    Args:
-        folder: the evaluation folder.
-        kind: of the evaluation.
-        tables_of: makes the tables of its calibrations.
-        drawn_of: makes what is shown besides.
-
-    Raises:
-        InputError: the file is not what ``fabula calibrate`` writes, or of another kind of evaluation.
-    """
+    """Return what the calibration beside an archive says; nothing where there is none."""
     path = folder / CALIBRATION
     if not path.is_file():
         return People()
@@ -115,24 +101,15 @@ def people_of(
 
 
 def saved_people(folder: Path, tables_of: Callable[[Calibration], Iterable[Any]]) -> People:
-    """Return what the calibration beside an archive of any kind says, as tables; nothing where there is none.
+    """Return what the calibration beside an archive of any kind says, as tables.
 
-    Args:
-        folder: the evaluation folder.
-        tables_of: makes the tables of calibrations of its kind.
-
-    Raises:
-        InputError: see :func:`people_of`; or the folder is no evaluation.
+    Nothing where there is none.
     """
     return people_of(folder, read_manifest(folder).kind, tables_of)
 
 
 def people_warnings(people: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what readers of a calibration must know first: made-up people, and pooled versions of a protocol.
-
-    Args:
-        people: the part of a calibration about those who were asked.
-    """
+    """Yield what readers of a calibration must know first: made-up people, pooled versions of a protocol."""
     read = people["lines_read"]
     if made_up := people.get("simulated", 0):
         yield (
@@ -242,11 +219,7 @@ def whole(count: int) -> Score:
 
 
 def score_of(score: Mapping[str, Any]) -> Score:
-    """Return a score as a calibration holds it.
-
-    Raises:
-        ValueError: it is none, or has a number that is not finite.
-    """
+    """Return a score as a calibration holds it."""
     made = Score.model_validate(dict(score), strict=True)
     if not all(math.isfinite(end) for end in (made.value, made.low, made.high) if end is not None):
         raise ValueError("a score that is not finite")

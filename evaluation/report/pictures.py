@@ -96,13 +96,7 @@ def pictures_of_outputs(
 ) -> Pictures:
     """Return the pictures in folders of outputs, one method each.
 
-    Args:
-        folders: of outputs.
-        records: the stories that were judged.
-        judged: method -> what the manifest says of its outputs.
-
-    Raises:
-        InputError: a folder is not there, its manifest cannot be read, or it is not what judges saw.
+    ``judged``: method -> what the manifest says of its outputs.
     """
     pictures: dict[Place, Shown] = {}
     for folder in folders:

@@ -30,13 +30,7 @@ def comparison(
 ) -> Comparison:
     """Return a paired comparison as a report shows it.
 
-    Args:
-        one: the comparison.
-        measure: what was compared, for readers.
-        higher: whether the higher value is the better one; None of a diagnostic, where neither is.
-        better: what the better method does, as the end of a sentence.
-        unit: how the difference is printed.
-        shown: whether the page lists it.
+    ``higher``: whether the higher value is the better one; None of a diagnostic, where neither is.
     """
     if one.difference is None:
         difference = Score(value=None, status="undefined", reason="no question is valid for both")
@@ -51,12 +45,7 @@ def comparison(
 
 
 def resampling_definition(used: Uncertainty, unit: str) -> Definition:
-    """Return what a report says of its intervals and p-values.
-
-    Args:
-        used: how they were made.
-        unit: what was drawn, in the singular.
-    """
+    """Return what a report says of its intervals and p-values."""
     units = plural(unit)
     few = f" Below {FEW} {units} they are of Student's t, below {LEAST} there are none."
     return Definition(
@@ -91,15 +80,7 @@ def examples_of(
     pictures: Callable[[T], Sequence[Frame | Snap]],
     unit: Unit = "number",
 ) -> Examples | None:
-    """Return the card of a score; None where nothing has a value.
-
-    Args:
-        quantity: the score.
-        meaning: what it measures, and of what these are values.
-        valued: everything that has a value; among equal values a hash of the words decides.
-        pictures: makes the pictures of one of them.
-        unit: how values are printed.
-    """
+    """Return the card of a score; None where nothing has a value."""
     if not valued:
         return None
     ordered = sorted(valued, key=lambda one: (round(one.value, 9), digest(one.text)))

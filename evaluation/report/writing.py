@@ -153,11 +153,7 @@ class Written:
 
 
 def check_page(page: Path) -> None:
-    """Check that a report can be written as this page, before anything is computed.
-
-    Raises:
-        TargetError: it is no HTML file, or the JSON beside it would replace a file of another kind.
-    """
+    """Check that a report can be written as this page, before anything is computed."""
     if page.suffix.lower() not in (".html", ".htm"):
         raise TargetError(
             str(page), what=f"a report is a web page, and {page.name or 'a folder'} does not end in .html",
@@ -167,11 +163,7 @@ def check_page(page: Path) -> None:
 
 
 def write_report(document: ReportDocument, page: Path) -> Written:
-    """Write the page, and JSON and CSV files of the same name beside it.
-
-    Raises:
-        TargetError: a file cannot be written, or see :func:`check_page`.
-    """
+    """Write the page, and JSON and CSV files of the same name beside it."""
     check_page(page)
     stem = page.stem
     files = {

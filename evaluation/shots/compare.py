@@ -59,14 +59,7 @@ def leaderboard(
     definitions: Definitions,
     excluded: Collection[str] = (),
 ) -> Leaderboard:
-    """Return where every method stands.
-
-    Args:
-        methods: their scores.
-        comparisons: every pair of them.
-        definitions: how often stories are drawn.
-        excluded: methods that are shown and not ranked, such as baselines (Table S4).
-    """
+    """Return where every method stands."""
     names = in_order(dict.fromkeys(name for method in methods for name in method.scores))
     unranked = {method.method: "excluded from ranking" for method in methods if method.method in excluded}
     unranked |= {
@@ -202,11 +195,7 @@ class ImageComparisons:
 def compare_folders(
     first: Path, second: Path, definitions: Definitions, allowed: Collection[str] = ()
 ) -> ImageComparisons:
-    """Compare the methods of two evaluation folders of kind images; of one, its methods with each other.
-
-    Raises:
-        InputError: a folder cannot be read, their protocols differ, or no two methods share a story.
-    """
+    """Compare the methods of two evaluation folders of kind images; of one, its methods with each other."""
     manifests = {str(folder): read_manifest(folder) for folder in (first, second)}
     if Path(first).resolve() == Path(second).resolve():
         pairs = list(combinations(score_folder(first, definitions).methods, 2))

@@ -29,11 +29,7 @@ class Definitions(Choices, Uncertainty):
 
 
 def read_definitions(texts: Iterable[str], **uncertainty: Any) -> Definitions:  # noqa: ANN401 - fields of a class
-    """Return the definitions that texts such as ``cids=code`` choose.
-
-    Raises:
-        ConfigError: there is no such definition.
-    """
+    """Return the definitions that texts such as ``cids=code`` choose."""
     made, known = Definitions(**uncertainty), {choice.name: choice.options for choice in choices()}
     for text in texts:
         name, equals, value = text.partition("=")

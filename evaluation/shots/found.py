@@ -33,11 +33,7 @@ _BOX = 5  # left, top, right, bottom, score
 
 
 def open_shot(file: str | Path) -> "Image":
-    """Return a picture as RGB; of a clip, its first frame.
-
-    Raises:
-        MediaProblem: it cannot be used. MissingRequirement: a clip needs the extra ``video``.
-    """
+    """Return a picture as RGB; of a clip, its first frame."""
     path = Path(file)
     if path.suffix.lower() in VIDEOS:
         from ...media.video import first_frame
@@ -84,11 +80,7 @@ def crop_of(image: "Image", box: Sequence[float], definition: Definition = "clam
 
 
 def boxes_are(value: Json) -> None:
-    """Check what an archive says of boxes.
-
-    Raises:
-        ValueError: it is no mapping of shots to lists of five numbers.
-    """
+    """Check what an archive says of boxes."""
     for number, boxes in {} if value is None else value["shots"].items():
         if not str(number).isdigit() or any(len(box) != _BOX for box in boxes):
             raise ValueError(f"the boxes of shot {number} are not lists of {_BOX} numbers")
@@ -133,12 +125,7 @@ IMAGES = "images.jsonl"
 
 
 def read_found(folder: str | Path) -> tuple[FoundStory, ...]:
-    """Return the stories of an evaluation folder, sorted by method and story.
-
-    Raises:
-        InputError: the file is missing, a line has something that the type does not allow, or a story is
-            there twice; every problem is listed.
-    """
+    """Return the stories of an evaluation folder, sorted by method and story."""
     path = Path(folder) / IMAGES
     problems: list[UserError] = []
     stories: dict[tuple[str, str], FoundStory] = {}

@@ -117,11 +117,7 @@ def meanings_of(perspective: str) -> list[str]:
 
 
 def read_rating(reply: Json) -> dict[str, Json]:
-    """Return a reply with a rating of 0 to 4.
-
-    Raises:
-        BadReply: the rating is none of these.
-    """
+    """Return a reply with a rating of 0 to 4."""
     if not 0 <= reply["rating"] <= MOST:
         raise BadReply(f"$.rating: expected 0 to {MOST}, found {reply['rating']}")
     return {"rating": reply["rating"], "reason": str(reply["reason"])}

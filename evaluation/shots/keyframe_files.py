@@ -82,20 +82,6 @@ def take_keyframes(
 
     A review file that is there, or is given, stands for every video that it was made of: what a person
     corrected in it is what is written. Pictures of shots that have none any more go.
-
-    Args:
-        videos: folder with one video per story, named by its number.
-        release: the set of shot scripts.
-        out: the outputs that are written, ``<story>/shots/shot_01.png`` and so on; its name is the method's.
-        finding: how shots are found.
-        review: a corrected review file; that of ``out`` if not given.
-        progress: is given a line for every video that is of no story, or was looked at. What was found in it
-            is in the review file by then: a command that is killed goes on there.
-
-    Raises:
-        InputError: videos, scripts or the review cannot be used. TargetError: ``out`` holds something else,
-            or cannot be written.
-        MissingRequirement: a library is not installed. ConfigError: there is no such method.
     """
     folder, target = Path(videos), Path(out)
     shot_set, _ = read_shot_set(release)
@@ -119,11 +105,7 @@ def take_keyframes(
 
 
 def read_review(path: Path) -> Review:
-    """Read a review file.
-
-    Raises:
-        InputError: it is none.
-    """
+    """Read a review file."""
     try:
         return Review.model_validate_json(read_plain(path, follow=True))
     except (OSError, ValidationError) as error:

@@ -99,11 +99,7 @@ class Finding:
 
 
 def story_videos(folder: Path, shot_set: ShotSet) -> dict[str, Path]:
-    """Return the video of each story: ``01.mp4``, ``story_01.mp4``, or the only video in a folder ``01``.
-
-    Raises:
-        InputError: there is no such folder, no video of any story in it, or a story has several.
-    """
+    """Return the video of each story: ``01.mp4``, ``story_01.mp4``, or the only video in a folder ``01``."""
     if not folder.is_dir():
         raise InputError(
             [mismatch(str(folder), "a folder with one video per story", "none", "check the path")]
@@ -155,19 +151,7 @@ def review_videos(
     known: Review | None = None,
     tell: Callable[[str, Review], None] = lambda *_: None,
 ) -> Review:
-    """Return which frames stand for which shots, for every story of a set.
-
-    Args:
-        folder: the videos.
-        shot_set: the scripts.
-        finding: how shots are found.
-        known: what was found and corrected before: it stands for every video that is still the same.
-        tell: is given the id of every story whose video was looked at, and all that is known by then.
-
-    Raises:
-        InputError: the folder cannot be used, or what is known does not fit the scripts and videos.
-        MissingRequirement: a library is not installed. ConfigError: there is no such method.
-    """
+    """Return which frames stand for which shots, for every story of a set."""
     videos = story_videos(folder, shot_set)
     hashes = {story_id: sha256_file(path) for story_id, path in videos.items()}
     before = {} if known is None else known.stories
@@ -216,12 +200,7 @@ def matches_of(story: ShotStory, count: int) -> tuple[Match, ...]:
 
 
 def check_known(known: dict[str, StoryReview], shot_set: ShotSet, hashes: dict[str, str]) -> None:
-    """Check that a review fits the scripts and the videos.
-
-    Raises:
-        InputError: it names shots or frames that there are not, or was made of another video by a person; all
-            problems are listed.
-    """
+    """Check that a review fits the scripts and the videos."""
     problems = []
     for story_id, review in sorted(known.items()):
         story = shot_set.by_id.get(story_id)

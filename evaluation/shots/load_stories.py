@@ -38,12 +38,7 @@ SPEC = StageSpec(
 
 
 def run(item: Item, tools: Tools) -> Iterator[Child]:
-    """Yield one child per method and story, by method.
-
-    Raises:
-        InputError: the set, what is known of its stories, or outputs cannot be used; every problem is listed.
-        ConfigError: a story is not in the set, or two folders are of one method.
-    """
+    """Yield one child per method and story, by method."""
     settings = tools.settings
     assert isinstance(settings, ShotSelection)
     roles = [source["role"] for source in item["sources"]]
@@ -74,11 +69,7 @@ def run(item: Item, tools: Tools) -> Iterator[Child]:
 
 
 def chosen_stories(shot_set: ShotSet, settings: ShotSelection) -> ShotSet:
-    """Return the stories that the settings choose, in the order of the set.
-
-    Raises:
-        ConfigError: an id is not in the set.
-    """
+    """Return the stories that the settings choose, in the order of the set."""
     unknown = sorted(set(settings.stories) - set(shot_set.by_id))
     if unknown:
         raise ConfigError(
@@ -91,11 +82,7 @@ def chosen_stories(shot_set: ShotSet, settings: ShotSelection) -> ShotSet:
 
 
 def check_numbers(chosen: ShotSet, report: ValidationReport) -> None:
-    """Check that the shots of the chosen stories are numbered 1, 2, 3: pictures go by these numbers.
-
-    Raises:
-        InputError: they are not.
-    """
+    """Check that the shots of the chosen stories are numbered 1, 2, 3: pictures go by these numbers."""
     wrong = [issue for issue in report.issues if issue.code in MISNUMBERED]
     wrong = [issue for issue in wrong if issue.where.partition("/")[0] in chosen.by_id]
     if wrong:
@@ -114,12 +101,7 @@ def check_numbers(chosen: ShotSet, report: ValidationReport) -> None:
 def checked_outputs(
     folders: Sequence[Path], chosen: ShotSet, settings: ShotSelection
 ) -> tuple[ShotOutputs, ...]:
-    """Return the outputs of every method, checked, by method.
-
-    Raises:
-        InputError: no output can be judged, or a picture might be judged by another shot's text.
-        ConfigError: two folders are of one method, or one holds several sets of outputs.
-    """
+    """Return the outputs of every method, checked, by method."""
     require_distinct([folder.resolve().name for folder in folders])
     choice = Choice(settings.mode, settings.language, settings.timestamp)
     options = CheckOptions(choice=choice, first=settings.first_shot)

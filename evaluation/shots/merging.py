@@ -35,16 +35,7 @@ class Looked:
 
 
 def merge_found(places: Sequence[Path], *, first_wins: bool = False) -> Looked:
-    """Return the stories of all folders, each once, and which of them each folder has.
-
-    Args:
-        places: evaluation folders.
-        first_wins: where two of them found different things in the same pictures, keep the first's.
-
-    Raises:
-        InputError: a folder cannot be read, or two are about other pictures of one method's story, or found
-            different things in them; all of them are listed.
-    """
+    """Return the stories of all folders, each once, and which of them each folder has."""
     kept: dict[Key, tuple[Path, FoundStory]] = {}
     problems: list[UserError] = []
     units: list[set[Key]] = []
@@ -73,11 +64,7 @@ def merge_found(places: Sequence[Path], *, first_wins: bool = False) -> Looked:
 
 
 def write_found(folder: Path, stories: Iterable[FoundStory]) -> None:
-    """Write ``images.jsonl`` into a folder that exists.
-
-    Raises:
-        OSError: the folder cannot be written.
-    """
+    """Write ``images.jsonl`` into a folder that exists."""
     write_atomic(folder / IMAGES, jsonl_lines(story.as_json() for story in stories))
 
 

@@ -36,16 +36,7 @@ _SCORE = re.compile(r"(?:score|Score):\s*[a-zA-Z]*\s*(\d{1,9})")
 def official_packet(
     texts: TextSet, item: str, dimension: str, text: str, picture: Image, character: str | None = None
 ) -> GivenPacket:
-    """Return a question as the public code asks it.
-
-    Args:
-        texts: the official texts.
-        item: what the question is called in the archive.
-        dimension: scene, shot, interaction or action.
-        text: what the script says of the shot.
-        picture: the picture, or the crop of a character.
-        character: its name; only actions have one.
-    """
+    """Return a question as the public code asks it."""
     rubric = texts.text(dimension)
     if character is None:
         messages = [Message("user", (rubric, text, picture))]
@@ -63,9 +54,6 @@ def read_score(reply: Json) -> dict[str, Json]:
     """Return the rating of a reply, as the public code reads it.
 
     Departure: a number above 4 is no rating here, and a reply without one is not 0.
-
-    Raises:
-        BadReply: there is none.
     """
     match = _SCORE.search(str(reply))
     if match is None:

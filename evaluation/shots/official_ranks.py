@@ -49,9 +49,8 @@ def official_ranks(
 ) -> tuple[OfficialRank, ...]:
     """Return the methods by their overall rank.
 
-    Args:
-        runs: run -> score -> its mean over stories; higher is better in all of them.
-        variants: run -> the method that it is a run of; one that is not listed is a method of its own.
+    ``runs``: run -> score -> its mean over stories; higher is better in all of them. ``variants``: run -> the
+    method that it is a run of; one that is not listed is a method of its own.
     """
     named = variants or {}
     every = _category_ranks(runs, list(runs))

@@ -57,11 +57,7 @@ class Stability:
 def collect_panels(
     judgements: Iterable[Judgement], stories: Iterable[FoundStory]
 ) -> dict[tuple[str, str], Panel]:
-    """Return the ratings of every method and judge.
-
-    Raises:
-        InputError: a rating is about a shot that was not evaluated, or is none; every problem is listed.
-    """
+    """Return the ratings of every method and judge."""
     known = {(story.method, story.story_id): {shot.number for shot in story.shots} for story in stories}
     problems: list[UserError] = []
     panels: dict[tuple[str, str], Panel] = {}

@@ -41,11 +41,7 @@ class TextMeans:
 def compare_texts(story: Json, numbers: Sequence[int], images: "Sequence[Image]", means: TextMeans) -> Json:
     """Return, for each part of the texts, the cosines with the pictures and the tokens that were cut off.
 
-    Args:
-        story: with its script.
-        numbers: of the shots that the pictures show.
-        images: RGB pictures.
-        means: who looks.
+    ``images``: RGB pictures.
 
     Returns:
         Part -> ``cosines`` and ``cut``, one per picture; null where the shot has no such text.
@@ -84,11 +80,7 @@ _NUMBER = re.compile(r"[\s_-]+[0-9]{1,3}$")
 
 
 def generated_references(root: Path, choice: Choice) -> dict[int, dict[str, list[Path]]]:
-    """Return number of a story -> name of a character, as it is compared -> its pictures, sorted.
-
-    Raises:
-        ConfigError: a story has several time stamps and no choice is made.
-    """
+    """Return number of a story -> name of a character, as it is compared -> its pictures, sorted."""
     return {int(folder.story_id): _pictures(folder) for folder in story_folders(root, choice)}
 
 

@@ -107,12 +107,7 @@ class ImageBudget:
 def images_request(
     release: Path | str, outputs: Sequence[Path | str], out: Path | str, options: ImageOptions
 ) -> RunRequest:
-    """Return what the engine is to execute.
-
-    Raises:
-        ConfigError: a setting or an option is wrong. MissingRequirement: what a metric needs is not there;
-            all that is missing is listed.
-    """
+    """Return what the engine is to execute."""
     metrics = _metrics(options.metrics)
     judged = any(metric.judged for metric in all_metrics(metrics))
     judges = judges_of(options, options.judges) if judged else ()
@@ -139,11 +134,7 @@ def images_request(
 
 
 def image_budget(request: RunRequest) -> ImageBudget:
-    """Return what an evaluation asks for; no picture is opened.
-
-    Raises:
-        FabulaError: the set or the choice of stories is wrong.
-    """
+    """Return what an evaluation asks for; no picture is opened."""
     selection, asking = (request.config.stages[name] for name in ("load_stories", "judge_alignment"))
     assert isinstance(selection, ShotSelection)
     assert isinstance(asking, AlignmentSettings)
@@ -181,11 +172,7 @@ def without_looking(config: RunConfig) -> RunConfig:
 
 
 def estimate_images(request: RunRequest) -> "CallPlan":
-    """Tell what an evaluation would ask of judges now, and about what that costs. Asks nothing.
-
-    Raises:
-        FabulaError: the set, a folder or a setting is wrong.
-    """
+    """Tell what an evaluation would ask of judges now, and about what that costs. Asks nothing."""
     from ...engine.estimate import plan_calls
 
     return plan_calls(request, without_looking(request.config), sample=REHEARSED)

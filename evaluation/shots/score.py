@@ -19,11 +19,7 @@ from .scores import Actions, ImageScores, MethodScores, pooled, score_story, str
 
 
 def score_folder(folder: str | Path, definitions: Definitions | None = None) -> ImageScores:
-    """Score an evaluation folder of kind images; pure.
-
-    Raises:
-        InputError: the archive cannot be read, or its parts do not belong together.
-    """
+    """Score an evaluation folder of kind images; pure."""
     archive = read_archive(folder)
     if archive.manifest.kind != "images":
         problem = UserError(
@@ -35,11 +31,7 @@ def score_folder(folder: str | Path, definitions: Definitions | None = None) -> 
 
 
 def score_archive(archive: Archive, looked_at: Sequence[FoundStory], definitions: Definitions) -> ImageScores:
-    """Score an archive with what was found in its pictures.
-
-    Raises:
-        InputError: a rating is about a shot that was not evaluated.
-    """
+    """Score an archive with what was found in its pictures."""
     manifest = archive.manifest
     panels = collect_panels(archive.judgements, looked_at)
     judges = {judge for _, judge in panels}

@@ -161,11 +161,7 @@ def strata_of(
 ) -> tuple[Stratum, ...]:
     """Return one method's scores by every kind; none in a respect in which nothing is stated.
 
-    Args:
-        lines: the stories of the method.
-        scored: their scores, in the same order.
-        actions: name of the score of individual actions -> what tells it; one per judge.
-        definitions: how often stories are drawn.
+    ``actions``: name of the score of individual actions -> what tells it; one per judge.
     """
     stories: dict[Group, list[StoryScore]] = {}
     characters: dict[Group, list[StoryScore]] = {}

@@ -26,11 +26,7 @@ CODE = ("cids=code", "copy-paste=code", "occm=code", "csd=code", "alignment=code
 
 
 def definitions_of(chosen: Chosen) -> Definitions:
-    """Return the definitions that were chosen.
-
-    Raises:
-        ConfigError: one of them does not exist.
-    """
+    """Return the definitions that were chosen."""
     return read_definitions(chosen.options.get("define", ()), **chosen.of("resamples", *UNCERTAINTY))
 
 

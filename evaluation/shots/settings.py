@@ -143,10 +143,6 @@ def check_needs(config: RunConfig, names: Collection[str]) -> None:
     """Check that every model is registered, with its libraries and device here, and that somebody judges.
 
     Loads no weights.
-
-    Raises:
-        ConfigError: there is no judge, no such model or device, or a setting is wrong.
-        MissingRequirement: libraries are missing; all that is missing is listed.
     """
     missing = missing_libraries(config)
     asking = config.stages["judge_alignment"]

@@ -45,11 +45,6 @@ def score_shots(story: FoundStory, scored: StoryScore, panels: Sequence[Panel]) 
 
     ``cids_cross`` of a shot is the mean over its matched characters; a rating is the mean over judges and
     votes, that of actions over characters too. The others are the terms whose mean is the story's score.
-
-    Args:
-        story: the story's line in the archive.
-        scored: its scores, with the matches.
-        panels: the ratings of the method's judges.
     """
     rated = _ratings(story.story_id, panels)
     looked = Story(story).boxes() or [None] * len(story.shots)
@@ -131,11 +126,7 @@ NAMES = ("method", "story_id", "shot")
 def scored_shots(
     archive: Archive, stories: Sequence[FoundStory], scores: ImageScores
 ) -> tuple[ShotScore, ...]:
-    """Return the shots of all methods, as they were scored.
-
-    Raises:
-        InputError: a rating is about a shot that was not evaluated.
-    """
+    """Return the shots of all methods, as they were scored."""
     panels = sorted(collect_panels(archive.judgements, stories).items())
     scored = {(method.method, story.story_id): story for method in scores.methods for story in method.stories}
     return tuple(
@@ -171,9 +162,6 @@ def write_scores(folder: Path, scores: ImageScores, shots: Iterable[ShotScore]) 
     """Write ``scores.csv``, ``strata.csv`` and ``shots.csv`` into a folder, made if missing; return them.
 
     An empty story is the whole set. An empty cell of a shot is a score that it does not have.
-
-    Raises:
-        TargetError: the folder cannot be written.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -25,9 +25,7 @@ MISSING = -1
 def counts_of(codes: NDArray[np.int64], categories: int) -> Counts:
     """Return the counts of a table of ratings.
 
-    Args:
-        codes: shape (raters, units); categories from 0, :data:`MISSING` where there is no rating.
-        categories: how many categories there are.
+    ``codes``: shape (raters, units); categories from 0, :data:`MISSING` where there is no rating.
 
     Returns:
         Shape (units, categories).
@@ -46,10 +44,7 @@ def krippendorff_alpha(
 ) -> float:
     """Return Krippendorff's alpha, 1 - Do / De, at most 1, from the coincidences of values within units.
 
-    Args:
-        counts: shape (units, categories); for ``ordinal`` and ``interval`` the categories are in order.
-        level: the difference function: any two categories, ranks between them, or distance of values.
-        values: what the categories stand for at level ``interval``; 0, 1, 2, ... if not given.
+    ``counts``: shape (units, categories); for ``ordinal`` and ``interval`` the categories are in order.
 
     Source: Krippendorff, "Computing Krippendorff's Alpha-Reliability" (2011).
     """
@@ -69,9 +64,7 @@ def krippendorff_alpha(
 def cohen_kappa(table: Counts, weights: Literal["none", "linear", "quadratic"] = "none") -> float:
     """Return Cohen's kappa of two raters, in [-1, 1].
 
-    Args:
-        table: shape (categories, categories): how often the first rater said the row, the second the column.
-        weights: how much a disagreement counts: all alike, by distance, or by squared distance.
+    ``table``: shape (categories, categories): how often the first rater said the row, the second the column.
     """
     total = table.sum()
     if total == 0:

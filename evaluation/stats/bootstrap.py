@@ -14,8 +14,7 @@ def two_sided_p(differences: Floats) -> float:
 
     One is added to both counts, so that it is never zero; differences that are ``nan`` are left out.
 
-    Args:
-        differences: shape (resamples,), the difference in each resample.
+    ``differences``: shape (resamples,), the difference in each resample.
     """
     known = differences[~np.isnan(differences)]
     if not len(known):

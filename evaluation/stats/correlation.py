@@ -57,19 +57,7 @@ def correlate(
     of: str = "pairs",
     scales: tuple[float, float] = (1.0, 1.0),
 ) -> Correlation:
-    """Return a correlation of two columns.
-
-    Args:
-        name: which coefficient.
-        x: numbers; ``nan`` where one is missing.
-        y: as many numbers, in the same order.
-        level: of the interval, in (0, 1).
-        of: what has the numbers, in the plural, for the reason why there is no value.
-        scales: of the two columns; at them, numbers that are equal up to rounding are (:mod:`.ranks`).
-
-    Raises:
-        ValueError: the columns have different lengths.
-    """
+    """Return a correlation of two columns."""
     first, second = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     if first.shape != second.shape or first.ndim != 1:
         raise ValueError(f"two columns of the same length are needed, not {first.shape} and {second.shape}")
@@ -89,8 +77,7 @@ def correlate(
 def rank_correlations(table: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return Spearman's correlation of every row with the first; ``nan`` where a row is constant.
 
-    Args:
-        table: shape (rows, columns), at least two columns, nothing missing.
+    ``table``: shape (rows, columns), at least two columns, nothing missing.
 
     Returns:
         Shape (rows - 1,).

@@ -41,9 +41,8 @@ class SignedRank:
 def signed_rank(differences: NDArray[np.float64], alternative: Alternative = "greater") -> SignedRank:
     """Test whether differences are centred at zero.
 
-    Args:
-        differences: shape (n,), finite.
-        alternative: ``greater``: the median is above zero; ``two-sided``: it is not zero.
+    ``differences``: shape (n,), finite. ``alternative``: ``greater``: the median is above zero;
+    ``two-sided``: it is not zero.
     """
     values = levelled(np.asarray(differences, dtype=np.float64))
     kept = values[values != 0]
@@ -141,22 +140,13 @@ class Paired:
         return {**self.about, **fields, plural(self.unit): self.n}
 
     def winner(self, *, higher: bool) -> str | None:
-        """Return the better method where both tests, corrected, tell the two apart; else None.
-
-        Args:
-            higher: whether the higher value is the better one.
-        """
+        """Return the better method where both tests, corrected, tell the two apart; else None."""
         if self.difference is None or len(self.tests) < 2 or max(self.tests) >= LEVEL:
             return None
         return self.first if (self.difference > 0) == higher else self.second
 
     def line(self, scale: float = 100, digits: int = 1) -> str:
-        """Return it as one line for people.
-
-        Args:
-            scale: what values are multiplied by; 100 for percentage points.
-            digits: after the point.
-        """
+        """Return it as one line for people."""
         pair = " ".join([*(f"{value}:" for value in self.about.values()), f"{self.first} - {self.second}"])
         if self.difference is None:
             return f"{pair}: undefined, nothing is valid for both"
@@ -187,13 +177,7 @@ class Paired:
 
 
 def paired(pairs: Sequence[Pair], unit: str, uncertainty: Uncertainty) -> tuple[Paired, ...]:
-    """Return every pair compared; p-values are corrected for the number of pairs that are given.
-
-    Args:
-        pairs: what to compare; all were resampled alike where they bring replicates.
-        unit: what is paired, in the singular.
-        uncertainty: how intervals and p-values are made.
-    """
+    """Return every pair compared; p-values are corrected for the number of pairs that are given."""
     rows = [_row(pair, uncertainty) for pair in pairs]
     corrected = {
         f"{name}_corrected": CORRECTIONS[uncertainty.correction](np.array([row[name] for row in rows]))

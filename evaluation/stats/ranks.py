@@ -21,9 +21,7 @@ fractions that differ, with denominators up to a million, are further apart than
 def levelled(values: Floats, scale: float = 1.0) -> Floats:
     """Return values in which those that are equal up to rounding are equal, and zero where they are zero.
 
-    Args:
-        values: shape (..., n), compared along the last axis; ``nan`` and infinities stay as they are.
-        scale: size of the numbers that the values were computed from; see :data:`TOLERANCE`.
+    ``values``: shape (..., n), compared along the last axis; ``nan`` and infinities stay as they are.
 
     >>> levelled(np.array([1 - 2 / 3, 2 / 3 - 1 / 3, 0.1 + 0.2 - 0.3])).tolist() == [1 - 2 / 3, 1 - 2 / 3, 0]
     True
@@ -67,9 +65,7 @@ def mean_ranks(values: Floats, scale: float = 1.0) -> Floats:
 def ranks(values: Floats, *, higher: bool = True) -> Floats:
     """Return ranks from 1: one more than the number of methods that are better; equal ones share theirs.
 
-    Args:
-        values: shape (..., methods), finite.
-        higher: whether the higher value is the better one.
+    ``values``: shape (..., methods), finite.
     """
     signed = values if higher else -values
     mine, theirs = signed[..., :, None], signed[..., None, :]
@@ -85,11 +81,7 @@ def rank_intervals(
 
     All methods are drawn on the same stories.
 
-    Args:
-        table: values, shape (stories, methods), finite.
-        higher: whether the higher value is the better one.
-        resamples: how often the stories are drawn.
-        seed: of the random numbers.
+    ``table``: values, shape (stories, methods), finite.
 
     Returns:
         Lowest and highest rank of each method; none without stories or drawings.

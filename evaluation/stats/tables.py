@@ -112,12 +112,7 @@ class TableCorrelations:
 
 
 def read_table(path: str | Path) -> Table:
-    """Return the table in a TSV file, or in a CSV file where its name ends in ``.csv``.
-
-    Raises:
-        InputError: it cannot be read, has no header, a column twice, or a row of another length; every
-            problem is listed.
-    """
+    """Return the table in a TSV file, or in a CSV file where its name ends in ``.csv``."""
     file = Path(path)
     try:
         text = read_plain(file, follow=True).decode("utf-8-sig")
@@ -144,11 +139,7 @@ def read_table(path: str | Path) -> Table:
 
 
 def read_aliases(texts: Iterable[str]) -> dict[str, str]:
-    """Return name -> the name to take for it, of texts ``NAME=OTHER`` or files with a line of those each.
-
-    Raises:
-        ConfigError: a text is neither, or a name has two others.
-    """
+    """Return name -> the name to take for it, of texts ``NAME=OTHER`` or files with a line of those each."""
     named: dict[str, str] = {}
     for text in texts:
         lines = [text] if "=" in text else _alias_lines(text)
@@ -184,18 +175,7 @@ def correlate_tables(
 ) -> TableCorrelations:
     """Return how columns of two tables correlate over the rows that both have.
 
-    Args:
-        first: a table.
-        second: another.
-        on: the columns that name a row in both.
-        pairs: column of the first and column of the second; none for every column of numbers that both have.
-        aliases: name in a table -> the name to take for it, where the tables spell one thing in two ways.
-        exclude: names, or patterns such as ``Story*``, of rows to leave out, by any of the columns ``on``.
-
-    Raises:
-        ConfigError: a column is not there, no row has an excluded name, or the tables share no row or no
-            column of numbers.
-        InputError: a table names a row twice, or a cell is no number; every problem is listed.
+    ``aliases``: name in a table -> the name to take for it, where the tables spell one thing in two ways.
     """
     problems: list[UserError] = []
     named = aliases or {}

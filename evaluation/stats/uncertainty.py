@@ -92,11 +92,9 @@ class Uncertainty:
     ) -> tuple[Floats, Floats]:
         """Return the ends of 95 % intervals; ``nan`` where there is none.
 
-        Args:
-            values: what was computed from all units, shape (...).
-            replicates: the same from resampled units, shape (resamples, ...).
-            units: how many units each value stands on, shape (...), or one number for all.
-            bounds: lowest and highest possible values, shape (...), or one number for all.
+        ``values``: what was computed from all units, shape (...). ``replicates``: the same from resampled
+        units, shape (resamples, ...). ``units``: how many units each value stands on, shape (...), or one
+        number for all. ``bounds``: lowest and highest possible values, shape (...), or one number for all.
         """
         if self.interval == "percentile":
             return percentile_interval(replicates)
@@ -105,10 +103,7 @@ class Uncertainty:
     def p_value(self, value: float, replicates: Floats, units: int) -> float:
         """Return the two-sided p-value of no difference; ``nan`` where there is none. It is never zero.
 
-        Args:
-            value: the difference.
-            replicates: the difference in each resample, shape (resamples,).
-            units: how many units it stands on.
+        ``replicates``: the difference in each resample, shape (resamples,).
         """
         known = replicates[~np.isnan(replicates)]
         if self.interval == "percentile" or units >= FEW:
@@ -129,12 +124,7 @@ class Uncertainty:
         return "percentile" if self.interval == "percentile" or units >= FEW else "t"
 
     def meaning(self, units: int, unit: str) -> str:
-        """Return in a sentence what the brackets behind values over so many units are; empty for nothing.
-
-        Args:
-            units: how many there are.
-            unit: what they are, in the singular.
-        """
+        """Return in a sentence what the brackets behind values over so many units are; empty for nothing."""
         method = self.method(units) if self.resamples else None
         if method is None:
             return ""
@@ -142,11 +132,9 @@ class Uncertainty:
         return f"In brackets 95 % intervals over {plural(unit)} ({how})."
 
     def notes(self, units: int, unit: str) -> tuple[str, ...]:
-        """Return what a reader must know of intervals and tests over few units; nothing where they are many.
+        """Return what a reader must know of intervals and tests over few units.
 
-        Args:
-            units: how many there are.
-            unit: what they are, in the singular.
+        Nothing where they are many.
         """
         if self.interval == "percentile" or units >= FEW or not self.resamples:
             return ()

@@ -114,11 +114,7 @@ LADDER = (
 
 
 def evaluator_setting(name: str) -> Setting:
-    """Return the setting that is an evaluator as it is.
-
-    Raises:
-        ConfigError: there is no such evaluator.
-    """
+    """Return the setting that is an evaluator as it is."""
     evaluator = evaluator_of(name)
     how: How = "nothing" if name == "katha" else "evaluator"
     return Setting(

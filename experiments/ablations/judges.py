@@ -60,11 +60,7 @@ class JudgeRow:
 
 
 def judge_aggregation(sources: Sources) -> tuple[JudgeRow, ...]:
-    """Return the rows of Table 62: every judge alone, their majority, and weighted by people.
-
-    Raises:
-        InputError: the evaluation, its release or people's answers cannot be read.
-    """
+    """Return the rows of Table 62: every judge alone, their majority, and weighted by people."""
     folder = sources.evaluations.get("katha")
     if folder is None:
         return ()

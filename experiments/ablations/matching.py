@@ -73,12 +73,7 @@ class Matching:
 
 
 def read_labelled(path: Path, questions: Mapping[str, Question]) -> tuple[Labelled, ...]:
-    """Return the labelled answers of a file; its ending says whether it is CSV.
-
-    Raises:
-        InputError: it cannot be read, or lines are of another form or about no question of the release; all
-            of them are named.
-    """
+    """Return the labelled answers of a file; its ending says whether it is CSV."""
     problems: list[UserError] = []
     answers: list[Labelled] = []
     votes: dict[tuple[str, str], list[bool | None]] = {}
@@ -163,11 +158,7 @@ def matching_errors(
 
     Answers that people are not of one mind about are in neither.
 
-    Args:
-        labelled: the labelled answers.
-        questions: question id -> question.
-        compare: the matcher.
-        uncertainty: how intervals are made.
+    ``questions``: question id -> question.
     """
     wrong: list[tuple[str, float, float]] = []
     right: list[tuple[str, float, float]] = []
@@ -195,14 +186,7 @@ def answer_matching(
 ) -> tuple[Matching, ...]:
     """Return the rows of Table 61.
 
-    Args:
-        sources: the folders of the study.
-        labelled: the file of labelled answers; without it there are no errors to count.
-        matchers: names, as scores are asked for; None for the rules of the table and all archived ones.
-
-    Raises:
-        InputError: the file, the evaluation or its release cannot be read.
-        ConfigError: there is no such matcher.
+    ``matchers``: names, as scores are asked for; None for the rules of the table and all archived ones.
     """
     folder = sources.evaluations.get("katha")
     if folder is None:
@@ -241,11 +225,7 @@ def archived_matchers(folder: Path) -> tuple[str, ...]:
 
 
 def compare_of(folder: Path, name: str, definitions: Definitions) -> Compare:
-    """Return a matcher by name: a rule, or what an evaluation holds.
-
-    Raises:
-        ConfigError: there is none of this name.
-    """
+    """Return a matcher by name: a rule, or what an evaluation holds."""
     if is_rule(name):
         return matcher_of(name, {})
     return marker_for(folder / JUDGEMENTS, replace(definitions, matcher=name)).compare

@@ -66,22 +66,14 @@ class Sources:
         return folders.get(FULL if evaluator_of(evaluator).reuses else evaluator)
 
     def judged(self, folder: Path, definitions: Definitions | None = None, read: Read = load) -> Judged:
-        """Return an evaluation, adjusted where it is of all methods.
-
-        Raises:
-            InputError: the folder or its release cannot be read.
-        """
+        """Return an evaluation, adjusted where it is of all methods."""
         judged = judged_as(folder, definitions or self.definitions, read)
         if self.adjust is None or folder not in self.evaluations.values():
             return judged
         return self.adjust(judged)
 
     def view(self, setting: Setting, folder: Path, *, share: float = 0.0) -> View:
-        """Return a folder as a setting sees it; with a share, that part of the questions made defective.
-
-        Raises:
-            InputError: the folder or its release cannot be read.
-        """
+        """Return a folder as a setting sees it; with a share, that part of the questions made defective."""
         key = digest([str(folder), setting.name if setting.record else "", share])
         if key not in self._judged:
             self._judged[key] = self.judged(folder, read=_reading(setting, share))
@@ -122,19 +114,7 @@ def measure(
     share: float = 0.2,
     value: str = "gap",
 ) -> Measured:
-    """Return what is measured in a setting; what cannot be has no value, and says why.
-
-    Args:
-        sources: the folders.
-        setting: the setting.
-        wanted: some of :data:`GROUPS`.
-        share: of the questions that are made defective, for leakage and detection.
-        value: of which reliability and human correlation are: ``gap``, ``image`` or ``text``; the correlation
-            of a gap is that of image-only recoverability.
-
-    Raises:
-        InputError: a folder that is there cannot be read.
-    """
+    """Return what is measured in a setting; what cannot be has no value, and says why."""
     folder = sources.folder(setting.evaluator)
     why = f"there is no evaluation with the questions of {evaluator_of(setting.evaluator).title}"
     if setting.record is not None and not is_rule(sources.definitions.matcher):

@@ -97,11 +97,7 @@ class Granularity:
 
 
 def moral_granularity(sources: Sources) -> tuple[Granularity, ...]:
-    """Return the rows of Table 65.
-
-    Raises:
-        InputError: the evaluation, its release or people's answers cannot be read.
-    """
+    """Return the rows of Table 65."""
     folder = sources.evaluations.get("katha")
     if folder is None:
         return ()

@@ -52,17 +52,7 @@ def derive(
 
     It is judged by ``evaluate katha`` with ``questions_only`` where the evaluator has no contrastive pairs.
 
-    Args:
-        release: the benchmark.
-        evaluator: the evaluator.
-        out: the folder; made if missing.
-        splits: only stories of these; none for all.
-        written: the finished run in which a model wrote the questions; None for rules, or the release's own.
-
-    Raises:
-        ConfigError: the evaluator has no rules.
-        InputError: the run cannot be read, or no story has a question.
-        TargetError: something else is in the folder, or it cannot be written.
+    ``written``: the finished run in which a model wrote the questions; None for rules, or the release's own.
     """
     records = [record for record in release.records if not splits or record.split in splits]
     asked, left_out, makers = _questions(release, evaluator, records, written)
@@ -139,11 +129,7 @@ def writing_request(
     options: RunOptions,
     splits: Sequence[str] = (),
 ) -> RunRequest:
-    """Return what the engine is to execute for a model to write an evaluator's questions.
-
-    Raises:
-        ConfigError: a setting is wrong, or no model writes questions of this evaluator.
-    """
+    """Return what the engine is to execute for a model to write an evaluator's questions."""
     if evaluator.prompt is None:
         raise ConfigError(evaluator.name, what="no model writes its questions", fix="leave the model out")
     texts = [
@@ -154,21 +140,13 @@ def writing_request(
 
 
 def write_by_model(request: RunRequest, reporter: "Reporter | None" = None) -> Path:
-    """Let a model write the questions, or go on with it; return the finished run's folder.
-
-    Raises:
-        FabulaError: a source or setting is wrong, the budget is spent, or too many stories failed.
-    """
+    """Let a model write the questions, or go on with it; return the finished run's folder."""
     RUN.make(request, reporter)
     return request.folder
 
 
 def read_sidecar(folder: Path) -> Sidecar:
-    """Return what lies beside a derived release.
-
-    Raises:
-        InputError: it is not there, or of another form.
-    """
+    """Return what lies beside a derived release."""
     path = folder / SIDECAR
     try:
         row = read_json(path)

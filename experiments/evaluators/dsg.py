@@ -57,11 +57,7 @@ def _parents(element: Element, numbered: Sequence[tuple[str, Element]]) -> list[
 
 
 def read(reply: Json, record: StoryRecord) -> list[Asked]:
-    """Return the statements of a model's reply, with their parents.
-
-    Raises:
-        BadReply: there is none, one is about no scene or depends on one that does not stand before it.
-    """
+    """Return the statements of a model's reply, with their parents."""
     problems, asked = Problems(), []
     entries = reply["statements"]
     if [entry["number"] for entry in entries] != list(range(1, len(entries) + 1)) or not entries:

@@ -63,14 +63,7 @@ class Pool:
         return cls({key: sorted(pairs) for key, pairs in texts.items()})
 
     def foreign(self, record: StoryRecord, kind: str, most: int, order: Sequence[object]) -> list[str]:
-        """Return elements of other stories that do not occur in this one.
-
-        Args:
-            record: the story.
-            kind: of the elements.
-            most: how many.
-            order: what the choice depends on, besides the texts.
-        """
+        """Return elements of other stories that do not occur in this one."""
         own = {normalize_answer(element.text) for element in elements_of(record)}
         story = normalize_answer(record.story_text)
         chosen: dict[str, str] = {}
@@ -179,15 +172,7 @@ class About:
 
 
 def choice(material: Material, about: About, asked: str, options: Sequence[str], kind: str) -> Asked | None:
-    """Return a question that offers its answer among others; None where there is no other.
-
-    Args:
-        material: story and seed.
-        about: what it is about.
-        asked: the question, without the options.
-        options: the right one first, then wrong ones, best first.
-        kind: of the options; things and characters are also accepted with an article.
-    """
+    """Return a question that offers its answer among others; None where there is no other."""
     record = material.record
     distinct = {normalize_answer(text): text for text in reversed(options)}
     kept = list(reversed(distinct.values()))[:OPTIONS]

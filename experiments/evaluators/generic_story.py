@@ -58,11 +58,9 @@ def _end(elements: list[Element], kind: str, index: int) -> Element | None:
 
 
 def read(reply: Json, record: StoryRecord) -> list[Asked]:
-    """Return the questions of a model's reply; the answer to the last is the record's label, not a model's.
+    """Return the questions of a model's reply.
 
-    Raises:
-        BadReply: not one of each kind, or a question or answer says nothing, is too long, or is in another
-            script.
+    The answer to the last is the record's label, not a model's.
     """
     problems, asked = Problems(), []
     entries = {str(entry["about"]): entry for entry in reply["questions"]}

@@ -31,9 +31,7 @@ Parents = Mapping[int, Sequence[int]]
 def with_parents(verdicts: Verdicts, parents: Parents) -> Verdicts:
     """Return verdicts in which a child counts only where its parents hold; see the card.
 
-    Args:
-        verdicts: right, wrong or unjudged, shape (..., questions).
-        parents: of the questions that have some; no circle.
+    ``verdicts``: right, wrong or unjudged, shape (..., questions).
     """
     settled = verdicts.copy()
     for child in ordered(parents):
@@ -47,11 +45,7 @@ def with_parents(verdicts: Verdicts, parents: Parents) -> Verdicts:
 
 
 def ordered(parents: Parents) -> list[int]:
-    """Return the questions that have parents, each after all of its ancestors.
-
-    Raises:
-        InputError: they depend on each other in a circle.
-    """
+    """Return the questions that have parents, each after all of its ancestors."""
     done: dict[int, None] = {}
     for start in parents:
         stack = [start]
@@ -70,12 +64,7 @@ def ordered(parents: Parents) -> list[int]:
 def apply_graph(judged: Judged, parents: Mapping[str, Sequence[str]]) -> Judged:
     """Return an evaluation in which a child counts only where its parents hold.
 
-    Args:
-        judged: the evaluation.
-        parents: question id -> ids of its parents; questions that are not scored are passed over.
-
-    Raises:
-        InputError: a parent of a scored question is not scored, or there is a circle.
+    ``parents``: question id -> ids of its parents; questions that are not scored are passed over.
     """
     places = judged.items.question_places
     strange = sorted(

@@ -28,12 +28,7 @@ SPEC = StageSpec(
 
 
 def run(item: Item, tools: Tools) -> Iterator[Child]:
-    """Yield one child per story, in the order of ids.
-
-    Raises:
-        InputError: the release cannot be read.
-        ConfigError: no story is in the splits.
-    """
+    """Yield one child per story, in the order of ids."""
     roles = [source["role"] for source in item["sources"]]
     path = tools.paths[roles.index(RELEASE)]
     splits = tools.own(Settings).split

@@ -20,11 +20,7 @@ EVALUATORS = {
 
 @cache
 def evaluator_of(name: str) -> Evaluator:
-    """Return an evaluator by name.
-
-    Raises:
-        ConfigError: there is none of this name.
-    """
+    """Return an evaluator by name."""
     address = EVALUATORS.get(name)
     if address is None:
         raise ConfigError(

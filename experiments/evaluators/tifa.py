@@ -60,11 +60,7 @@ def _asked(material: Material, elements: list[Element]) -> Iterator[Asked]:
 
 
 def read(reply: Json, record: StoryRecord) -> list[Asked]:
-    """Return the questions of a model's reply, by scene.
-
-    Raises:
-        BadReply: there is none, one is about no scene, or one says nothing.
-    """
+    """Return the questions of a model's reply, by scene."""
     problems, asked = Problems(), []
     if not reply["questions"]:
         raise BadReply("expected questions about every scene, found none")

@@ -28,11 +28,6 @@ def plant_defects(
 
     Of each dimension the share is rounded up. A question for which no other story has answers without an
     overlap stays as it is.
-
-    Args:
-        release: what was judged.
-        share: of the questions of each dimension, in [0, 1].
-        seed: decides which, and whose answers they get.
     """
     by_type: dict[str, list[Question]] = {}
     for record in release.records:

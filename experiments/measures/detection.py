@@ -33,13 +33,7 @@ class Detection:
 
 
 def detection(view: View, defective: Collection[str], uncertainty: Uncertainty) -> Detection:
-    """Return how well the filter tells planted defects from other questions, over all methods.
-
-    Args:
-        view: the evaluation of the release with defects, as a setting sees it.
-        defective: ids of the defective questions.
-        uncertainty: how intervals are made.
-    """
+    """Return how well the filter tells planted defects from other questions, over all methods."""
     bad = defects_in(view, defective)
     caught, lost = [], []
     for method in view.judged.methods:

@@ -76,11 +76,7 @@ class Plant(Own):
 
 
 def read_plants(path: Path) -> tuple[Plant, ...]:
-    """Return the lines of a file of plants.
-
-    Raises:
-        InputError: it cannot be read, or lines are of another form; all of them are named.
-    """
+    """Return the lines of a file of plants."""
     problems: list[UserError] = []
     plants: list[Plant] = []
     fix = "write the plants again with `fabula experiment plant`"
@@ -148,11 +144,8 @@ class _Missing(Exception):
 def falls_of(view: View, plants: Iterable[Plant], base: str | None = None) -> Falls:
     """Return what an evaluator sees less of at each plant.
 
-    Args:
-        view: the evaluation that holds the changed storyboards, as the evaluator sees it.
-        plants: what was done to which.
-        base: the method whose outputs were changed, used as the unchanged one where it was judged; None for
-            the one that each plant names.
+    ``base``: the method whose outputs were changed, used as the unchanged one where it was judged; None for
+    the one that each plant names.
     """
     every = tuple(plants)
     methods = {method.name: method for method in view.judged.methods}
@@ -234,8 +227,7 @@ def links_of(view: View) -> Ints:
 def accused(falls: Floats) -> Floats:
     """Return which group an evaluator accuses: that which falls most; several share the accusation evenly.
 
-    Args:
-        falls: shape (groups,).
+    ``falls``: shape (groups,).
 
     Returns:
         Shares that add to 1, shape (groups,).

@@ -63,13 +63,7 @@ def recovered_by_people(
 
 
 def human_correlation(ours: Boards, people: Boards | None, uncertainty: Uncertainty) -> Score:
-    """Return the rank correlation of two numbers of the same storyboards; see the card.
-
-    Args:
-        ours: what the evaluator says.
-        people: what people recovered; None or nothing where nobody has answered.
-        uncertainty: how the interval is made.
-    """
+    """Return the rank correlation of two numbers of the same storyboards; see the card."""
     if not people:
         return undefined(NOBODY)
     keys = sorted(ours.keys() & people.keys())
@@ -97,9 +91,7 @@ def human_correlation(ours: Boards, people: Boards | None, uncertainty: Uncertai
 def weighted_spearman(pairs: Floats, weights: Floats) -> Floats:
     """Return Spearman's correlation where each pair is there so many times, ties with their mean rank.
 
-    Args:
-        pairs: shape (pairs, 2).
-        weights: whole numbers from 0, shape (times, pairs).
+    ``pairs``: shape (pairs, 2). ``weights``: whole numbers from 0, shape (times, pairs).
 
     Returns:
         Shape (times,); ``nan`` where a column is constant.

@@ -37,13 +37,7 @@ class Leakage:
 
 
 def leakage(view: View, defective: Collection[str], uncertainty: Uncertainty) -> Leakage:
-    """Return how many defective questions stay in the score, over all methods.
-
-    Args:
-        view: the evaluation of the release with defects, as a setting sees it.
-        defective: ids of the defective questions.
-        uncertainty: how intervals are made.
-    """
+    """Return how many defective questions stay in the score, over all methods."""
     bad = defects_in(view, defective)
     leaked, contaminated = [], []
     for method in view.judged.methods:

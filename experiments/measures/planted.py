@@ -33,12 +33,7 @@ from .views import View
 
 
 def judged_as(folder: Path, definitions: Definitions, read: Read = load) -> Judged:
-    """Return an evaluation with the graph applied that lies beside the release it was judged from, if any.
-
-    Raises:
-        InputError: the evaluation, its release or the graph cannot be read.
-        ConfigError: the release is not where the evaluation says, or there is no such matcher.
-    """
+    """Return an evaluation with the graph applied that lies beside the release it was judged from, if any."""
     judged = judged_folder(folder, None, definitions, read=read)
     release = release_path(folder, judged.manifest, None)
     if not (release / SIDECAR).is_file():
@@ -60,21 +55,12 @@ def view_of(evaluator: Evaluator, folder: Path, definitions: Definitions, read: 
 
 
 def release_of(folder: Path) -> Release:
-    """Return the release that an evaluation was judged from.
-
-    Raises:
-        InputError: it cannot be read.
-        ConfigError: it is not where the evaluation says.
-    """
+    """Return the release that an evaluation was judged from."""
     return load(release_path(folder, read_manifest(folder), None))
 
 
 def people_of(path: Path | None, release: Release, methods: Mapping[str, object]) -> tuple[HumanRow, ...]:
-    """Return what people said, without careless answers; nothing where there is no file.
-
-    Raises:
-        InputError: the file cannot be read, or says things that do not belong to release and methods.
-    """
+    """Return what people said, without careless answers; nothing where there is no file."""
     if path is None:
         return ()
     known = Known.of_records(tuple(release.records), frozenset(methods))
@@ -110,16 +96,8 @@ def planted_measures(
 ) -> tuple[PlantedRow, ...]:
     """Return a row for each evaluator.
 
-    Args:
-        folders: evaluator -> the evaluation of the changed and unchanged storyboards with its questions;
-            evaluators that reuse the full protocol's have the same folder.
-        plants: what was done to which storyboard (:func:`.plants.read_plants`).
-        definitions: how replies become verdicts, and how intervals are made.
-        base: the method whose outputs were changed, if its own outputs were judged in these evaluations.
-
-    Raises:
-        InputError: an evaluation or its release cannot be read.
-        ConfigError: there is no such evaluator, or a release is not where its evaluation says.
+    ``folders``: evaluator -> the evaluation of the changed and unchanged storyboards with its questions;
+    evaluators that reuse the full protocol's have the same folder.
     """
     rows = []
     for name, folder in folders.items():

@@ -36,14 +36,7 @@ FEWEST = 3
 
 
 def reliability(view: View, value: str, uncertainty: Uncertainty, splits: int = SPLITS) -> Score:
-    """Return the split-half reliability of a value over storyboards.
-
-    Args:
-        view: the evaluation as a setting sees it.
-        value: ``text``, ``image`` or ``gap``.
-        uncertainty: how the interval is made.
-        splits: how many divisions are averaged.
-    """
+    """Return the split-half reliability of a value over storyboards."""
     pairs = np.stack([_halves(view, value, half) for half in _divisions(view, splits)])
     known = np.asarray(np.isfinite(pairs).all(axis=-1))
     boards = int(known.any(axis=0).sum())
@@ -66,8 +59,7 @@ def reliability(view: View, value: str, uncertainty: Uncertainty, splits: int = 
 def correlations(sums: Floats) -> Floats:
     """Return Pearson's correlation of sums.
 
-    Args:
-        sums: number, of x, of y, of x x, of y y, of x y; shape (..., 6).
+    ``sums``: number, of x, of y, of x x, of y y, of x y; shape (..., 6).
 
     Returns:
         Shape (...), ``nan`` where it has none.

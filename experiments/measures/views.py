@@ -161,12 +161,6 @@ def share_score(
 ) -> Score:
     """Return the sum of one number over the sum of another.
 
-    Args:
-        rows: story, how much of what was counted, how much was counted; a story may have several.
-        uncertainty: how the interval is made.
-        why_undefined: the reason where nothing was counted.
-        counts: coverage, beside the number of stories.
-
     Returns:
         A share in [0, 1], with both sums.
     """

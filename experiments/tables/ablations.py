@@ -69,10 +69,8 @@ def contrasts(
 ) -> Iterator[Contrast]:
     """Yield every pair of levels of a factor, the later one first, as far as both were evaluated.
 
-    Args:
-        methods: name -> method, of those that were evaluated.
-        cells: name -> plan and renderer, of all methods of a study.
-        factor: plan or renderer.
+    ``methods``: name -> method, of those that were evaluated. ``cells``: name -> plan and renderer, of all
+    methods of a study.
     """
     own, other = (0, 1) if factor == "plan" else (1, 0)
     named = {cell: methods[name] for name, cell in cells.items() if name in methods}
@@ -91,13 +89,7 @@ def contrasts(
 
 
 def effects(some: Sequence[Contrast], items: Items, definitions: Definitions) -> tuple[Paired, ...]:
-    """Return every contrast by every value of :data:`VALUES`; p-values are corrected within each value.
-
-    Args:
-        some: the contrasts.
-        items: what is scored.
-        definitions: how intervals and p-values are made.
-    """
+    """Return every contrast by every value of :data:`VALUES`; p-values are corrected within each value."""
     sheet = Sheet(items.stories)
     for number, contrast in enumerate(some):
         _add(sheet, number, contrast, items)
@@ -180,11 +172,7 @@ def renderer_ablation(results: StudyResults) -> ScoreTable:
 
 
 def _rows(results: StudyResults, held: int) -> tuple[ScoreRow, ...]:
-    """Return a row for each method, those that share the held part (0 plan, 1 renderer) side by side.
-
-    Raises:
-        NoTable: no two methods share it.
-    """
+    """Return a row for each method, those that share the held part (0 plan, 1 renderer) side by side."""
     cells = {name: cell for name, cell in results.cells.items() if name in results.judged_methods}
     if len({cell[1 - held] for cell in cells.values()}) < 2:
         raise NoTable(f"fewer than two {'plans' if held else 'renderers'} were evaluated")
@@ -214,11 +202,7 @@ def _rows(results: StudyResults, held: int) -> tuple[ScoreRow, ...]:
 
 
 def effects_of(results: StudyResults, factor: Factor) -> tuple[Paired, ...]:
-    """Return all contrasts of plans, or of renderers, by every value.
-
-    Raises:
-        NoTable: no two of them were evaluated with the same other part.
-    """
+    """Return all contrasts of plans, or of renderers, by every value."""
     methods = {method.name: method for method in results.evaluation.methods}
     some = tuple(contrasts(methods, results.cells, factor))
     if not some:

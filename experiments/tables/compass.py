@@ -102,11 +102,7 @@ def _reported(compass: CompassResults) -> Judged:
 
 
 def differences(results: StudyResults) -> dict[str, Paired]:
-    """Return arm -> its STG less that of the base, over the questions valid for both, paired by story.
-
-    Raises:
-        NoTable: the arms were not evaluated yet, or the base was not.
-    """
+    """Return arm -> its STG less that of the base, over the questions valid for both, paired by story."""
     judged = _reported(results.compass)
     methods = methods_by_name(judged)
     if BASE not in methods:

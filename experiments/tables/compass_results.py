@@ -65,11 +65,7 @@ def methods_by_name(judged: Judged) -> dict[str, Method]:
 
 
 def read_compass(folder: Path, definitions: Definitions) -> CompassResults | str:
-    """Return what the folder of Semantic Compass holds, or why there is nothing.
-
-    Raises:
-        InputError: a file that is there cannot be read, or an evaluation of arms is of other questions.
-    """
+    """Return what the folder of Semantic Compass holds, or why there is nothing."""
     if not (folder / FROZEN).is_file():
         return f"{folder.name}/{FROZEN} is not there: Semantic Compass was not tuned"
     frozen = read_frozen(folder / FROZEN)

@@ -38,9 +38,6 @@ def planted_rows(results: StudyResults) -> tuple[PlantedRow, ...]:
     """Return what planted losses say of each evaluator, in the order in which there are evaluators.
 
     Those that ask the benchmark's own questions are read off the evaluation with these.
-
-    Raises:
-        NoTable: no evaluator was asked about the changed storyboards.
     """
     sources = results.sources
     folders = {}
@@ -56,11 +53,7 @@ def planted_rows(results: StudyResults) -> tuple[PlantedRow, ...]:
 
 
 def planted_losses(results: StudyResults) -> ScoreTable:
-    """Every evaluator measured by what was planted: what it localises, sees, and sees where nothing is.
-
-    Raises:
-        NoTable: as :func:`planted_rows`.
-    """
+    """Every evaluator measured by what was planted: what it localises, sees, and sees where nothing is."""
     notes = [
         f"{name}: {note}"
         for name, folder in results.sources.planted.items()
@@ -86,11 +79,7 @@ def _planted_row(row: PlantedRow) -> ScoreRow:
 
 
 def by_loss(results: StudyResults) -> ScoreTable:
-    """The same for each kind of loss apart.
-
-    Raises:
-        NoTable: as :func:`planted_rows`.
-    """
+    """The same for each kind of loss apart."""
     made = planted_rows(results)
     rows = [
         ScoreRow(label=f"{label_text(loss)} · {row.title}", scores=dict(row.losses[loss]))

@@ -73,12 +73,7 @@ class Rule:
     takes: Literal["highest", "lowest", "median"] = "highest"
 
     def choose(self, facts: Facts, taken: Sequence[int]) -> int | None:
-        """Return the position of the story, the earlier of those that are alike; None where there is none.
-
-        Args:
-            facts: what is known of the stories.
-            taken: places of stories that are shown already.
-        """
+        """Return the position of the story, the earlier of those that are alike; None where there is none."""
         values = np.where(facts.usable, self.value(facts), np.nan)
         if np.isnan(values).all():
             return None
@@ -151,11 +146,7 @@ def facts_of(
 ) -> Facts:
     """Return what is known of every story.
 
-    Args:
-        methods: in the order in which they are shown.
-        items: the stories.
-        seeds: seeds of the evaluation, by position.
-        cells: method -> plan and renderer.
+    ``cells``: method -> plan and renderer.
     """
     seeded = [position for position, seed in enumerate(seeds) if seed is not None]
     shared = _shared_seed(methods, seeded, items.stories)

@@ -160,14 +160,8 @@ def write_page(
 ) -> tuple[Path, ...]:
     """Write the page of a study and its tables as files into its folder; return the files, the page first.
 
-    Args:
-        folder: the study folder.
-        definitions: how replies become numbers; None for the study's.
-        release: the release that was judged; None for the place that the evaluation names.
-
-    Raises:
-        InputError: the folder or a file in it cannot be read. ConfigError: the release is not to be found.
-        TargetError: a file cannot be written.
+    ``definitions``: how replies become numbers; None for the study's. ``release``: the release that was
+    judged; None for the place that the evaluation names.
     """
     results = read_results(folder, definitions, release)
     made = make_tables(results)

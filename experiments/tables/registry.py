@@ -98,11 +98,7 @@ SUFFIXES = {"csv": "csv", "markdown": "md", "latex": "tex"}
 
 
 def chosen(names: Sequence[str]) -> tuple[StudyTable, ...]:
-    """Return the tables of these names or numbers in the paper; all where none is named.
-
-    Raises:
-        ConfigError: there is no such table.
-    """
+    """Return the tables of these names or numbers in the paper; all where none is named."""
     known = {key for table in TABLES for key in (table.name, *table.numbers)}
     unknown = [name for name in names if name not in known]
     if unknown:
@@ -151,15 +147,8 @@ def study_tables(
 ) -> tuple[Table, ...]:
     """Return the tables of a study folder; the last lists those that could not be made, with the reason.
 
-    Args:
-        folder: the study folder.
-        names: only the tables of these names or numbers in the paper.
-        definitions: how replies become numbers; None for the study's.
-        release: the release that was judged; None for the place that the evaluation names.
-
-    Raises:
-        InputError: the folder or a file in it cannot be read. ConfigError: there is no such table, or the
-            release that was judged is not where the evaluation says.
+    ``definitions``: how replies become numbers; None for the study's. ``release``: the release that was
+    judged; None for the place that the evaluation names.
     """
     some = chosen(names)
     made = make_tables(read_results(folder, definitions, release), some)
@@ -173,9 +162,6 @@ def write_tables(
     """Write every table of a study into its folder, each as CSV, Markdown, LaTeX and JSON; return the files.
 
     Files of tables that can no longer be made are removed.
-
-    Raises:
-        TargetError: a file cannot be written; and as :func:`study_tables`.
     """
     return save_tables(folder, study_tables(folder, (), definitions, release))
 

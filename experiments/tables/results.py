@@ -150,14 +150,8 @@ def read_results(
 ) -> StudyResults:
     """Return what a study folder holds.
 
-    Args:
-        folder: the study folder.
-        definitions: how replies become numbers; None for the study's matcher and the paper's definitions.
-        release: the release that was judged; None for the place that the evaluation names.
-
-    Raises:
-        InputError: ``study.json`` is not there, or a file is not what it must be.
-        ConfigError: the release that was judged is not where the evaluation says.
+    ``definitions``: how replies become numbers; None for the study's matcher and the paper's definitions.
+    ``release``: the release that was judged; None for the place that the evaluation names.
     """
     study = _study(folder)
     used = definitions or Definitions(matcher=study.matcher)

@@ -112,11 +112,7 @@ def story_audit(results: StudyResults) -> ScoreTable:
 
 
 def invalid_generations(results: StudyResults) -> CountTable:
-    """Every generation that cannot be judged: method, story, seed, and what the renderer said.
-
-    Raises:
-        NoTable: there is none.
-    """
+    """Every generation that cannot be judged: method, story, seed, and what the renderer said."""
     rows = tuple(row for method in results.judged_methods for row in _invalid_rows(results, method))
     if not rows:
         raise NoTable("every generation of every method is valid")
@@ -183,12 +179,7 @@ def _count(number: int) -> Score:
 
 
 def detail(name: str, why: str) -> Callable[[StudyResults], ScoreTable]:
-    """Return the function that makes one of the detailed tables of an evaluation.
-
-    Args:
-        name: of the table there.
-        why: why there is none where there is none.
-    """
+    """Return the function that makes one of the detailed tables of an evaluation."""
 
     def make(results: StudyResults) -> ScoreTable:
         for table in details(results.scores):

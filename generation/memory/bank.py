@@ -201,14 +201,7 @@ class Bank:
 
 
 def read_bank(folder: Path) -> Bank:
-    """Return the bank of a memory run.
-
-    Args:
-        folder: the run, or its folder ``bank``.
-
-    Raises:
-        InputError: there is none, or records cannot be read; every problem is listed.
-    """
+    """Return the bank of a memory run."""
     root = folder / BANK if (folder / BANK).is_dir() else folder
     records = sorted(root.glob(f"*/{EPISODE}"))
     if not records:

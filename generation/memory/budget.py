@@ -57,15 +57,7 @@ def budget_of(
     agent: bool,
     asks_style: bool,
 ) -> MemoryBudget:
-    """Return what a build of some episodes asks.
-
-    Args:
-        scripts: the episodes.
-        drawing: how pictures are made.
-        listing: how references come about, and which are kept.
-        agent: whether a model classifies and writes prompts.
-        asks_style: whether a model chooses the style.
-    """
+    """Return what a build of some episodes asks."""
     kept = set(listing.kept)
     counts = {"character": 0, "location": 0, "object": 0, "alone": 0, "kept": 0}
     portraits = panoramas = 0

@@ -128,12 +128,7 @@ class Studio:
     async def candidates(self, attempt: int, key: Key | None) -> list[Candidate]:
         """Return the candidates of one try.
 
-        Args:
-            attempt: number of the try, from 0.
-            key: the ground; None for a panorama, which has none.
-
-        Raises:
-            NoAnswer: the generator cannot be reached.
+        ``attempt``: number of the try, from 0. ``key``: the ground; None for a panorama, which has none.
         """
         count = 1 if key is None else self.settings.candidates
         prompt = self.prompt if key is None else with_ground(self.prompt, key)
@@ -219,11 +214,7 @@ class Studio:
 
 
 def _read(text: str) -> Generated:
-    """Return a picture that can be decoded.
-
-    Raises:
-        BadReply: the reply holds none.
-    """
+    """Return a picture that can be decoded."""
     try:
         generated = read_generated(text)
         open_picture(generated.file.data, name="the picture")

@@ -54,11 +54,7 @@ async def _classified(entity: ScriptEntity, script: MemoryScript, tools: Tools) 
 
 
 def read_owner(reply: Json, owners: list[ScriptEntity]) -> tuple[Owner | None, str]:
-    """Return the owner that a reply names, None for an object that stands alone; and the reason.
-
-    Raises:
-        BadReply: it names an owner for what stands alone, or none, or one that is not listed, for a part.
-    """
+    """Return the owner that a reply names, None for an object that stands alone; and the reason."""
     number, alone = reply["owner"], bool(reply["stands_alone"])
     reason = " ".join(str(reply["reason"]).split())[:300]
     if alone:

@@ -51,11 +51,7 @@ async def run(item: Item, tools: Tools) -> Outcome:
 
 
 def read_style(reply: Json) -> str:
-    """Return the style that a reply names.
-
-    Raises:
-        BadReply: it names none, or writes a whole paragraph.
-    """
+    """Return the style that a reply names."""
     style = " ".join(str(reply["style"]).split()).rstrip(".")
     if not style or len(style) > _LONGEST:
         raise BadReply(f"the style must have 1 to {_LONGEST} characters, not {len(style)}")

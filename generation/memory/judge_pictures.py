@@ -68,9 +68,6 @@ async def choose(
     """Return the best of several candidates that passed all rules, by the viewer where there is one.
 
     One alone is chosen without asking.
-
-    Raises:
-        NoAnswer: the viewer cannot be reached.
     """
     if settings.viewer is None or len(candidates) < 2:
         return choose_by_rules(candidates)
@@ -99,11 +96,7 @@ async def choose(
 async def verify(
     candidate: Candidate, reference: Reference, key: Key, tools: Tools, settings: DrawSettings
 ) -> Verdict:
-    """Return what the viewer says of a chosen portrait.
-
-    Raises:
-        NoAnswer: the viewer cannot be reached.
-    """
+    """Return what the viewer says of a chosen portrait."""
     picture = on_checkers(_cut_of(candidate))
     try:
         answer = await ask(

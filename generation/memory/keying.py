@@ -51,9 +51,7 @@ class CutOut:
 def cut_by_colour(image: "Image", key: tuple[int, int, int]) -> CutOut:
     """Return the subject of a picture with a ground of one colour.
 
-    Args:
-        image: RGB.
-        key: the colour that was asked for; what the edge of the picture has of it is taken for the ground.
+    ``image``: RGB.
     """
     pixels = np.asarray(image.convert("RGB"), dtype=np.float32)
     ground, share = ground_of(pixels, key)
@@ -186,10 +184,6 @@ def grounds_for(description: str, retries: int) -> tuple[Key, ...]:
 
 
 def rgb_of(colour: str) -> tuple[int, int, int]:
-    """Return red, green and blue of a colour such as ``#00b140``.
-
-    Raises:
-        ValueError: it is none.
-    """
+    """Return red, green and blue of a colour such as ``#00b140``."""
     red, green, blue = bytes.fromhex(colour.removeprefix("#"))
     return red, green, blue

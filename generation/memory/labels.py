@@ -96,11 +96,7 @@ def _fonts_in(folder: Path) -> list[Path]:
 
 
 def font_for(text: str) -> str | None:
-    """Return the font that a text is drawn with: a file, or an empty text for the one that Pillow carries.
-
-    Raises:
-        MissingRequirement: no font here has all its letters, or they cannot be joined here.
-    """
+    """Return the font that a text is drawn with: a file, or an empty text for the one that Pillow carries."""
     if is_shaped(text) and not can_shape():
         raise MissingRequirement(
             f"the name {text}",
@@ -123,11 +119,7 @@ def _listed(text: str) -> str:
 
 
 def check_labels(names: Iterable[str]) -> None:
-    """Check that every name can be drawn here.
-
-    Raises:
-        MissingRequirement: some cannot; the first is named, with how many there are.
-    """
+    """Check that every name can be drawn here."""
     failed: list[MissingRequirement] = []
     for name in dict.fromkeys(names):
         try:
@@ -172,12 +164,7 @@ def _font(file: str, size: int) -> Any:  # noqa: ANN401 - Pillow's own
 def labelled(subject: "Image", name: str) -> "Image":
     """Return a picture with a name below it, on a white ground: as wide as the picture, an eighth higher.
 
-    Args:
-        subject: RGB, or RGBA, of which what is transparent becomes ground.
-        name: what is written; a long one is written smaller, and at last cut.
-
-    Raises:
-        MissingRequirement: as :func:`font_for`.
+    ``subject``: RGB, or RGBA, of which what is transparent becomes ground.
     """
     from PIL import Image, ImageDraw
 

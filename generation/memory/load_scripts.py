@@ -47,11 +47,7 @@ class EntityBox(Own):
 
 
 def read_boxes(path: Path) -> Mapping[str, tuple[EntityBox, ...]]:
-    """Return the boxes in a file, by episode.
-
-    Raises:
-        InputError: it cannot be read; every line that is no box is listed.
-    """
+    """Return the boxes in a file, by episode."""
     try:
         lines = read_plain(path, follow=True).splitlines()
     except OSError as error:
@@ -84,12 +80,7 @@ SPEC = StageSpec(
 
 
 def run(item: Item, tools: Tools) -> Iterator[Child]:
-    """Yield one child per episode.
-
-    Raises:
-        InputError: the set, the outputs or the boxes cannot be used; every problem is listed.
-        ConfigError: nothing is chosen.
-    """
+    """Yield one child per episode."""
     settings = tools.own(EpisodeSelection)
     roles = [source["role"] for source in item["sources"]]
     paths = dict(zip(roles, tools.paths, strict=True))

@@ -29,20 +29,12 @@ def png_bytes(image: "Image") -> bytes:
 
 
 def opened_rgb(data: bytes, name: str) -> "Image":
-    """Return a picture as RGB.
-
-    Raises:
-        MediaProblem: it cannot be decoded.
-    """
+    """Return a picture as RGB."""
     return open_picture(data, name=name).image
 
 
 def opened_rgba(data: bytes, name: str) -> "Image":
-    """Return a picture with its opacity, as RGBA.
-
-    Raises:
-        MediaProblem: it cannot be decoded.
-    """
+    """Return a picture with its opacity, as RGBA."""
     from PIL import Image
 
     open_picture(data, name=name)  # the limits and the errors are the same
@@ -71,8 +63,7 @@ def on_checkers(cut: "Image") -> "Image":
 def grid_of(cuts: "Sequence[tuple[int, Image]]") -> "Image":
     """Return cut-outs side by side on checkered ground, each with its number in a band below.
 
-    Args:
-        cuts: number and RGBA picture of each.
+    ``cuts``: number and RGBA picture of each.
     """
     from PIL import Image, ImageDraw, ImageFont
     from PIL.Image import Resampling

@@ -127,17 +127,7 @@ RUN = RunKind(PIPELINE, tell_memory, after)
 
 
 def memory_request(episodes: Path | str, out: Path | str, options: MemoryOptions) -> RunRequest:
-    """Return what the engine is to execute.
-
-    Args:
-        episodes: the set: a release, a run with episodes, or a folder of scripts.
-        out: the run folder; what a person changed in its bank is kept.
-        options: how to build.
-
-    Raises:
-        ConfigError: an option or setting is wrong, or options exclude each other.
-        InputError: a record in the bank cannot be read.
-    """
+    """Return what the engine is to execute."""
     _check_options(options)
     kept = kept_entities(Path(out))
     given: dict[str, object] = {
@@ -208,11 +198,7 @@ def _check_drawing(config: RunConfig, options: MemoryOptions) -> None:
 
 
 def scripts_chosen(request: RunRequest) -> tuple[MemoryScript, ...]:
-    """Return the episodes that a request chooses.
-
-    Raises:
-        FabulaError: the set or the choice is wrong.
-    """
+    """Return the episodes that a request chooses."""
     from ...evaluation.entities.load_episodes import chosen_episodes
     from .scripts import script_of
 
@@ -225,11 +211,7 @@ def scripts_chosen(request: RunRequest) -> tuple[MemoryScript, ...]:
 
 
 def memory_budget(request: RunRequest) -> MemoryBudget:
-    """Return how many questions a new build asks: at least, if all passes at once, and at most.
-
-    Raises:
-        FabulaError: the set or the choice of episodes is wrong.
-    """
+    """Return how many questions a new build asks: at least, if all passes at once, and at most."""
     drawing, listing = (request.config.stages[name] for name in ("draw_references", "list_references"))
     assert isinstance(drawing, DrawSettings) and isinstance(listing, ReferenceSettings)
     asks = bool(request.config.stages["classify_objects"].models())  # type: ignore[attr-defined]
@@ -252,10 +234,6 @@ def build_memory(
     """Build a bank of entities; a run is continued, and no picture that was made is asked for again.
 
     The run folder then holds ``entities.jsonl``, the folder ``bank`` and the page ``bank.html``.
-
-    Raises:
-        FabulaError: the set, an option, a model or the folder is wrong, something that is needed is missing,
-            the cost limit was reached, or the user stopped it; see :mod:`fabula.errors`.
     """
     request = memory_request(episodes, out, options or MemoryOptions())
     listing = request.config.stages["list_references"]

@@ -86,12 +86,7 @@ def references_of(
 ) -> Iterator[Reference]:
     """Yield what is to be made of each entity of an episode, in order of appearance.
 
-    Args:
-        script: the episode.
-        classified: what was decided of each object.
-        style: of its pictures.
-        outputs: what a method made of the episode, as :mod:`.load_scripts` writes it; None without outputs.
-        made: how references come about.
+    ``outputs``: what a method made of the episode, as :mod:`.load_scripts` writes it; None without outputs.
     """
     decided = {row.name: row for row in classified}
     objects = {entity.name: entity for entity in script.of("object")}

@@ -57,11 +57,7 @@ class Rounds:
         self._calls = {"picture": 0, "choice": 0, "verification": 0}
 
     async def drawn(self) -> dict[str, Json]:
-        """Return all tries, and what the bank keeps of the picture that was taken.
-
-        Raises:
-            NoAnswer: a model cannot be reached.
-        """
+        """Return all tries, and what the bank keeps of the picture that was taken."""
         tries: list[Try] = []
         for attempt, key in enumerate(self._grounds()):
             tries.append(await self._try(attempt, key))

@@ -70,21 +70,13 @@ class HungEpisode:
 
 
 def write_wall(run: Path) -> None:
-    """Write the page of a run whose bank is written; none for an empty one.
-
-    Raises:
-        InputError: the bank cannot be read. TargetError: the page cannot be written.
-    """
+    """Write the page of a run whose bank is written; none for an empty one."""
     if any((run / BANK).glob(f"*/{EPISODE}")):
         save_page(run / PAGE, wall_of(run))
 
 
 def wall_of(run: Path) -> str:
-    """Return the page of a run.
-
-    Raises:
-        InputError: the bank cannot be read.
-    """
+    """Return the page of a run."""
     bank = read_bank(run)
     rows = {_key(row["record"]): row for row in json_lines(run / ENTITIES)}
     small, wide = Thumbnails(_SIDE), Thumbnails(_WIDE)

@@ -80,11 +80,7 @@ class OnDisk:
 
 
 def look_at(folder: Path) -> OnDisk:
-    """Return what a person changed in the folder of an entity.
-
-    Raises:
-        InputError: its record cannot be read. MediaProblem: a file that a person put there is no picture.
-    """
+    """Return what a person changed in the folder of an entity."""
     if not (folder / ENTITY).is_file():
         return OnDisk(None, {})
     problems: list[UserError] = []
@@ -104,11 +100,7 @@ def look_at(folder: Path) -> OnDisk:
 
 
 def kept_entities(run: Path) -> tuple[str, ...]:
-    """Return the entities of a run's bank that a person saw to, as ``episode/type:name``, sorted.
-
-    Raises:
-        InputError: a record cannot be read.
-    """
+    """Return the entities of a run's bank that a person saw to, as ``episode/type:name``, sorted."""
     kept = []
     for path in sorted((run / BANK).glob(f"*/*/{ENTITY}")):
         seen = look_at(path.parent)
@@ -122,11 +114,6 @@ def write_bank(run: Path) -> None:
     """Write the bank of a finished run, or bring it up to date.
 
     Of an episode that the run no longer has, the entities stay, and only its list of them goes.
-
-    Raises:
-        InputError: a record or a picture in the bank cannot be read, or one of the store is gone.
-        MissingRequirement: a name cannot be drawn here.
-        TargetError: the folder cannot be written.
     """
     source = run / ENTITIES
     if not source.is_file():

@@ -61,11 +61,7 @@ async def run(item: Item, tools: Tools) -> Outcome:
 
 
 def read_prompt(reply: Json) -> str:
-    """Return the prompt in a reply, in one line.
-
-    Raises:
-        BadReply: it is empty or far too long.
-    """
+    """Return the prompt in a reply, in one line."""
     text = " ".join(str(reply["prompt"]).split())
     if not text or len(text) > _LONGEST:
         raise BadReply(f"the prompt must have 1 to {_LONGEST} characters, not {len(text)}")

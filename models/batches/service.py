@@ -119,68 +119,39 @@ class BatchService(ABC):
     def encode(self, name: str, request: ChatRequest, stored: Mapping[str, str] | None = None) -> bytes:
         """Return one request as it stands in a batch, without a line's end.
 
-        Args:
-            name: of the request in its batch.
-            request: what is asked.
-            stored: pictures in base64 -> what names them in the service's store; others stand in the request.
+        ``stored``: pictures in base64 -> what names them in the service's store; others stand in the request.
         """
 
     async def store(self, picture: Image, name: str) -> str:
-        """Send a picture to the service's store of files; return what names it there.
-
-        Raises:
-            CallFault: it did not work. Sending it again does no harm.
-        """
+        """Send a picture to the service's store of files; return what names it there."""
         raise NotImplementedError
 
     async def upload(self, order: Order) -> str:  # noqa: ARG002 - where requests go with the creation
-        """Send the requests ahead of the batch; return the id of the file, or nothing where none is needed.
+        """Send the requests ahead of the batch.
 
-        Raises:
-            CallFault: it did not work. Sending it again does no harm.
+        Return the id of the file, or nothing where none is needed.
         """
         return ""
 
     @abstractmethod
     async def create(self, order: Order, file: str) -> BatchView:
-        """Make a batch.
-
-        Raises:
-            CallFault: the service refuses it, or nobody knows whether it was made (see :func:`is_refused`).
-        """
+        """Make a batch."""
 
     @abstractmethod
     async def find(self, order: Order) -> BatchView | None:
-        """Return a batch that may have been made, by its tag; None where it was not.
-
-        Raises:
-            NotYetKnown: it cannot be told yet.
-            CallFault: the service does not say.
-        """
+        """Return a batch that may have been made, by its tag; None where it was not."""
 
     @abstractmethod
     async def look(self, remote: str) -> BatchView:
-        """Return where a batch is.
-
-        Raises:
-            CallFault: the service does not say.
-        """
+        """Return where a batch is."""
 
     @abstractmethod
     async def results(self, view: BatchView, requests: Mapping[str, ChatRequest]) -> Results:
-        """Return what became of the requests of a batch that is over.
-
-        Raises:
-            CallFault: the results cannot be had.
-        """
+        """Return what became of the requests of a batch that is over."""
 
     @abstractmethod
     async def cancel(self, remote: str) -> None:
-        """Ask the service to stop a batch; one that is over stays as it is.
-
-        Raises:
-            CallFault: it does not hear.
-        """
+        """Ask the service to stop a batch; one that is over stays as it is."""
 
     async def close(self) -> None:
         """Close connections."""
@@ -199,11 +170,7 @@ class BatchService(ABC):
         return self._client.post(path, body=body, cast_to=Response)
 
     async def _response(self, sending: "Awaitable[httpx2.Response]") -> bytes:
-        """Return the body of a response of status 200.
-
-        Raises:
-            CallFault: there is none.
-        """
+        """Return the body of a response of status 200."""
         try:
             response = await sending
         except Exception as error:  # noqa: BLE001 - adapter boundary
@@ -213,11 +180,7 @@ class BatchService(ABC):
         raise self._fault(failure)
 
     async def _document(self, sending: "Awaitable[httpx2.Response]") -> dict[str, Any]:
-        """Return the JSON of a response of status 200.
-
-        Raises:
-            CallFault: there is none.
-        """
+        """Return the JSON of a response of status 200."""
         return self._object(await self._response(sending))
 
     @staticmethod

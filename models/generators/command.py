@@ -90,11 +90,7 @@ class CommandImages:
         self._timeout = options.call_timeout
 
     async def complete(self, request: ChatRequest) -> Reply:
-        """Make one picture.
-
-        Raises:
-            CallFault: the program is not there, failed, or does not take the request.
-        """
+        """Make one picture."""
         picture = PictureRequest.of(request)
         given = self.settings(extras(request))
         with tempfile.TemporaryDirectory(prefix="fabula-") as folder:
@@ -107,11 +103,7 @@ class CommandImages:
         """Do nothing: programs end with their call."""
 
     def settings(self, extra: Mapping[str, Json]) -> CommandOptions:
-        """Return the settings of a program.
-
-        Raises:
-            CallFault: they are wrong.
-        """
+        """Return the settings of a program."""
         try:
             given = CommandOptions.model_validate(dict(extra))
         except ValidationError as error:
@@ -199,11 +191,7 @@ class CommandImages:
 
 
 def check_command(spec: ModelSpec, options: ModelOptions) -> None:
-    """Check, without starting anything, that a spec's settings name a program that is there.
-
-    Raises:
-        ConfigError: they do not.
-    """
+    """Check, without starting anything, that a spec's settings name a program that is there."""
     fix = f'[models."{spec}"] extra = {{ command = ["PROGRAM", "{{prompt_file}}", "{{out}}"] }}'
     try:
         given = CommandImages(spec, options, Redactor()).settings(options.extra)

@@ -75,11 +75,7 @@ class DiffusersImages:
         self._loaded_with: PipelineOptions | None = None
 
     async def complete(self, request: ChatRequest) -> Reply:
-        """Make one picture.
-
-        Raises:
-            CallFault: the pipeline cannot be loaded or does not take the request.
-        """
+        """Make one picture."""
         picture = PictureRequest.of(request)
         given_up = threading.Event()
         loop = asyncio.get_running_loop()
@@ -198,11 +194,7 @@ class DiffusersImages:
 
 
 def check_library(spec: ModelSpec) -> None:
-    """Check that diffusers is installed; imports nothing.
-
-    Raises:
-        MissingRequirement: it or torch is missing.
-    """
+    """Check that diffusers is installed; imports nothing."""
     if find_spec("diffusers") is None or find_spec("torch") is None:
         raise MissingRequirement(
             f"model {spec}", what="the library diffusers is not installed",
@@ -215,11 +207,7 @@ def _arguments(
     picture: PictureRequest,
     more: Mapping[str, Any],
 ) -> tuple[dict[str, Any], tuple[Choice, ...]]:
-    """Return what the call is given, and which choices it takes.
-
-    Raises:
-        CallFault: the settings name a parameter that the call does not have.
-    """
+    """Return what the call is given, and which choices it takes."""
     parameters = inspect.signature(pipe.__call__).parameters
     unknown = sorted(set(more) - set(parameters))
     if unknown:

@@ -96,13 +96,7 @@ def problem_in(document: Mapping[str, Any]) -> Problem | None:
 
 
 def read_video(picture: PictureRequest, data: bytes | None, document: Mapping[str, Any]) -> Reply:
-    """Return the reply in an interaction that is over.
-
-    Args:
-        picture: what was asked for.
-        data: the video, where it was fetched.
-        document: the interaction.
-    """
+    """Return the reply in an interaction that is over."""
     status, model = str(document["status"]), text_or_none(document.get("model"))
     usage, video = _usage(document.get("usage"), picture), video_in(document)
     data = data or bytes_of(video.get("data"))

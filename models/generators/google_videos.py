@@ -75,11 +75,7 @@ class GoogleVideos(Service):
         await self._http.aclose()
 
     async def complete(self, request: ChatRequest) -> Reply:
-        """Make one video, or go on waiting for one that was created for the same request.
-
-        Raises:
-            CallFault: no reply arrived, or the request is not for such a model.
-        """
+        """Make one video, or go on waiting for one that was created for the same request."""
         picture, key = PictureRequest.of(request), request.key()
         if self._left.get(key):
             name = self._left[key].pop()
@@ -142,11 +138,7 @@ class GoogleVideos(Service):
         return await self._get(request, address) or None
 
     async def _get(self, request: ChatRequest, address: str) -> bytes:
-        """Return what lies at an address; the headers with the key go to the service and nowhere else.
-
-        Raises:
-            CallFault: it cannot be had.
-        """
+        """Return what lies at an address; the headers with the key go to the service and nowhere else."""
         for _ in range(MOST_REDIRECTS + 1):
             is_ours = _origin(address) == _origin(self._base)
             if not is_ours and not address.startswith("https://"):
@@ -168,11 +160,7 @@ class GoogleVideos(Service):
         raise _fault_of(partial(self._edge.answered, request, response.headers, problem))
 
     async def _patiently(self, began: float, wait: float, step: Callable[[], Awaitable[T | None]]) -> T:
-        """Return what a step gives, once it gives something.
-
-        Raises:
-            CallFault: it failed in a way that does not pass by itself, or the time is over.
-        """
+        """Return what a step gives, once it gives something."""
         last = "it is not ready"
         while True:
             if self._clock.monotonic() - began + wait >= self._seconds:

@@ -114,11 +114,7 @@ class OpenAIImages(PictureService):
 
 
 def _names(given: Json) -> dict[Choice, str]:
-    """Return the choices that settings name, each with the server's word for it.
-
-    Raises:
-        CallFault: they name something else.
-    """
+    """Return the choices that settings name, each with the server's word for it."""
     if not isinstance(given, Mapping) or not all(
         name in _NAMEABLE and isinstance(word, str) and word for name, word in given.items()
     ):

@@ -72,11 +72,7 @@ class PictureRequest:
 
     @classmethod
     def of(cls, request: ChatRequest) -> "PictureRequest":
-        """Return what :meth:`chat` wrote.
-
-        Raises:
-            CallFault: the request wants something else than a picture.
-        """
+        """Return what :meth:`chat` wrote."""
         chosen = request.extra.get(CHOSEN)
         if len(request.messages) != 1 or request.schema is not None or not isinstance(chosen, Mapping):
             raise CallFault("unsupported", "this model makes pictures or videos; it answers no questions")
@@ -171,11 +167,7 @@ class Generated:
 
 
 def read_generated(text: str) -> Generated:
-    """Return what :meth:`Generated.packed` wrote.
-
-    Raises:
-        ValueError: the text is no such thing.
-    """
+    """Return what :meth:`Generated.packed` wrote."""
     try:
         document: dict[str, Any] = json.loads(text)
         file = GeneratedFile(

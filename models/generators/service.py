@@ -117,11 +117,7 @@ class PictureService(Service):
         self._edge = PictureEdge(options, redactor)
 
     async def complete(self, request: ChatRequest) -> Reply:
-        """Make one picture.
-
-        Raises:
-            CallFault: no reply arrived, or the request is not for such a model.
-        """
+        """Make one picture."""
         picture = PictureRequest.of(request)
         return await self._asked(request, partial(self._read, request, picture))
 

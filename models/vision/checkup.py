@@ -83,12 +83,7 @@ def check_models(
 ) -> VisionCheck:
     """Load models one after the other and look over what they make of small pictures.
 
-    Args:
-        names: of the models.
-        place: where they run.
-        settings: name -> settings of its loader.
-        known: whether what each gives for three pictures is compared with recorded values.
-        record: whether these values are written down.
+    ``settings``: name -> settings of its loader.
 
     Returns:
         What was found; a model that cannot be opened is a finding as well.

@@ -50,11 +50,7 @@ class TextTower:
 
 
 def load_text_tower(place: Place, source: Source, local: Path | None) -> TextTower:
-    """Return the text tower of a CLIP model with its projection.
-
-    Raises:
-        MissingRequirement: a library or the weights are missing, or they are those of another model.
-    """
+    """Return the text tower of a CLIP model with its projection."""
     try:
         from transformers import CLIPTextModelWithProjection, CLIPTokenizer
     except ImportError as error:
@@ -91,23 +87,14 @@ class ClipEncoder(NetworkEncoder):
         return self._load_texts()
 
     def encode_texts(self, texts: Sequence[str]) -> TextRows:
-        """Return unit vectors of texts, in the space of those of pictures.
-
-        Raises:
-            MissingRequirement: the weights of the text tower are missing, or those of another model.
-        """
+        """Return unit vectors of texts, in the space of those of pictures."""
         return self._texts.encode(texts)
 
 
 def load_clip(place: Place, local: Path | None = None) -> ClipEncoder:
     """Return both towers of CLIP ViT-L/14 with their projections.
 
-    Args:
-        place: where it runs.
-        local: folder with the weights; None for the pinned ones of the Hub.
-
-    Raises:
-        MissingRequirement: a library or the weights are missing. ConfigError: there is no such device.
+    ``local``: folder with the weights; None for the pinned ones of the Hub.
     """
     return _load(place, local, SOURCE, CARD)
 
@@ -123,12 +110,7 @@ B_32_CARD = replace(
 def load_clip_b_32(place: Place, local: Path | None = None) -> ClipEncoder:
     """Return both towers of CLIP ViT-B/32 with their projections; see :func:`load_clip`.
 
-    Args:
-        place: where it runs.
-        local: folder with the weights; None for the pinned ones of the Hub.
-
-    Raises:
-        MissingRequirement: a library or the weights are missing. ConfigError: there is no such device.
+    ``local``: folder with the weights; None for the pinned ones of the Hub.
     """
     return _load(place, local, B_32_SOURCE, B_32_CARD)
 

@@ -45,13 +45,7 @@ _IN_BLOCK = {
 def load_csd(place: Place, local: Path | None = None) -> NetworkEncoder:
     """Return the style encoder.
 
-    Args:
-        place: where it runs.
-        local: the checkpoint; None for the published one.
-
-    Raises:
-        MissingRequirement: a library or the weights are missing, or they are those of another model.
-            ConfigError: there is no such device.
+    ``local``: the checkpoint; None for the published one.
     """
     source = SOURCE if local is None else replace(SOURCE, sha256="")
     tower, head = make_tower(load_state(source, local))
@@ -66,9 +60,6 @@ def make_tower(state: Mapping[str, Any]) -> tuple[Any, Any]:
     """Return the visual tower that a checkpoint holds, and its style head of shape (width, dimensions).
 
     Sizes are read off the tensors, and a head has one attention head per 64 of its width, as CLIP has it.
-
-    Raises:
-        MissingRequirement: the checkpoint is not of this form.
     """
     try:
         from transformers import CLIPVisionConfig, CLIPVisionModel

@@ -109,11 +109,7 @@ class GroundingDino:
         Each text is looked for by itself. What depends on a picture alone, the backbone, is computed once for
         all texts of the picture; the rest starts with fusing picture and text, and nothing of it is shared.
 
-        Args:
-            images: the pictures.
-            texts: of each picture, what is looked for; beyond 256 tokens the network reads nothing.
-            batch: pairs of a picture and a text that go through the network together, of pictures of one
-                size; texts are padded to the longest of them.
+        ``texts``: of each picture, what is looked for; beyond 256 tokens the network reads nothing.
         """
         boxes_of: dict[tuple[int, int], tuple[Box, ...]] = {}
         groups: dict[tuple[int, int], list[tuple[int, int]]] = {}
@@ -204,16 +200,8 @@ def load_grounding_dino(
 ) -> GroundingDino:
     """Return the detector.
 
-    Args:
-        place: where it runs.
-        local: folder with the weights; None for the pinned ones of the Hub.
-        prompt: what is looked for.
-        threshold: a box is kept if its score is above it.
-        suppression: most overlap with a better box; None keeps all, as the public code does.
-        sides: pixels of the shorter side, and most of the longer one.
-
-    Raises:
-        MissingRequirement: a library or the weights are missing. ConfigError: there is no such device.
+    ``local``: folder with the weights; None for the pinned ones of the Hub. ``threshold``: a box is kept if
+    its score is above it. ``sides``: pixels of the shorter side, and most of the longer one.
     """
     try:
         from transformers import AutoTokenizer, GroundingDinoForObjectDetection
@@ -332,17 +320,9 @@ def load_people(
 ) -> PeopleDetector:
     """Return the detector.
 
-    Args:
-        place: where it runs, in float32.
-        local: a file of the user's own, which is unpickled and so must be trusted; None for the published
-            one, which is checked by its hash before that.
-        threshold: least score.
-        suppression: most overlap with a better box.
-        size: pixels a side.
-
-    Raises:
-        MissingRequirement: a library or the weights are missing, or they are those of another model.
-            ConfigError: it does not run there.
+    ``place``: where it runs, in float32. ``local``: a file of the user's own, which is unpickled and so must
+    be trusted; None for the published one, which is checked by its hash before that. ``threshold``: least
+    score. ``size``: pixels a side.
     """
     model_of = ultralytics_library()
     if place.checked().dtype != "float32":
@@ -363,11 +343,7 @@ def load_people(
 
 
 def ultralytics_library() -> Any:  # noqa: ANN401 - the library's own
-    """Return the class of ultralytics that loads a model.
-
-    Raises:
-        MissingRequirement: the library is not installed.
-    """
+    """Return the class of ultralytics that loads a model."""
     for key, value in _QUIET.items():  # read at import: nothing is sent, installed or printed
         os.environ.setdefault(key, value)
     from PIL import Image

@@ -52,12 +52,7 @@ class DinoEncoder(NetworkEncoder):
 def load_dino(run_on: Place, local: Path | None = None) -> DinoEncoder:
     """Return DINO; its vector is the class token after the last layer norm.
 
-    Args:
-        run_on: where it runs.
-        local: folder with the weights; None for the pinned ones of the Hub.
-
-    Raises:
-        MissingRequirement: a library or the weights are missing. ConfigError: there is no such device.
+    ``local``: folder with the weights; None for the pinned ones of the Hub.
     """
     try:
         from transformers import ViTModel

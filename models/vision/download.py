@@ -20,10 +20,6 @@ def fetch_address(address: str, path: Path) -> None:
     """Write the file at an address to a path; what an earlier attempt left in ``<path>.part`` is resumed.
 
     A host that could not be reached is not tried again in this process.
-
-    Raises:
-        ConnectionError: the host cannot be reached, or the connection broke off.
-        FileNotFoundError: the host answers, and does not give the file.
     """
     import httpx2
 

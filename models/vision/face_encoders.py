@@ -105,15 +105,8 @@ def load_arcface(
 ) -> FaceEncoder:
     """Return ArcFace (ResNet-100, Glint360K).
 
-    Args:
-        place: where it runs.
-        local: the ONNX file; None for the published one.
-        detector: the ONNX file of the detector of faces; None for the published one.
-        choice: which of several faces is meant.
-
-    Raises:
-        MissingRequirement: a library or the weights are missing, or they are those of another model.
-            ConfigError: it does not run there.
+    ``local``: the ONNX file; None for the published one. ``detector``: the ONNX file of the detector of
+    faces; None for the published one.
     """
     try:
         from insightface.model_zoo.arcface_onnx import ArcFaceONNX
@@ -214,17 +207,8 @@ def load_own(
 ) -> FaceEncoder:
     """Return an encoder whose weights come only when somebody asks for them.
 
-    Args:
-        models: what each definition of it is.
-        place: where it runs.
-        local: the ONNX file; None for the one that ``fabula models fetch vision`` brought.
-        detector: the ONNX file of the detector of faces; None for the published one.
-        choice: which of several faces is meant.
-        definition: what the network sees.
-
-    Raises:
-        MissingRequirement: a library or the weights are missing, or they are those of another model.
-            ConfigError: it does not run there.
+    ``local``: the ONNX file; None for the one that ``fabula models fetch vision`` brought. ``detector``: the
+    ONNX file of the detector of faces; None for the published one.
     """
     source, card, side, prepare = models[definition]
     source = source if local is None else replace(source, sha256="")

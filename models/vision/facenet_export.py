@@ -27,13 +27,7 @@ _SIDES = (160, 112)
 def export_facenet(weights: Path, file: Path, packages_in: Path | None = None) -> None:
     """Write FaceNet as an ONNX file that takes any number of pictures of any size.
 
-    Args:
-        weights: the published weights.
-        file: to be written.
-        packages_in: folder with the packages, fetched elsewhere; None for the package index.
-
-    Raises:
-        MissingRequirement: the package cannot be had, or the export fails.
+    ``packages_in``: folder with the packages, fetched elsewhere; None for the package index.
     """
     with tempfile.TemporaryDirectory(prefix="fabula-facenet-") as folder:
         wanted = Path(folder) / "wanted.txt"
@@ -73,13 +67,8 @@ def _run(command: list[str], failed: str, more: dict[str, str] | None = None) ->
 def write_onnx(module: Any, file: Path, sides: tuple[int, ...] = _SIDES) -> None:  # noqa: ANN401 - torch's own
     """Write a network as an ONNX file, and check that it gives the same vectors.
 
-    Args:
-        module: from pictures, shape (n, 3, height, width), to vectors.
-        file: to be written.
-        sides: pixels a side of the squares that it is checked on.
-
-    Raises:
-        ValueError: it does not.
+    ``module``: from pictures, shape (n, 3, height, width), to vectors. ``sides``: pixels a side of the
+    squares that it is checked on.
     """
     import onnxruntime
     import torch

@@ -129,14 +129,8 @@ def load_faces(
 ) -> FaceFinder:
     """Return the detector of faces; the same one for the same arguments, with what it remembers.
 
-    Args:
-        place: where it runs.
-        local: the ONNX file; None for the published one.
-        thresholds: least scores, tried in turn until a face is found.
-
-    Raises:
-        MissingRequirement: a library or the weights are missing, or they are those of another model.
-            ConfigError: it does not run there.
+    ``local``: the ONNX file; None for the published one. ``thresholds``: least scores, tried in turn until a
+    face is found.
     """
     return _load(place, local, tuple(thresholds))
 

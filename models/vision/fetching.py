@@ -97,11 +97,7 @@ class Fetching:
 
 
 def survey(names: Sequence[str], *, is_plan: bool = False) -> Fetching:
-    """Return what is here of the weights of models, and what is not; nothing is fetched.
-
-    Raises:
-        ConfigError: there is no such model.
-    """
+    """Return what is here of the weights of models, and what is not; nothing is fetched."""
     own = {model.name for model in MODELS}
     for name in names:
         if name not in own:
@@ -118,16 +114,10 @@ def fetch(
 ) -> Fetching:
     """Bring what is not here into the folder of weights.
 
-    Args:
-        surveyed: what is here and what is not; whoever asks for it accepts its terms.
-        folder: where files lie that were fetched elsewhere; None for the net.
-        tell: is told what is being fetched.
+    ``folder``: where files lie that were fetched elsewhere; None for the net.
 
     Returns:
         What became of each; what could not be had says why, and the rest is fetched all the same.
-
-    Raises:
-        MissingRequirement: the disk has no room for it.
     """
     lacking = surveyed.lacking
     _check_room(sum(row.weights.source.size for row in lacking))
@@ -152,11 +142,7 @@ def fetch(
 
 
 def bring(source: Source, folder: Path | None = None) -> None:
-    """Bring the files of one source into the folder of weights, and pin them.
-
-    Raises:
-        Exception: whatever says that it cannot be done.
-    """
+    """Bring the files of one source into the folder of weights, and pin them."""
     if source.made_from is not None and not (folder and _given(folder, source, source.file)):
         published = source.made_from
         if stored(published) is None:
@@ -184,11 +170,7 @@ def bring(source: Source, folder: Path | None = None) -> None:
 
 
 def _keep(source: Source, name: str, path: Path, made: Pin) -> None:
-    """Pin a file that came; one with another hash than it should have goes.
-
-    Raises:
-        ValueError: it has.
-    """
+    """Pin a file that came; one with another hash than it should have goes."""
     sha256 = sha256_file(path)
     wanted = source.digits or made.sha256
     if wanted and not sha256.startswith(wanted):
@@ -200,12 +182,7 @@ def _keep(source: Source, name: str, path: Path, made: Pin) -> None:
 
 
 def _from_hub(source: Source, name: str, path: Path) -> Pin:
-    """Fetch a file of the Hub; what broke off is resumed. Its hash is what the Hub has at the commit.
-
-    Raises:
-        ConnectionError: the Hub cannot be reached.
-        Exception: whatever the client raises.
-    """
+    """Fetch a file of the Hub; what broke off is resumed. Its hash is what the Hub has at the commit."""
     lost = unreachable()
     if lost is not None:
         raise ConnectionError(lost)
@@ -236,11 +213,7 @@ def _git_hash(path: Path) -> str:
 
 
 def _copy(source: Source, name: str, folder: Path, path: Path) -> Pin:
-    """Copy a file that was fetched elsewhere.
-
-    Raises:
-        FileNotFoundError: it is not there.
-    """
+    """Copy a file that was fetched elsewhere."""
     given = _given(folder, source, name)
     if given is None:
         if name in source.also:

@@ -51,11 +51,7 @@ class RaftFlow:
         return identity_of(self.card, "float32", self._place.device) + f"/{self._updates}-updates"
 
     def flows(self, pictures: "Sequence[tuple[Image, Image]]") -> Rows:
-        """Return shape (pairs, 2, height, width): pixels to the right, and down; see :class:`.types.Flow`.
-
-        Raises:
-            ValueError: the pictures are not all of one size.
-        """
+        """Return shape (pairs, 2, height, width): pixels to the right, and down; see :class:`.types.Flow`."""
         torch = library()
         sizes = {image.size for pair in pictures for image in pair}
         if len(sizes) != 1:
@@ -88,14 +84,8 @@ def margins(width: int, height: int, least: int = MULTIPLE) -> tuple[int, int, i
 def load_raft(run_on: Place, local: Path | None = None, updates: int = 20) -> RaftFlow:
     """Return the network.
 
-    Args:
-        run_on: where it runs; the numbers are always float32.
-        local: file with other weights; None for torchvision's own.
-        updates: how often it improves its estimate; VBench takes 20.
-
-    Raises:
-        MissingRequirement: a library or the weights are missing, or they are those of another model.
-            ConfigError: there is no such device.
+    ``run_on``: where it runs; the numbers are always float32. ``local``: file with other weights; None for
+    torchvision's own.
     """
     models = _models()
     run_on = Place(run_on.checked().device, "float32")

@@ -149,11 +149,7 @@ def _of_rows(name: str, rows: Any) -> dict[str, list[float]]:  # noqa: ANN401 - 
 
 
 def recorded(name: str) -> Recorded | None:
-    """Return what was recorded of a model, on this machine or for everybody; None if nothing was.
-
-    Raises:
-        ConfigError: the values of this machine cannot be read.
-    """
+    """Return what was recorded of a model, on this machine or for everybody; None if nothing was."""
     shipped = json.loads(files(__package__).joinpath(FILE).read_text("utf-8"))
     entry = {**shipped, **_own()}.get(name)
     try:
@@ -176,11 +172,7 @@ def _damaged() -> ConfigError:
 
 
 def record_values(name: str, model: VisionModel, settings: Mapping[str, Any]) -> Path:
-    """Write down what a model gives, in the folder of weights, and return the file.
-
-    Raises:
-        ConfigError: what was recorded before cannot be read; or the settings name weights of the user's own.
-    """
+    """Write down what a model gives, in the folder of weights, and return the file."""
     if own := ", ".join(files_of(name, settings)):
         raise ConfigError(
             f"model {name}", what=f"its settings name files of your own ({own}): published ones are wanted",

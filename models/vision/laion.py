@@ -42,14 +42,8 @@ CARD_L_14 = Card("laion-l-14", CLIP_L_14.repo, CLIP_L_14.revision, L_14.text(), 
 def load_laion_b_32(run_on: Place, local: Path | None = None, head: Path | None = None) -> NetworkPredictor:
     """Return the predictor on CLIP ViT-B/32, the width in EntityBench's notation (Eq. 4).
 
-    Args:
-        run_on: where it runs.
-        local: folder with the weights of CLIP; None for the pinned ones of the Hub.
-        head: file with the weights of the head; None for the published one.
-
-    Raises:
-        MissingRequirement: a library or weights are missing, or they are those of another model.
-            ConfigError: there is no such device.
+    ``local``: folder with the weights of CLIP; None for the pinned ones of the Hub. ``head``: file with the
+    weights of the head; None for the published one.
     """
     return _load(run_on, (CLIP_B_32, HEAD_B_32), (local, head), (CARD_B_32, B_32))
 
@@ -57,14 +51,8 @@ def load_laion_b_32(run_on: Place, local: Path | None = None, head: Path | None 
 def load_laion_l_14(run_on: Place, local: Path | None = None, head: Path | None = None) -> NetworkPredictor:
     """Return the predictor on CLIP ViT-L/14, as VBench has it.
 
-    Args:
-        run_on: where it runs.
-        local: folder with the weights of CLIP; None for the pinned ones of the Hub.
-        head: file with the weights of the head; None for the published one.
-
-    Raises:
-        MissingRequirement: a library or weights are missing, or they are those of another model.
-            ConfigError: there is no such device.
+    ``local``: folder with the weights of CLIP; None for the pinned ones of the Hub. ``head``: file with the
+    weights of the head; None for the published one.
     """
     return _load(run_on, (CLIP_L_14, HEAD_L_14), (local, head), (CARD_L_14, L_14))
 

@@ -42,11 +42,7 @@ class Measurement:
 
 
 def measurements() -> tuple[Measurement, ...]:
-    """Return all measurements: those of this machine first.
-
-    Raises:
-        ConfigError: the file of this machine cannot be read.
-    """
+    """Return all measurements: those of this machine first."""
     path = weights_folder() / FILE
     own: list[Measurement] = []
     if path.is_file():
@@ -62,11 +58,7 @@ def measurements() -> tuple[Measurement, ...]:
 
 
 def read_measurements(text: str) -> list[Measurement]:
-    """Return the measurements in a file's text.
-
-    Raises:
-        ValueError, TypeError: it is no such file.
-    """
+    """Return the measurements in a file's text."""
     return [Measurement(**entry) for entry in json.loads(text)]
 
 
@@ -122,12 +114,7 @@ class VisionPlan:
 def vision_plan(settings: Iterable[object], pictures: int | None = None) -> VisionPlan:
     """Return what is known of the models that the settings of stages name.
 
-    Args:
-        settings: of all stages; those of stages where nobody looks do not count.
-        pictures: how many there are; None if that is not known.
-
-    Raises:
-        ConfigError: the file with the measurements of this machine cannot be read.
+    ``pictures``: how many there are; None if that is not known.
     """
     known = measurements()
     named = {

@@ -81,13 +81,7 @@ def load_musiq(run_on: Place, local: Path | None = None) -> MusiqPredictor:
 
     A process says once, on standard error, that it may not be used commercially.
 
-    Args:
-        run_on: where it runs.
-        local: the checkpoint; None for the published one.
-
-    Raises:
-        MissingRequirement: a library or the weights are missing, or they are those of another model.
-            ConfigError: there is no such device.
+    ``local``: the checkpoint; None for the published one.
     """
     run_on.checked()
     path = fetch_file(SOURCE, local)

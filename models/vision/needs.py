@@ -49,10 +49,6 @@ def with_weights(settings: S) -> S:
     """Return settings with the hashes of the files of weights that they name, whatever was set there.
 
     What cannot be read is left out: looking up what is missing is for :mod:`.needs`.
-
-    Raises:
-        ConfigError: there is no such model, or an option is wrong.
-        UserError: something else that the settings name cannot be used.
     """
     settings = settings.pinned()
     hashes: dict[str, str] = {}
@@ -71,15 +67,7 @@ def opened(
 ) -> Any:  # noqa: ANN401 - of that kind
     """Return a model of a kind, loaded once in a process, with the weights that the run began with.
 
-    Args:
-        name: of the model.
-        settings: where it runs, and its options.
-        kind: what it has to be; None takes any.
-        defaults: options where the settings give none.
-
-    Raises:
-        ConfigError: as :func:`.registry.open_vision`.
-        MissingRequirement: as there; or its files are others than those that the run began with.
+    ``kind``: what it has to be; None takes any.
     """
     given = settings.options.get(name, {})
     began = settings.weights.get(name)
@@ -106,11 +94,7 @@ def _files_hash(name: str, options: str) -> str | None:
 
 
 def files_hash(name: str, options: Mapping[str, Any]) -> str | None:
-    """Return a hash of the files and folders that a model's options name, None where none of them is there.
-
-    Raises:
-        ConfigError: there is no such model, or an option is wrong. MissingRequirement: one cannot be read.
-    """
+    """Return a hash of the files and folders that a model's options name, None where none is there."""
     files = {key: path for key, path in files_of(name, options).items() if path.exists()}
     hashes = {key: revision_of(Source(name), path) for key, path in sorted(files.items())}
     return digest(hashes) if hashes else None
@@ -141,9 +125,6 @@ def lacks_of(settings: VisionSettings, *names: str | None) -> Iterator[Lack]:
     """Yield what models lack; nothing for None.
 
     Weights that are neither there nor in the library's cache are fetched, as they would be on first use.
-
-    Raises:
-        ConfigError: there is no such model or device, or an option is wrong.
     """
     own = {model.name for model in MODELS}
     for name in names:

@@ -136,11 +136,7 @@ class NetworkPredictor(_Named):
 
 
 def loaded_card(card: Card, source: Source, local: Path | None) -> Card:
-    """Return the card of what was loaded: with weights of the user's own, their hash is the revision.
-
-    Raises:
-        MissingRequirement: the weights cannot be read.
-    """
+    """Return the card of what was loaded: with weights of the user's own, their hash is the revision."""
     return replace(card, revision=revision_of(source, local))
 
 
@@ -175,12 +171,7 @@ DINOV2_CARD = Card(
 def load_dinov2(place: Place, local: Path | None = None) -> NetworkEncoder:
     """Return DINOv2; its vector is the class token after the last layer norm.
 
-    Args:
-        place: where it runs.
-        local: folder with the weights; None for the pinned ones of the Hub.
-
-    Raises:
-        MissingRequirement: a library or the weights are missing. ConfigError: there is no such device.
+    ``local``: folder with the weights; None for the pinned ones of the Hub.
     """
     return _dinov2(place, local, DINOV2_SOURCE, DINOV2_CARD)
 
@@ -211,12 +202,7 @@ DINOV2_BASE_CARD = replace(
 def load_dinov2_base(run_on: Place, local: Path | None = None) -> NetworkEncoder:
     """Return DINOv2 ViT-B/14, prepared and read as :func:`load_dinov2` does.
 
-    Args:
-        run_on: where it runs.
-        local: folder with the weights; None for the pinned ones of the Hub.
-
-    Raises:
-        MissingRequirement: a library or the weights are missing. ConfigError: there is no such device.
+    ``local``: folder with the weights; None for the pinned ones of the Hub.
     """
     return _dinov2(run_on, local, DINOV2_BASE_SOURCE, DINOV2_BASE_CARD)
 
@@ -232,11 +218,7 @@ class OnnxNetwork:
     source: Source  # where its file comes from
 
     def check_input(self, side: int) -> None:
-        """Check that pictures of so many pixels a side can go in, one or any number at once.
-
-        Raises:
-            MissingRequirement: the network is made for others.
-        """
+        """Check that pictures of so many pixels a side can go in, one or any number at once."""
         shape = self.session.get_inputs()[0].shape
         fixed = [(given, wanted) for given, wanted in zip(shape, (1, 3, side, side), strict=False)]
         if len(shape) != 4 or any(isinstance(given, int) and given != wanted for given, wanted in fixed):
@@ -244,11 +226,7 @@ class OnnxNetwork:
             raise needed(self.source, text)
 
     def dimensions(self, side: int) -> int:
-        """Return how long the vectors are that come out.
-
-        Raises:
-            MissingRequirement: what comes out are no vectors.
-        """
+        """Return how long the vectors are that come out."""
         blank = np.zeros((1, 3, side, side), dtype=np.float32)
         made = told(self.source, None, lambda: self.values(blank))
         if made.ndim != 2 or made.shape[0] != 1 or made.shape[1] < 2:
@@ -265,12 +243,7 @@ class OnnxNetwork:
 
 
 def open_session(path: Path, source: Source, place: Place) -> Any:  # noqa: ANN401 - the library's own
-    """Return a session of onnxruntime on exactly the device asked for.
-
-    Raises:
-        ConfigError: these networks do not run there, or not in such numbers, or there is no such device.
-        MissingRequirement: the library is missing, or the file is no network.
-    """
+    """Return a session of onnxruntime on exactly the device asked for."""
     try:
         import onnxruntime
     except ImportError as error:

@@ -76,15 +76,8 @@ def load_aesthetic(
 ) -> NetworkPredictor:
     """Return the predictor: one value for each picture, about 1 to 10.
 
-    Args:
-        place: where it runs.
-        local: folder with the weights of SigLIP; None for the pinned ones of the Hub.
-        head: file with the weights of the head; None for the published one.
-        definition: what the network sees.
-
-    Raises:
-        MissingRequirement: a library or weights are missing, or they are those of another model.
-            ConfigError: there is no such device.
+    ``local``: folder with the weights of SigLIP; None for the pinned ones of the Hub. ``head``: file with the
+    weights of the head; None for the published one.
     """
     try:
         from transformers import SiglipVisionModel
@@ -107,9 +100,6 @@ def make_head(width: int, state: Mapping[str, Any]) -> Any:  # noqa: ANN401 - to
     """Return the head with its weights; dropout between the layers does nothing in evaluation.
 
     The tensors are taken in the order of the numbers in their names; each must fit its layer.
-
-    Raises:
-        MissingRequirement: the tensors are not those of such a head.
     """
     torch = library()
     head = torch.nn.Sequential(*(torch.nn.Linear(*pair) for pair in pairwise((width, *WIDTHS))))
@@ -150,14 +140,7 @@ def load_inception(
 ) -> NetworkPredictor:
     """Return the classifier: 1,000 probabilities for each picture.
 
-    Args:
-        place: where it runs.
-        local: file with other weights; None for torchvision's own.
-        definition: what the network sees.
-
-    Raises:
-        MissingRequirement: a library or the weights are missing, or they are those of another model.
-            ConfigError: there is no such device.
+    ``local``: file with other weights; None for torchvision's own.
     """
     try:
         from torchvision.models import inception_v3

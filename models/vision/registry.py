@@ -78,9 +78,6 @@ def check_vision(name: str, settings: Mapping[str, Any] | None = None) -> None:
     """Check that there is such a model, that its libraries are installed and its settings have its form.
 
     Loads no weights; the libraries of our own models are not imported.
-
-    Raises:
-        ConfigError: there is no such model, or a setting is wrong. MissingRequirement: a library is missing.
     """
     for model in MODELS:
         if model.name == name:
@@ -95,15 +92,7 @@ def open_vision(
 ) -> VisionModel:
     """Return a model with its weights, ready to be used.
 
-    Args:
-        name: a name of :func:`names`, or ``package.module:attribute`` of a loader of the user's own.
-        place: where it runs.
-        settings: keyword arguments of its loader, such as ``local``; paths may be given as texts.
-        kind: what it has to be; None takes any.
-
-    Raises:
-        ConfigError: there is no such model, it is none of that kind, a setting is wrong, or the device is
-            not there. MissingRequirement: a library or the weights are missing.
+    ``kind``: what it has to be; None takes any.
     """
     loader = loader_of(name)
     given = _checked(name, loader, settings or {})
@@ -119,21 +108,13 @@ def open_vision(
 
 
 def files_of(name: str, settings: Mapping[str, Any]) -> dict[str, Path]:
-    """Return the files and folders that a model's settings name: those that its loader takes as paths.
-
-    Raises:
-        ConfigError: there is no such model, or a setting is wrong.
-    """
+    """Return the files and folders that a model's settings name: those that its loader takes as paths."""
     given = _checked(name, loader_of(name), settings)
     return {key: value for key, value in given.items() if isinstance(value, Path)}
 
 
 def loader_of(name: str) -> Loader:
-    """Return the function that loads a model; imports its module.
-
-    Raises:
-        ConfigError: there is no such model.
-    """
+    """Return the function that loads a model; imports its module."""
     for model in MODELS:
         if model.name == name:
             module, _, attribute = model.place.partition(":")

@@ -93,12 +93,7 @@ class Sam2:
 def load_sam2(where: Place, local: Path | None = None) -> Sam2:
     """Return the segmenter.
 
-    Args:
-        where: it runs.
-        local: folder with the weights; None for the one in the folder of weights.
-
-    Raises:
-        MissingRequirement: a library or the weights are missing. ConfigError: there is no such device.
+    ``local``: folder with the weights; None for the one in the folder of weights.
     """
     try:
         from transformers import Sam2Model

@@ -43,20 +43,12 @@ class SharedRows:
 
     @classmethod
     def of_user(cls) -> Optional["SharedRows"]:
-        """Return the rows where ``FABULA_VECTORS`` says; None where it is not set.
-
-        Raises:
-            ConfigError: there is no such file system, or what it needs is not installed.
-        """
+        """Return the rows where ``FABULA_VECTORS`` says; None where it is not set."""
         files = SharedFiles.named_by(VECTORS)
         return None if files is None else cls(files)
 
     def read(self, keys: Sequence[bytes]) -> dict[bytes, Rows]:
-        """Return the rows that are there.
-
-        Raises:
-            PlaceUnavailable: the place cannot be read.
-        """
+        """Return the rows that are there."""
         rows = {}
         for name, content in self._files.read([key.hex() for key in keys]).items():
             digest, row = content[:_DIGEST], content[_DIGEST:]
@@ -65,11 +57,7 @@ class SharedRows:
         return rows
 
     def write(self, rows: Mapping[bytes, Rows]) -> None:
-        """Put rows there; equal ones may be written by several machines at once.
-
-        Raises:
-            PlaceUnavailable: the place cannot be written.
-        """
+        """Put rows there; equal ones may be written by several machines at once."""
         contents = {}
         for key, row in rows.items():
             content = row.astype("<f4").tobytes()
@@ -142,10 +130,7 @@ class VectorStore:
     def rows(self, model: Encoder | Predictor, images: "Sequence[Image]", batch: int = 16) -> Rows:
         """Return the rows of pictures, from the store where it has them; each picture is encoded once.
 
-        Args:
-            model: an encoder or a predictor.
-            images: RGB pictures; equal ones are encoded once.
-            batch: pictures that the model gets at once.
+        ``images``: RGB pictures; equal ones are encoded once.
 
         Returns:
             Shape (images, values), float32.
@@ -158,25 +143,13 @@ class VectorStore:
     ) -> Rows:
         """Return a row for each thing, from the store where it has them.
 
-        Args:
-            keys: what each row is known by: whatever it depends on, as :func:`group_key` makes it.
-            things: what rows are made of; those with one key are made once.
-            make: makes rows of things.
-            batch: things that are made at once.
-
         Returns:
             Shape (things, values), float32.
         """
         return self._rows(keys, things, make, batch)
 
     def texts(self, model: TextEncoder, texts: Sequence[str], batch: int = 16) -> TextRows:
-        """Return the rows of texts and what was cut off, from the store where it has them.
-
-        Args:
-            model: an encoder of texts.
-            texts: equal ones are encoded once.
-            batch: texts that the model gets at once.
-        """
+        """Return the rows of texts and what was cut off, from the store where it has them."""
 
         def make(some: Sequence[str]) -> Rows:
             encoded = model.encode_texts(some)
@@ -297,11 +270,7 @@ class GroundingStore(VectorStore):
 
         The highest score is first.
 
-        Args:
-            model: what looks for texts.
-            images: RGB pictures.
-            texts: of each picture, what is looked for.
-            batch: pairs of a picture and a text that the model gets at once.
+        ``images``: RGB pictures.
         """
         seen = [vector_key(model.identity, image) for image in images]
         keys = [[_key(pixels, text) for text in some] for pixels, some in zip(seen, texts, strict=True)]

@@ -76,11 +76,7 @@ def stored(source: Source) -> Path | None:
 
 
 def pins() -> dict[str, Pin]:
-    """Return what is pinned: path in the folder of weights -> what the file was when it came.
-
-    Raises:
-        ValueError: the list of pins is damaged.
-    """
+    """Return what is pinned: path in the folder of weights -> what the file was when it came."""
     path = weights_folder() / PINS
     if not path.is_file():
         return {}

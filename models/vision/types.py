@@ -153,7 +153,7 @@ class Flow(VisionModel, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Points:
-    """Points by which a segmenter is told what is meant, as shares of width and height from the upper left."""
+    """Points that tell a segmenter what is meant, as shares of width and height from the upper left."""
 
     inside: tuple[tuple[float, float], ...]  # where the thing is
     outside: tuple[tuple[float, float], ...] = ()  # where it is not

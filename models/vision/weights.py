@@ -28,12 +28,7 @@ class Place:
     dtype: Dtype = "float32"  # of weights and arithmetic
 
     def checked(self) -> "Place":
-        """Return the place, if it is there.
-
-        Raises:
-            ConfigError: there is no such device here, or its numbers are none of ours.
-            MissingRequirement: torch is not installed.
-        """
+        """Return the place, if it is there."""
         if self.dtype not in DTYPES or self.device not in DEVICES:
             raise ConfigError(
                 "device", expected=f"one of {', '.join(DEVICES)}, in one of {', '.join(DTYPES)}",
@@ -53,11 +48,7 @@ class Place:
 
 
 def available() -> tuple[Device, ...]:
-    """Return the classes of devices that this machine has, the fastest first.
-
-    Raises:
-        MissingRequirement: torch is not installed.
-    """
+    """Return the classes of devices that this machine has, the fastest first."""
     torch = library()
     devices: list[Device] = []
     if torch.cuda.is_available():
@@ -68,22 +59,14 @@ def available() -> tuple[Device, ...]:
 
 
 def choose(device: str = "auto", dtype: Dtype = "float32") -> Place:
-    """Return where to run: ``auto`` is the fastest device of this machine, named from then on.
-
-    Raises:
-        ConfigError: there is no such device here. MissingRequirement: torch is not installed.
-    """
+    """Return where to run: ``auto`` is the fastest device of this machine, named from then on."""
     if device == "auto":
         return Place(available()[0], dtype).checked()
     return Place(device, dtype).checked()  # type: ignore[arg-type]
 
 
 def library() -> Any:  # noqa: ANN401 - a module
-    """Return torch.
-
-    Raises:
-        MissingRequirement: it is not installed, or cannot be loaded here.
-    """
+    """Return torch."""
     try:
         import torch
     except ModuleNotFoundError as error:
@@ -124,17 +107,7 @@ _asked: dict[str, tuple[float, str | None]] = {}
 def hub_file(repo: str, file: str, revision: str | None = None, *, pinned: bool = True) -> Path:
     """Return a file of the Hub.
 
-    Args:
-        repo: id of the repository.
-        file: name of the file in it.
-        revision: a commit; None for the newest one.
-        pinned: whether a commit or a hash says what the file is: a copy in the cache is then taken without
-            asking whether there is a newer one.
-
-    Raises:
-        ConnectionError: it is not in the cache, and the Hub cannot be reached.
-        MissingRequirement: huggingface_hub is not installed.
-        Exception: whatever the client raises where the Hub answers, and has no such file.
+    ``revision``: a commit; None for the newest one.
     """
     try:
         from huggingface_hub import hf_hub_download
@@ -156,11 +129,7 @@ def hub_file(repo: str, file: str, revision: str | None = None, *, pinned: bool 
 
 
 def unreachable() -> str | None:
-    """Return why the Hub cannot be reached, None where it answers, whatever it says; asked once in a while.
-
-    Raises:
-        MissingRequirement: huggingface_hub is not installed.
-    """
+    """Return why the Hub cannot be reached, None where it answers; asked once in a while."""
     try:
         from huggingface_hub import constants, get_session
     except ImportError as error:
@@ -184,18 +153,7 @@ _WEIGHTS = (".safetensors", ".bin", ".pth", ".pt", ".onnx", ".json")
 
 
 def load_pretrained(kind: Any, source: Source, local: Path | None = None, **made: Any) -> Any:  # noqa: ANN401
-    """Return a model or tokenizer of transformers from a local folder, or from the Hub at its pinned commit.
-
-    Args:
-        kind: its class.
-        source: where its weights come from.
-        local: a folder instead of that.
-        **made: what the class is made with besides its configuration.
-
-    Raises:
-        MissingRequirement: the weights are neither there nor to be had, are damaged, or lack tensors that
-            the model has: the library would make those up.
-    """
+    """Return a model or tokenizer of transformers from a folder, or from the Hub at its pinned commit."""
     origin, how = source.repo, dict[str, Any](revision=source.revision, **made)
     local = local or stored(source)
     if local is not None:
@@ -233,9 +191,6 @@ def fetch_file(source: Source, local: Path | None = None) -> Path:
     """Return a file with weights, checked by its hash.
 
     It is the user's own, or in the folder of weights or in a library's cache, or fetched now.
-
-    Raises:
-        MissingRequirement: it is neither there nor to be had, or has another content than it should.
     """
     path = local or told(source, None, lambda: _published(source))
     if not path.is_file():
@@ -264,11 +219,7 @@ def _published(source: Source) -> Path:
 
 
 def fetch_pretrained(source: Source) -> None:
-    """Fetch configuration and weights of a model of transformers, unless they are here already.
-
-    Raises:
-        MissingRequirement: they are neither there nor to be had.
-    """
+    """Fetch configuration and weights of a model of transformers, unless they are here already."""
     if stored(source) is not None:
         return
     for file in PRETRAINED:
@@ -279,9 +230,6 @@ def revision_of(source: Source, local: Path | None) -> str:
     """Return what the weights are: the pinned commit, or the hash of what is loaded instead.
 
     Files from elsewhere, of which nobody confirmed that they are those of the commit, go by their hash.
-
-    Raises:
-        MissingRequirement: the local file or folder cannot be read.
     """
     if local is None:
         return told(source, None, lambda: unconfirmed(source)) or source.revision or source.sha256
@@ -298,11 +246,7 @@ def revision_of(source: Source, local: Path | None) -> str:
 
 
 def load_state(source: Source, local: Path | None = None) -> Mapping[str, Any]:
-    """Return the tensors of a ``.pth`` file by name; nothing in it is executed.
-
-    Raises:
-        MissingRequirement: as :func:`fetch_file`, or the file is no such file.
-    """
+    """Return the tensors of a ``.pth`` file by name; nothing in it is executed."""
     torch = library()
     path = fetch_file(source, local)
     try:
@@ -332,20 +276,12 @@ def _harmless() -> list[Any]:
 
 
 def load_strictly(module: Any, state: Mapping[str, Any], source: Source) -> None:  # noqa: ANN401 - torch's own
-    """Put tensors into a module; every one must fit and none may be missing.
-
-    Raises:
-        MissingRequirement: they are those of another model.
-    """
+    """Put tensors into a module; every one must fit and none may be missing."""
     told(source, None, lambda: module.load_state_dict(dict(state), strict=True))
 
 
 def told(source: Source, local: Path | None, load: Callable[[], T]) -> T:
-    """Return what a loader gives, with an error that says what is needed where it fails.
-
-    Raises:
-        MissingRequirement: it failed.
-    """
+    """Return what a loader gives, with an error that says what is needed where it fails."""
     try:
         return load()
     except MissingRequirement:

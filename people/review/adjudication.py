@@ -44,14 +44,7 @@ class NotDecided(ConfigError):
 def cases(
     study: Study, standing: Standing, *, everything: bool = False, known: Known | None = None
 ) -> list[Point]:
-    """Return the open cases of a study.
-
-    Args:
-        study: the study.
-        standing: where it stands.
-        everything: whether decided ones are among them.
-        known: as for :func:`.points.points`.
-    """
+    """Return the open cases of a study."""
     listed = points(study, standing, known=known)
     return [point for point in listed if point.is_case and (everything or point.is_open)]
 
@@ -61,16 +54,7 @@ def decide(
 ) -> Event | None:
     """Return the event of a decision; None where it was decided just so before.
 
-    Args:
-        study: the study.
-        standing: where it stands.
-        who: pseudonym of the adjudicator.
-        line: ``case``, ``value``, ``reason``, and ``edits`` where fields are corrected.
-        at: now, RFC 3339, UTC.
-        sent: id that the page gave the event; a new one if empty.
-
-    Raises:
-        NotDecided: it may not be decided so, or not by them.
+    ``sent``: id that the page gave the event; a new one if empty.
     """
     case, value, reason = str(line.get("case")), line.get("value"), line.get("reason")
     point = _decidable(study, standing, who, case)
@@ -149,19 +133,7 @@ class _Taking:
 
 
 def decide_from_file(study: Study, journal: VoteJournal, path: Path, who: str, at: str) -> int:
-    """Take decisions from a file of JSON Lines, all or none, and return how many are new.
-
-    Args:
-        study: the study.
-        journal: its events.
-        path: lines with ``case``, ``value``, ``reason``, and ``edits`` where fields are corrected.
-        who: pseudonym of the adjudicator.
-        at: now, RFC 3339, UTC.
-
-    Raises:
-        InputError: the file cannot be read, or lines of it are no decisions; all are listed.
-        NotDecided: ``who`` is no adjudicator.
-    """
+    """Take decisions from a file of JSON Lines, all or none, and return how many are new."""
     standing, taking, seen = Standing.of(journal.events()), _Taking(), dict[str, int]()
     for line in read_objects(path, path.name, taking.report):
         where, case = f"{path.name}:{line.number}", str(line.data.get("case"))

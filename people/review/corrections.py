@@ -14,10 +14,7 @@ LONGEST_VALUE = 20_000
 def values_of(item: Item, question: Question, part: str) -> tuple[Value, ...]:
     """Return the values that an ``edits`` question lets people change.
 
-    Args:
-        item: the item.
-        question: the question.
-        part: id of the part that it is asked of; empty for the whole item.
+    ``part``: id of the part that it is asked of; empty for the whole item.
     """
     held = item.values
     if part:

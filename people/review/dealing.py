@@ -27,11 +27,7 @@ def deal(units: Sequence[Unit], wanted: Sequence[int], seats: int, draw: random.
 
     No seat has a unit twice, or a story twice that has no more votes than there are seats.
 
-    Args:
-        units: what is judged.
-        wanted: votes of each unit, as many as there are seats at most.
-        seats: how many there are.
-        draw: what is random in it.
+    ``wanted``: votes of each unit, as many as there are seats at most.
     """
     arms: dict[Arm, list[int]] = {}
     sets: dict[int, Group] = {}

@@ -35,16 +35,7 @@ __all__ = ["Place", "Plan", "Seat", "Unit", "design", "fits", "least_seats", "re
 
 
 def design(units: Sequence[Unit], gold: Sequence[Unit], plan: Plan) -> tuple[Seat, ...]:
-    """Return the seats of a study.
-
-    Args:
-        units: what is judged; their items are unique.
-        gold: items with known answers, of which checks are drawn.
-        plan: settings.
-
-    Raises:
-        ConfigError: the plan cannot be met with these units.
-    """
+    """Return the seats of a study."""
     _check(units, gold, plan)
     listed = sorted(units, key=lambda unit: unit.item)
     votes = wanted_votes(listed, plan)
@@ -296,14 +287,7 @@ def _with_checks(order: Sequence[int], checks: Sequence[int], draw: random.Rando
 
 
 def _with_repeats(asked: Sequence[_Asked], repeats: int, gap: int, draw: random.Random) -> list[_Asked]:
-    """Return an order in which some units come a second time, at least ``gap`` places after the first.
-
-    Args:
-        asked: the order; checks are not repeated.
-        repeats: how many, no more than there are units.
-        gap: no more than there are units.
-        draw: what is random in it.
-    """
+    """Return an order in which some units come a second time, at least ``gap`` places after the first."""
     asked = list(asked)
     for left in range(repeats, 0, -1):
         shown = {entry.unit for entry in asked if entry.repeat}
@@ -340,24 +324,13 @@ def remaining(seat: Seat, answered: Collection[str]) -> tuple[Place, ...]:
 
     An answered item is not repeated either: who takes over never saw it. Checks stay, since they are about
     the person; where nothing else remains, nothing does.
-
-    Args:
-        seat: the seat.
-        answered: items of it that were answered.
     """
     left = tuple(asked for asked in seat.places if asked.check or asked.item not in answered)
     return left if any(not asked.check for asked in left) else ()
 
 
 def fits(todo: Sequence[Unit], seen: Sequence[Unit], plan: Plan, again: Collection[str] = ()) -> bool:
-    """Whether somebody who judged some units may judge others: none twice, with ``apart`` and ``once``.
-
-    Args:
-        todo: units that are still to be judged.
-        seen: units that the person had, in any seat.
-        plan: settings.
-        again: items that may be seen a second time, such as checks.
-    """
+    """Whether somebody who judged some units may judge others: none twice, with ``apart`` and ``once``."""
     before = {unit.item for unit in seen}
     if any(unit.item in before and unit.item not in again for unit in todo):
         return False

@@ -116,14 +116,7 @@ def answer_of(row: HumanRow) -> Hashable:
 
 
 def apply(rows: Sequence[HumanRow], rules: Rules, pressed: Pressed = answer_of) -> Excluded:
-    """Return what rules leave out of the lines of a study.
-
-    Args:
-        rows: all lines, in the order in which they were said where they have no time.
-        rules: the rules.
-        pressed: what counts as the same answer in a row; the answer itself, if not given. Where sides change
-            places, give what was chosen on the page: a line names the method.
-    """
+    """Return what rules leave out of the lines of a study."""
     careful = left_out(rows, Exclusion(attention_failures=len(rows)))
     said = [row for row in careful.rows if not row.repeat]
     whys: dict[str, list[Reason]] = {}

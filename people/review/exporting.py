@@ -65,15 +65,6 @@ def write_review_files(study: Study, standing: Standing, folder: Path, *, withdr
     """Write the files of a review of records into a folder.
 
     Repetitions of controls, check items and training are left out, and votes that can still be changed.
-
-    Args:
-        study: a study whose task reviews records.
-        standing: where it stands.
-        folder: where; files of these names are replaced.
-        withdraw: whether rejected records are withdrawn by the corrections.
-
-    Raises:
-        ConfigError: the study reviews no records. TargetError: the folder cannot be written.
     """
     if study.task.card.draws != DRAWS:
         raise ConfigError(
@@ -198,13 +189,7 @@ class ExportedFiles:
 def export_files(study: Study, folder: Path, *, withdraw: bool = False) -> ExportedFiles:
     """Write what came out of a study into a new folder.
 
-    Args:
-        study: the study.
-        folder: a new or empty folder.
-        withdraw: whether records that reviewers rejected are withdrawn by the edits.
-
-    Raises:
-        TargetError: the folder is not empty, or cannot be written.
+    ``folder``: a new or empty folder.
     """
     standing = study.standing()
     with new_folder(folder):
@@ -297,10 +282,6 @@ def publish(study: Study, standing: Standing) -> Published:
 
     These are votes that count and can no longer be changed, of those who agreed to their publication; of
     training there are none.
-
-    Args:
-        study: the study.
-        standing: where it stands.
     """
     willing = consenting(standing)
     counted = [each for each in counted_votes(study, standing) if is_final(each.person, each.vote)]
@@ -340,11 +321,7 @@ def _why(text: str) -> str:
 
 
 def write_published(study: Study, folder: Path) -> Published:
-    """Write the votes of a study that may be published into a new folder, with what should be read before.
-
-    Raises:
-        TargetError: the folder is not empty, or cannot be written.
-    """
+    """Write the votes of a study that may be published into a new folder, with what should be read before."""
     published = publish(study, study.standing())
     rows = (row.model_dump(mode="json", exclude_defaults=True) for row in published.rows)
     with new_folder(folder):

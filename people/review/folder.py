@@ -115,18 +115,7 @@ def make_study(
 ) -> Study:
     """Make the folder of a study: items, key, seats and the frozen protocol.
 
-    Args:
-        folder: a new or empty folder.
-        plan: what it is made with.
-        drawn: the items.
-        training: items with their right answers, which come first.
-        checks: items with their right answers, which are mixed in.
-        progress: told how far it is.
-
-    Raises:
-        ConfigError: there are no items, or the design cannot be made.
-        InputError: pictures or videos cannot be used; all are listed.
-        TargetError: the folder cannot be written.
+    ``folder``: a new or empty folder.
     """
     task = load_task(plan.task)
     listed = distinct(drawn)
@@ -167,11 +156,7 @@ def drawn_units(drawn: Sequence[Drawn]) -> list[Unit]:
 
 
 def deal(drawn: Sequence[Drawn], checks: Sequence[Drawn], plan: Plan) -> tuple[Seat, ...]:
-    """Return the seats of a study; they follow from the seed alone.
-
-    Raises:
-        ConfigError: the plan cannot be met.
-    """
+    """Return the seats of a study; they follow from the seed alone."""
     return design(drawn_units(drawn), drawn_units(checks), plan)
 
 
@@ -267,11 +252,7 @@ def _protocol(folder: Path, plan: StudyPlan, task: Task, training: int) -> Proto
 
 
 def open_study(folder: Path) -> Study:
-    """Return a study from its folder; what the protocol froze is checked by hash.
-
-    Raises:
-        InputError: it is no study, or a file of it was changed or is damaged.
-    """
+    """Return a study from its folder; what the protocol froze is checked by hash."""
     if not (folder / PROTOCOL).is_file():
         what = "there is no study in this folder" if folder.is_dir() else "there is no such folder"
         problem = UserError(
@@ -314,11 +295,7 @@ def _damaged(folder: Path, why: str) -> InputError:
 
 
 def replace_protocol(study: Study, protocol: Protocol) -> None:
-    """Put a new version of the protocol in force.
-
-    Raises:
-        TargetError: the folder cannot be written.
-    """
+    """Put a new version of the protocol in force."""
     try:
         write_protocol(study.folder, protocol)
     except OSError as error:

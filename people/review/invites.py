@@ -41,20 +41,7 @@ def invite(
     role: str = "reviewer",
     group: str | None = None,
 ) -> list[Invited]:
-    """Let people take part; each gets a pseudonym that tells nothing, and a personal link.
-
-    Args:
-        study: the study.
-        journal: its events.
-        now: the time, RFC 3339, UTC.
-        count: how many people.
-        role: ``reviewer`` or ``adjudicator``.
-        group: group of participants, one of the protocol's.
-
-    Raises:
-        ConfigError: the role or the group is not one of the study's, or so many cannot be invited at once.
-        MissingRequirement: the extra `review` is not installed; nobody is invited then.
-    """
+    """Let people take part; each gets a pseudonym that tells nothing, and a personal link."""
     groups = study.protocol.groups
     if role not in ROLES:
         raise ConfigError("--role", expected=" or ".join(ROLES), found=repr(role), fix="choose one of them")
@@ -87,11 +74,7 @@ def invited(study: Study, standing: Standing, address: str = USUAL_ADDRESS) -> I
 
 
 def revoke(study: Study, journal: VoteJournal, now: str, reviewers: Sequence[str]) -> None:
-    """Take links back: they open nothing any more, and what is unanswered goes to others. Answers stay.
-
-    Raises:
-        ConfigError: somebody does not take part.
-    """
+    """Take links back: they open nothing any more, and what is unanswered goes to others. Answers stay."""
     _require(journal, reviewers)
     events = []
     for name in reviewers:
@@ -100,11 +83,7 @@ def revoke(study: Study, journal: VoteJournal, now: str, reviewers: Sequence[str
 
 
 def drop(study: Study, journal: VoteJournal, now: str, reviewers: Sequence[str], why: str) -> None:
-    """Have others answer anew all that some people answered; their votes stay in the file and do not count.
-
-    Raises:
-        ConfigError: somebody does not take part, or no reason is given.
-    """
+    """Have others answer anew what some people answered; their votes stay on file and do not count."""
     _require(journal, reviewers)
     if not why.strip():
         raise ConfigError("--why", what="nothing is written there", fix="say why their answers do not count")

@@ -148,13 +148,7 @@ def opaque(secret: bytes, *names: object, prefix: str = "") -> str:
 
 
 def hide(drawn: Drawn, secret: bytes, stored: Sequence[Sequence[tuple[str, Media]]]) -> tuple[Item, Stands]:
-    """Return what pages show of an item, and what it stands for.
-
-    Args:
-        drawn: the item as its source gives it.
-        secret: the study's; names are made with it.
-        stored: for each side, the file in the study's ``media`` and its kind and size (its name is not used).
-    """
+    """Return what pages show of an item, and what it stands for."""
     item = opaque(secret, "item", drawn.named, prefix="i")
     own = {
         part.id: opaque(secret, "part", drawn.named, part.id, prefix="p")[:9]
@@ -197,10 +191,6 @@ def shuffled_parts(item: Item, draw: str) -> dict[str, tuple[Part, ...]]:
     """Return the parts of an item in the order in which a seat sees them.
 
     Only lists whose order tells nothing are shuffled; a list whose name ends in ``_in_order`` stays.
-
-    Args:
-        item: the item.
-        draw: name of the draw: seed, seat and place in it.
     """
     ordered: dict[str, tuple[Part, ...]] = {}
     for name, parts in item.parts.items():

@@ -96,11 +96,7 @@ class VoteJournal:
         self._writer.write((PUT, event.row()), *more, done=done)
 
     def add_now(self, *events: Event) -> None:
-        """Add events and return when they are on disk.
-
-        Raises:
-            FabulaError: they cannot be written.
-        """
+        """Add events and return when they are on disk."""
         self._writer.write_now(*((PUT, event.row()) for event in events))
 
     def draft(self, reviewer: str, item: str, at: str, body: Json, done: Done) -> None:
@@ -135,11 +131,7 @@ class VoteJournal:
 
 
 def read_events(folder: Path) -> list[Event]:
-    """Return all events of a study, oldest first; works while a server writes.
-
-    Raises:
-        RunError: the file is damaged, or of a newer version.
-    """
+    """Return all events of a study, oldest first; works while a server writes."""
     path = folder / NAME
     if not path.is_file():
         return []

@@ -89,16 +89,7 @@ class Marked:
 
 
 def store_file(folder: Path, path: Path) -> tuple[str, Media]:
-    """Keep a picture or video in a study; return the name of the kept file, and its kind and size.
-
-    Args:
-        folder: the study.
-        path: the file.
-
-    Raises:
-        InputError: it cannot be read.
-        MissingRequirement: it is a video, and the extra `video` is not installed.
-    """
+    """Keep a picture or video in a study; return the name of the kept file, and its kind and size."""
     if path.suffix.lower() in MOVING:
         data, ending, width, height = _packed(path)
         kind = "video"

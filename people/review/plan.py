@@ -107,15 +107,7 @@ def items_for(
     The people are taken as given: other people may differ by more. Example: a share of one half, s^2 = 1/4,
     one vote each: a width of 0.1 needs (2 * 1.96 / 0.1)^2 / 4 = 384.1, so 385 items (Cochran 1977).
 
-    Args:
-        width: of the interval, from end to end, in units of the vote.
-        variance: of a vote; p (1 - p) of a share p.
-        raters: votes of each item.
-        by_item: share of the variance that is due to items, in [0, 1].
-        level: of the interval, in (0, 1).
-
-    Raises:
-        ConfigError: a number is out of its range.
+    ``by_item``: share of the variance that is due to items, in [0, 1].
     """
     if width <= 0 or variance < 0:
         what = f"a width of {width:g} and a variance of {variance:g}"

@@ -152,14 +152,7 @@ Known = dict[str, tuple[object, tuple[Point, ...]]]
 def points(
     study: Study, standing: Standing, items: frozenset[str] | None = None, known: Known | None = None
 ) -> Iterator[Point]:
-    """Yield everything that is adjudicated and has a final vote, by story and item, in the order of the task.
-
-    Args:
-        study: the study.
-        standing: where it stands.
-        items: opaque ids of the items to look at; None: all.
-        known: points from before, which are not made again where nothing has changed; brought up to date.
-    """
+    """Yield what is adjudicated and has a final vote, by story and item, in the order of the task."""
     wanted, by_item = dealt_votes(study), dict[str, list[Counted]]()
     decided = Counter(case.partition(":")[0] for case, events in standing.decisions.items() for _ in events)
     asking = [_Asking.of(study, question) for question in study.task.card.questions if question.adjudicated]

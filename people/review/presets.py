@@ -33,14 +33,7 @@ class Preset(Own):
     protocol: Mapping[str, Any] = {}  # other fields of the protocol
 
     def planned(self, given: Mapping[str, Any]) -> Plan:
-        """Return how items are dealt to people.
-
-        Args:
-            given: what the user says; it goes before the preset.
-
-        Raises:
-            ConfigError: a setting is out of its range, or two contradict each other.
-        """
+        """Return how items are dealt to people."""
         return Plan(**{**self.plan, **given})
 
     def ruled(self, given: Mapping[str, Any]) -> Rules:
@@ -48,11 +41,7 @@ class Preset(Own):
         return Rules.model_validate({**self.rules, **given})
 
     def chosen(self, given: Mapping[str, Any]) -> DrawOptions:
-        """Return what of a source becomes items; ``given`` goes before the preset.
-
-        Raises:
-            ConfigError: an option is out of its range.
-        """
+        """Return what of a source becomes items; ``given`` goes before the preset."""
         own = {name: tuple(value) if isinstance(value, list) else value for name, value in self.draw.items()}
         return DrawOptions(**{**own, **given})
 
@@ -70,11 +59,7 @@ def preset_names() -> tuple[str, ...]:
 
 @cache
 def load_preset(name: str) -> Preset:
-    """Return a preset.
-
-    Raises:
-        ConfigError: there is none of that name.
-    """
+    """Return a preset."""
     if name not in preset_names():
         raise ConfigError(
             "--preset",

@@ -119,11 +119,7 @@ class Protocol(Own):
 
 
 def write_protocol(folder: Path, protocol: Protocol) -> None:
-    """Write a version of a study's protocol, beside the versions before it.
-
-    Raises:
-        OSError: the folder cannot be written.
-    """
+    """Write a version of a study's protocol, beside the versions before it."""
     content = pretty_bytes(protocol.as_json())
     (folder / EARLIER).mkdir(exist_ok=True)
     write_atomic(folder / EARLIER / f"{protocol.version}.json", [content])
@@ -131,11 +127,7 @@ def write_protocol(folder: Path, protocol: Protocol) -> None:
 
 
 def read_protocol(path: Path) -> Protocol:
-    """Return the protocol of a file.
-
-    Raises:
-        InputError: it cannot be read or is no protocol.
-    """
+    """Return the protocol of a file."""
     try:
         return _read(read_json(path, follow=True))
     except ValidationError as error:
@@ -159,11 +151,7 @@ def _read(document: Json) -> Protocol:
 
 
 def versions(folder: Path) -> tuple[Protocol, ...]:
-    """Return every version of a study's protocol, oldest first; the chain of hashes is checked.
-
-    Raises:
-        InputError: a version is missing, damaged, or was changed after it was frozen.
-    """
+    """Return every version of a study's protocol, oldest first; the chain of hashes is checked."""
     current = read_protocol(folder / PROTOCOL)
     chain = [read_protocol(folder / EARLIER / f"{number}.json") for number in range(1, current.version + 1)]
     before: str | None = None
@@ -188,15 +176,7 @@ def amended(
 ) -> Protocol:
     """Return the next version of a protocol.
 
-    Args:
-        protocol: the current version.
-        changes: field -> new value, of the fields that may change.
-        who: who amends it.
-        why: the reason.
-        created_at: now.
-
-    Raises:
-        ConfigError: nothing changes, a field cannot change, a value is wrong, or no reason is given.
+    ``changes``: field -> new value, of the fields that may change.
     """
     if not who.strip() or not why.strip():
         raise ConfigError(

@@ -69,11 +69,7 @@ class Reviewed:
     content: Mapping[str, Json] | None = None
 
     def as_validation(self, evidence: str) -> HumanValidation:
-        """Return it as a line of ``human_validation.jsonl`` (Table 16); gold is a matter of packing (D.7).
-
-        Args:
-            evidence: what was read.
-        """
+        """Return it as a line of ``human_validation.jsonl`` (Table 16); gold is a matter of packing (D.7)."""
         status = "human_review_complete" if self.complete else "review_needed"
         return HumanValidation(
             story_id=self.story_id, decision=self.decision, evidence_source=evidence,
@@ -117,12 +113,7 @@ def reviewed(
 ) -> Reviewed:
     """Return what the review of one record came to.
 
-    Args:
-        protocol: the protocol in force.
-        item: what was shown of it.
-        stands: what it stands for.
-        asked: all that was asked about it, with the votes.
-        votes: reviewer -> what brought their vote.
+    ``votes``: reviewer -> what brought their vote.
     """
     reviewers = sorted({each.reviewer for point in asked for each in point.said})
     decided = [point.decision for point in asked if point.decision is not None]

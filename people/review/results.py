@@ -115,13 +115,7 @@ def results(study: Study, standing: Standing) -> dict[str, Any]:
 
 
 def counted(study: Study, votes: Sequence[Counted], kept: KeptVotes | None = None) -> dict[str, Any]:
-    """Return what some votes say: counts, each question, each section, and how sure reviewers were.
-
-    Args:
-        study: the study.
-        votes: the votes.
-        kept: which of their answers count; None: all.
-    """
+    """Return what some votes say: counts, each question, each section, and how sure reviewers were."""
     table = _Votes(study, votes, kept)
     asked = [question for question in study.task.card.questions if question.type in CHOOSING]
     return {

@@ -188,8 +188,7 @@ class Task:
     def asked(self, parts: Mapping[str, tuple[str, ...]]) -> Iterator[tuple[Question, str]]:
         """Yield every question with the part that it is about, empty where it is about the whole item.
 
-        Args:
-            parts: list of the item's parts -> their ids.
+        ``parts``: list of the item's parts -> their ids.
         """
         for question in self.card.questions:
             for part in ("",) if question.each is None else parts.get(question.each, ()):
@@ -198,9 +197,7 @@ class Task:
     def problems(self, answers: Mapping[str, Json], parts: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
         """Return what is wrong with the answers to an item: place of the answer -> what.
 
-        Args:
-            answers: place (see :func:`place_of`) -> answer.
-            parts: list of the item's parts -> their ids.
+        ``answers``: place (see :func:`place_of`) -> answer. ``parts``: list of the item's parts -> their ids.
         """
         wrong: dict[str, str] = {}
         places = set()
@@ -243,11 +240,7 @@ def task_names() -> tuple[str, ...]:
 
 @cache
 def load_task(name: str) -> Task:
-    """Return a task by its name, or by the path of its file where the name ends in ``.j2``.
-
-    Raises:
-        ConfigError: there is no such task. InputError: its file is no task.
-    """
+    """Return a task by its name, or by the path of its file where the name ends in ``.j2``."""
     if name.endswith(ENDING):
         path = Path(name)
         if not path.is_file():
@@ -265,11 +258,7 @@ def load_task(name: str) -> Task:
 
 @lru_cache(maxsize=16)
 def read_task(content: bytes, where: str) -> Task:
-    """Return the task that the bytes of a file hold.
-
-    Raises:
-        InputError: they hold no task; the first fault is named.
-    """
+    """Return the task that the bytes of a file hold."""
     import yaml
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the one in C reads ten times as fast

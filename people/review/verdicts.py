@@ -78,11 +78,7 @@ def verdict_of(
 ) -> Verdict:
     """Return how the votes on one thing stand.
 
-    Args:
-        question: what was asked.
-        said: what each reviewer said; at least one.
-        consensus: whether a majority decides.
-        correcting: answers that ask for a correction.
+    ``said``: what each reviewer said; at least one.
     """
     texts = [
         f"'{each.answer}" if isinstance(each.answer, str) else canonical_text(each.answer) for each in said

@@ -32,9 +32,8 @@ def active_seconds(timeline: Sequence[tuple[float, str]], idle: float) -> float 
     Time counts from when everything was loaded, while the page was visible. A pause between two events counts
     as at most ``idle`` seconds: what comes after it is taken for absence.
 
-    Args:
-        timeline: milliseconds since the page was opened, and what happened; sorted here.
-        idle: longest pause that counts in full, in seconds.
+    ``timeline``: milliseconds since the page was opened, and what happened; sorted here. ``idle``: longest
+    pause that counts in full, in seconds.
 
     Example: loaded at 1 s, active at 3 s and at 63 s, sent at 64 s, idle 30 s: 2 + 30 + 1 = 33 s.
     """
@@ -81,11 +80,7 @@ def counted_votes(
     Votes of somebody whose answers were dropped, and those below the least time, stay on file and do not
     count.
 
-    Args:
-        study: the study.
-        standing: where it stands.
-        timed: whether active times are computed, which takes most of the time; else they are None.
-        hasty: yield those below the least time, too.
+    ``hasty``: yield those below the least time, too.
     """
     for _, person in sorted(standing.reviewers.items()):
         if person.dropped or person.role != "reviewer":
@@ -117,9 +112,7 @@ def is_hasty(study: Study, item: str, vote: Vote) -> bool:
 def seconds_of(vote: Vote, idle: float) -> float | None:
     """Return the active time of a vote in seconds; of one given in another tool, what that tool says.
 
-    Args:
-        vote: the vote.
-        idle: longest pause that counts in full, in seconds.
+    ``idle``: longest pause that counts in full, in seconds.
     """
     imported = vote.event.body.get("imported")
     if isinstance(imported, dict):

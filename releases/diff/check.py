@@ -29,12 +29,8 @@ def check_changes(
 ) -> Iterator[Issue]:
     """Yield every disagreement between ``changes.json`` and the release; a first release has no such file.
 
-    Args:
-        folder: the release.
-        document: its ``release.json``.
-        form: how releases of the kind are compared.
-        exact: compare the reasons for the step word by word; else their numbers, as another version may word
-            them otherwise.
+    ``exact``: compare the reasons for the step word by word; else their numbers, as another version may word
+    them otherwise.
     """
     previous = document.get("previous")
     there = (folder / CHANGES).is_file()

@@ -131,26 +131,12 @@ def diff(old: str | Path, new: str | Path, form: DiffForm) -> ReleaseDiff:
 
     Every line must be one whose hash is stated; only records whose hashes differ are parsed. Nothing of the
     hidden test is read, unless the folders compared are the hidden ones.
-
-    Args:
-        old: the folder of the older release.
-        new: the folder of the newer one.
-        form: how releases of the kind are compared.
-
-    Raises:
-        InputError: a folder is no release or is damaged, or the two cannot be compared.
-        ConfigError: one of them states no semantic version.
     """
     return diff_sides(open_side(old), open_side(new), form)
 
 
 def diff_sides(old: Side, new: Side, form: DiffForm) -> ReleaseDiff:
-    """Compare two sides; see :func:`diff`. One may be the draft of a release.
-
-    Raises:
-        InputError: the two are of different kinds, or one public and one hidden, or lines are damaged.
-        ConfigError: one of them states no semantic version.
-    """
+    """Compare two sides; see :func:`diff`. One may be the draft of a release."""
     for name in ("kind", "visibility"):
         _require_same(name, old, new)
     version_of(old), version_of(new)
@@ -186,11 +172,7 @@ def with_reasons(compared: ReleaseDiff) -> ReleaseDiff:
 
 
 def version_of(side: Side) -> Version:
-    """Return the version that a side states.
-
-    Raises:
-        ConfigError: it is no semantic version.
-    """
+    """Return the version that a side states."""
     return Version.of(side.document["version"], f"{side.folder / RELEASE} $.version")
 
 

@@ -203,16 +203,7 @@ def _gone_text(gone: Gone) -> str:
 
 
 def write_page(path: Path, compared: ReleaseDiff, evaluation: Table = ()) -> None:
-    """Write the page of a diff.
-
-    Args:
-        path: where; a file that is there is replaced.
-        compared: what changed.
-        evaluation: what stays valid of an evaluation, as a table; none where none was asked about.
-
-    Raises:
-        TargetError: the file cannot be written.
-    """
+    """Write the page of a diff."""
     save_page(path, render_page(compared, evaluation))
 
 

@@ -105,11 +105,7 @@ def _first(ids: Sequence[str]) -> str:
 
 
 def _subset_changes(old: Side, new: Side) -> tuple[SubsetChange, ...]:
-    """Return the subsets that differ between two releases, by name.
-
-    Raises:
-        InputError: what one of them says of its subsets cannot be read.
-    """
+    """Return the subsets that differ between two releases, by name."""
     before, after = read_subsets(old.folder), read_subsets(new.folder)
     changes = (_subset_change(name, before, after) for name in sorted(before.keys() | after.keys()))
     return tuple(change for change in changes if change is not None)

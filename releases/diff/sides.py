@@ -34,11 +34,7 @@ class Side:
 
     @cached_property
     def statistics(self) -> Mapping[str, Json]:
-        """The content of ``statistics.json``; empty where a release has none, as hidden ones.
-
-        Raises:
-            InputError: it cannot be read.
-        """
+        """The content of ``statistics.json``; empty where a release has none, as hidden ones."""
         if self.given_statistics is not None:
             return self.given_statistics
         if STATISTICS not in self.files:
@@ -61,11 +57,7 @@ class Side:
         return sha256_file(path) if path.is_file() else None
 
     def rows(self, name: str, ids: Collection[str]) -> dict[str, Json]:
-        """Return id -> record of some records of one file; the other lines are not parsed.
-
-        Raises:
-            InputError: the file cannot be read, or some of the records are not there as they were packed.
-        """
+        """Return id -> record of some records of one file; the other lines are not parsed."""
         rows: dict[str, Json] = {}
         if not ids:
             return rows
@@ -89,9 +81,6 @@ class Side:
 
         Returns:
             The ids of the records whose lines are not there, and the numbers of lines that are no record's.
-
-        Raises:
-            OSError: the file cannot be read.
         """
         stated = self.records[name]
         wanted, others, start = set(stated.values()), list[str](), 0
@@ -109,12 +98,7 @@ class Side:
 
 
 def open_side(path: str | Path) -> Side:
-    """Open a release for a diff, public or hidden.
-
-    Raises:
-        InputError: the folder is no release, a newer version made it, its ``release.json`` is damaged, or a
-            line of its records is not one whose hash is stated there.
-    """
+    """Open a release for a diff, public or hidden."""
     folder = Path(path)
     try:
         side = Side(folder, read_release_document(folder))

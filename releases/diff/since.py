@@ -34,12 +34,7 @@ class Since:
 
 
 def open_previous(path: Path, options: PackOptions) -> Side:
-    """Open the version that a release follows.
-
-    Raises:
-        InputError: it is no public release, or damaged.
-        ConfigError: it is one of another benchmark, or states no semantic version.
-    """
+    """Open the version that a release follows."""
     side = open_side(path)
     version_of(side)
     if side.document.get("visibility") == "hidden":
@@ -64,9 +59,6 @@ def options_since(path: Path) -> dict[str, Any]:
     """Return what the version before says about itself, for options that nobody gives.
 
     Address and citation are among it only where a person gave them: those that are made name the version.
-
-    Raises:
-        InputError: it is no release, or damaged.
     """
     side = open_side(path)
     about = _about(side)
@@ -97,20 +89,7 @@ def options_since(path: Path) -> dict[str, Any]:
 def compare_with_previous(
     previous: Side, draft: Side, form: DiffForm, options: PackOptions, run: Path, hidden: Collection[str]
 ) -> Since:
-    """Compare the draft of a release with the version before, and settle its version.
-
-    Args:
-        previous: the version before.
-        draft: the folder that is being packed, and what its ``release.json`` says so far.
-        form: how releases of the kind are compared.
-        options: what a person said about it; the version may be ``auto``.
-        run: the run that is packed, for its corrections.
-        hidden: the ids of its hidden-test stories.
-
-    Raises:
-        ConfigError: the version is too low for what changed.
-        InputError: stories moved between splits and no correction says so, or public ones became hidden.
-    """
+    """Compare the draft of a release with the version before, and settle its version."""
     before = version_of(previous)
     if options.version == AUTO:
         draft = replace(draft, document={**draft.document, "version": before.text})

@@ -34,15 +34,7 @@ class Version:
 
     @classmethod
     def of(cls, text: str, where: str) -> Self:
-        """Read a version.
-
-        Args:
-            text: such as ``0.2.0`` or ``1.0.0-rc.1``.
-            where: the option or file that states it, for messages.
-
-        Raises:
-            ConfigError: it is no semantic version.
-        """
+        """Read a version."""
         if not isinstance(text, str) or not SEMVER.fullmatch(text):
             raise ConfigError(
                 where, expected="a semantic version such as 0.1.0", found=repr(text),

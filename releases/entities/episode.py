@@ -31,10 +31,7 @@ StripRow = tuple[EntityType | None, str, Sequence[int]]
 def shown_episode(view: EpisodeView, number: int = 1, tier: str = "") -> dict[str, Json]:
     """Return what ``episode.j2`` shows of an episode.
 
-    Args:
-        view: the episode.
-        number: which of the page it is, from 1.
-        tier: what is said of its difficulty.
+    ``number``: which of the page it is, from 1.
     """
     scenes, shots = len(view.script.scenes), len(view.shots)
     rows = list(strip_rows(view))

@@ -63,11 +63,7 @@ class EntityRelease(LoadedRelease[EpisodeRecord]):
 
 
 def load_entity_release(path: str | Path) -> EntityRelease:
-    """Load released episodes.
-
-    Raises:
-        InputError: the folder is no such release, or has lines that cannot be read; all of them are listed.
-    """
+    """Load released episodes."""
     folder = Path(path)
     loaded = load_records(folder, ENTITIES, EPISODES, EntityRelease, EpisodeRecord)
     return EntityRelease(folder, *loaded, read_entity_set(folder, rules=False)[0])
@@ -84,11 +80,7 @@ def _statistics(folder: Path, records: Sequence[EpisodeRecord]) -> dict[str, Jso
 
 
 def _write_official(run: Path, draft: Path, records: Sequence[EpisodeRecord]) -> None:
-    """Copy the official files of a run, byte for byte.
-
-    Raises:
-        InputError: they are not what the records say, or an episode cannot be put into tables.
-    """
+    """Copy the official files of a run, byte for byte."""
     entity_set, report = read_entity_set(run)
     problems = [
         UserError(issue.where, what=f"this episode cannot be released: {issue.message}", fix=issue.cure)

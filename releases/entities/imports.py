@@ -59,14 +59,7 @@ def import_episodes(source: Path, out: Path, created_at: str | None = None) -> I
 
     Files stay the same byte for byte. A file that cannot be used stays out; the report says so.
 
-    Args:
-        source: a folder with ``scripts`` and ``splits``, the one above it, or a folder of scripts.
-        out: the folder to make.
-        created_at: time that releases of it bear, RFC 3339; else as for a new run.
-
-    Raises:
-        ConfigError: the time is none. InputError: there is no set, or none of its episodes can be used.
-        TargetError: the new folder is there already, lies in the source, or cannot be written.
+    ``source``: a folder with ``scripts`` and ``splits``, the one above it, or a folder of scripts.
     """
     time = creation_time(created_at)
     require_free(out)
@@ -94,9 +87,6 @@ def export_episodes(entity_set: EntitySet, out: Path) -> dict[str, int]:
 
     Returns:
         What was written.
-
-    Raises:
-        TargetError: the new folder is there already, or cannot be written.
     """
     require_free(out)
     with staged(out.absolute()) as (draft,):

@@ -20,17 +20,7 @@ from .tree import EntitySet
 
 
 def write_page(path: Path, entity_set: EntitySet, statistics: EntityStatistics, name: str = "") -> None:
-    """Write the page of a set.
-
-    Args:
-        path: where; a file that is there is replaced.
-        entity_set: the episodes.
-        statistics: their statistics.
-        name: how the page calls the set; without one by the number of its episodes.
-
-    Raises:
-        TargetError: the file cannot be written.
-    """
+    """Write the page of a set."""
     save_page(path, render_page(entity_set, statistics, name))
 
 

@@ -38,11 +38,7 @@ class VideoRights(Own):
 
 
 def read_rights(path: Path) -> dict[str, VideoRights]:
-    """Return name of a video -> what may be done with it.
-
-    Raises:
-        InputError: the file cannot be read, or lines of it are none; all of them are listed.
-    """
+    """Return name of a video -> what may be done with it."""
     known: dict[str, VideoRights] = {}
     problems: list[UserError] = []
     try:
@@ -82,10 +78,6 @@ def write_pictures(
 
     Yields:
         What the person who packs should know.
-
-    Raises:
-        ConfigError: rights are given of a video that no episode is from.
-        InputError: the file of rights cannot be read, or a picture of the run is missing or another one.
     """
     rights = {} if options.video_rights is None else read_rights(options.video_rights)
     videos = {record.episode_id: record.source for record in records}
@@ -153,11 +145,7 @@ def _order(line: EpisodePicture) -> tuple[str, str]:
 
 
 def read_pictures(folder: Path) -> list[EpisodePicture]:
-    """Return the lines of the pictures of a release; none where it has none.
-
-    Raises:
-        ValueError: a line is none.
-    """
+    """Return the lines of the pictures of a release; none where it has none."""
     if not (folder / PICTURES).is_file():
         return []
     with open_plain(folder / PICTURES) as lines:
@@ -167,12 +155,7 @@ def read_pictures(folder: Path) -> list[EpisodePicture]:
 def check_pictures(folder: Path, records: Mapping[str, EpisodeRecord]) -> Iterator[Issue]:
     """Yield what is wrong with the pictures of a release.
 
-    Args:
-        folder: the release.
-        records: id of an episode -> the episode.
-
-    Raises:
-        ValueError: a line is none.
+    ``records``: id of an episode -> the episode.
     """
     lines = read_pictures(folder)
     if not lines:

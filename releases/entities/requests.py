@@ -49,11 +49,7 @@ class RequestOptions:
     seed: int = 42
 
     def checked(self) -> "RequestOptions":
-        """Return the options after checking them.
-
-        Raises:
-            ConfigError: one of them is wrong.
-        """
+        """Return the options after checking them."""
         for option, value, allowed in (("--header", self.header, HEADERS), ("--per", self.per, PER)):
             if value not in allowed:
                 raise _wrong(option, f"one of {', '.join(allowed)}", value)
@@ -80,9 +76,6 @@ def entity_requests(entity_set: EntitySet, options: RequestOptions | None = None
     ``name``, ``as`` (how the prompt calls it), ``type``, ``label``, ``description``, ``described`` (whether
     the prompt does) and ``shown_in`` (files of earlier shots). That of an episode holds ``episode_id``,
     ``overview`` and the same of all its ``shots``.
-
-    Raises:
-        ConfigError: an option is wrong, or there is no split file of this name.
     """
     chosen = (options or RequestOptions()).checked()
     tiers = entity_set.tiers(chosen.split)
@@ -106,10 +99,6 @@ def write_requests(entity_set: EntitySet, out: Path, options: RequestOptions | N
 
     Returns:
         How many ``requests`` and ``shots`` there are, and how many prompts were ``cut``.
-
-    Raises:
-        ConfigError: an option is wrong, or there is no split file of this name.
-        TargetError: the folder is there already, or cannot be written.
     """
     require_free(out)
     lines = list(entity_requests(entity_set, options))

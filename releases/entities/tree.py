@@ -107,12 +107,8 @@ class EntitySet:
     def tiers(self, name: str | None = None) -> dict[str, tuple[str, ...]]:
         """Return tier -> ids of its episodes that are there, ``all`` last.
 
-        Args:
-            name: stem of the split file to go by; None for the one that names most episodes, of these the one
-                with fewest items that are no ids, of these the first by name.
-
-        Raises:
-            ConfigError: there is no split file of this name.
+        ``name``: stem of the split file to go by; None for the one that names most episodes, of these the one
+        with fewest items that are no ids, of these the first by name.
         """
         chosen = self.split_file(name)
         everything = tuple(self.by_id)
@@ -168,14 +164,8 @@ def folder_of(path: Path) -> Path:
 def read_entity_set(path: Path | str, *, rules: bool = True) -> tuple[EntitySet, ValidationReport]:
     """Return a set and everything that is wrong with it.
 
-    Args:
-        path: the folder with ``scripts`` and ``splits``, the one above that holds it as ``data``, or a folder
-            of scripts.
-        rules: whether to check what scripts and splits say; without it only files that are of no use, or
-            are no files of the format, are reported.
-
-    Raises:
-        InputError: there is no such folder, or no script in it.
+    ``path``: the folder with ``scripts`` and ``splits``, the one above that holds it as ``data``, or a folder
+    of scripts.
     """
     opened = open_entity_set(Path(path))
     made, found = opened.content.entity_set, opened.found
@@ -213,12 +203,7 @@ def check_read(read: ReadSet, found: IssueBin) -> dict[str, int]:
 
 
 def write_tree(folder: Path, made: EntitySet) -> None:
-    """Write scripts and splits below a folder, in place of those that are there.
-
-    Raises:
-        InputError: the id of an episode cannot be the name of a file.
-        TargetError: the folder cannot be written.
-    """
+    """Write scripts and splits below a folder, in place of those that are there."""
     wanted = {f"{SCRIPTS}/{one.episode_id}.json": one.content for one in made.episodes}
     wanted |= {f"{SPLITS}/{one.name}.json": one.content for one in made.splits}
     problems = [_unsafe(one.episode_id) for one in made.episodes if not is_file_name(one.episode_id)]
@@ -329,11 +314,7 @@ def _no_set(where: str, found: str) -> UserError:
 
 
 def statistics_of_set(entity_set: EntitySet, split: str | None = None) -> EntityStatistics:
-    """Return the statistics of a set, by the tiers of one of its split files.
-
-    Raises:
-        InputError: there is no split file of this name.
-    """
+    """Return the statistics of a set, by the tiers of one of its split files."""
     tiers = entity_set.tiers(split)
     measured = (measure(view_of(one.episode_id, one.script)) for one in entity_set.episodes)
     return entity_statistics(measured, tiers)

@@ -90,20 +90,12 @@ class SuiteRelease(LoadedRelease[SuiteRecord]):
 
 
 def load_suite_release(path: str | Path) -> SuiteRelease:
-    """Load a released prompt suite.
-
-    Raises:
-        InputError: the folder is no such release, or has lines that cannot be read; all of them are listed.
-    """
+    """Load a released prompt suite."""
     return SuiteRelease(Path(path), *load_records(Path(path), EVENTS, PROMPTS, SuiteRelease, SuiteRecord))
 
 
 def statistics_of_suite(path: Path) -> dict[str, Json]:
-    """Return counts over a suite: a file in the official form, or a run or release of events.
-
-    Raises:
-        InputError: it cannot be read; every problem is listed.
-    """
+    """Return counts over a suite: a file in the official form, or a run or release of events."""
     if path.is_file():
         return prompt_statistics(load_suite(path).prompts.values())
     problems: list[UserError] = []

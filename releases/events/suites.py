@@ -41,11 +41,7 @@ _SAID = {
 
 
 def load_suite(path: str | Path) -> Suite:
-    """Return the suite in a file.
-
-    Raises:
-        InputError: it cannot be read, or something in it is not as the form has it; every problem is listed.
-    """
+    """Return the suite in a file."""
     place = Path(path)
     problems: list[UserError] = []
     prompts = read_prompts(place / SUITE if place.is_dir() else place, problems)
@@ -55,11 +51,7 @@ def load_suite(path: str | Path) -> Suite:
 
 
 def read_prompts(place: Path, problems: list[UserError]) -> dict[str, EventPrompt]:
-    """Return the prompts of a suite's file that can be read; add a problem for everything that is wrong.
-
-    Raises:
-        InputError: the file cannot be read, is no JSON object, or has a name twice.
-    """
+    """Return the prompts of a suite's file that can be read; add a problem for everything that is wrong."""
     document = read_named(place)
     prompts: dict[str, EventPrompt] = {}
     for name, value in document.items():
@@ -88,11 +80,7 @@ def suite_bytes(document: Json) -> bytes:
 
 
 def read_named(path: Path) -> Mapping[str, Any]:
-    """Return a JSON file that holds one object whose names must differ.
-
-    Raises:
-        InputError: it cannot be read, is no such object, or has a name twice.
-    """
+    """Return a JSON file that holds one object whose names must differ."""
     twice: list[str] = []
     try:
         document = load_strictly(read_plain(path), twice)

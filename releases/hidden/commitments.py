@@ -44,24 +44,14 @@ def record_key(salt: bytes, story_id: str) -> bytes:
 
 
 def commitment(key: bytes, record: Mapping[str, Json], variants: Sequence[Mapping[str, Json]]) -> str:
-    """Return the commitment to one story (64 hexadecimal digits).
-
-    Args:
-        key: what :func:`record_key` returned for the story.
-        record: its record.
-        variants: its contrastive variants, in any order.
-    """
+    """Return the commitment to one story (64 hexadecimal digits)."""
     ordered = sorted(variants, key=lambda variant: str(variant["variant_id"]))
     fixed = {name: value for name, value in record.items() if name not in _REVIEW}
     return hmac.new(key, canonical_bytes({"record": fixed, "variants": ordered}), hashlib.sha256).hexdigest()
 
 
 def commitments_of(folder: Path, salt: bytes) -> dict[str, str]:
-    """Return story id -> commitment of every story in a hidden folder.
-
-    Raises:
-        OSError, ValueError, LookupError, TypeError: the folder is damaged.
-    """
+    """Return story id -> commitment of every story in a hidden folder."""
     variants: dict[str, list[dict[str, Json]]] = {}
     for variant in json_lines(folder / VARIANTS):
         variants.setdefault(variant["base_story_id"], []).append(variant)
@@ -88,11 +78,7 @@ def salt_beside(hidden: Path) -> Path:
 
 
 def read_salt(path: Path) -> bytes:
-    """Return the salt that a file holds (32 bytes).
-
-    Raises:
-        InputError: the file cannot be read, or holds no salt.
-    """
+    """Return the salt that a file holds (32 bytes)."""
     try:
         with open_plain(path, follow=True) as file:
             match = _HEX.fullmatch(file.read(2 * _SALT_BYTES + 2))
@@ -115,19 +101,7 @@ def read_salt(path: Path) -> bytes:
 
 
 def keep_salt(run: Path, given: Path | None, earlier: Path | None, *, promised: bool = False) -> bytes:
-    """Return the salt of a run, which is made once and kept in its folder, for its owner's eyes only.
-
-    Args:
-        run: the run folder; nobody else may work on it meanwhile.
-        given: a salt file that a person named: that of an earlier version of the same benchmark.
-        earlier: the salt file of an earlier version, taken where the run has none yet and the file is there.
-        promised: whether an earlier version committed under a salt, so that none may be made anew.
-
-    Raises:
-        ConfigError: the run has a salt already, and another one was named; or the earlier one is wanted.
-        InputError: a salt file cannot be read.
-        TargetError: the salt cannot be written.
-    """
+    """Return the salt of a run, which is made once and kept in its folder, for its owner's eyes only."""
     kept = run / SALT_FILE
     named = None if given is None else read_salt(given)
     if kept.exists() or kept.is_symlink():
@@ -157,11 +131,7 @@ def keep_salt(run: Path, given: Path | None, earlier: Path | None, *, promised: 
 
 
 def write_salt(path: Path, salt: bytes) -> bool:
-    """Write a salt for its owner's eyes only; return whether it was not there already.
-
-    Raises:
-        TargetError: another file is there, or the place cannot be written.
-    """
+    """Write a salt for its owner's eyes only; return whether it was not there already."""
     content = f"{salt.hex()}\n".encode("ascii")
     try:
         if path.exists() or path.is_symlink():
@@ -196,11 +166,7 @@ _OTHER = "find the hidden folder and the salt that were packed together"
 
 
 def check_promises(document: Mapping[str, Json]) -> Iterator[Issue]:
-    """Yield what is wrong with the commitments of a public release, as far as anybody can see.
-
-    Args:
-        document: its ``release.json``; one that was packed before there were commitments has none.
-    """
+    """Yield what is wrong with the commitments of a public release, as far as anybody can see."""
     if "commitments" not in document:
         return
     part, stories = document["commitments"], document.get("hidden_test", {}).get("stories")
@@ -211,13 +177,7 @@ def check_promises(document: Mapping[str, Json]) -> Iterator[Issue]:
 
 
 def check_commitments(document: Mapping[str, Json], hidden: Path, salt: bytes) -> Iterator[Issue]:
-    """Yield the hidden stories to which a public release did not commit, and the commitments without story.
-
-    Args:
-        document: the ``release.json`` of this version of the public release, or of an older one.
-        hidden: the folder of the hidden-test stories.
-        salt: the salt of the commitments.
-    """
+    """Yield hidden stories to which a public release did not commit, and the commitments without story."""
     version = document.get("version")
     if "commitments" not in document:
         cure = (

@@ -145,16 +145,7 @@ def _squeezed(text: str) -> str:
 
 
 def marks_of(public: Path, hidden: Path, ids: Iterable[str]) -> Marks:
-    """Return what to look for in a public folder.
-
-    Args:
-        public: the public release, for what public stories share with hidden ones.
-        hidden: the folder of the hidden-test stories.
-        ids: the ids of the hidden records.
-
-    Raises:
-        OSError, ValueError, LookupError, TypeError: a folder is damaged.
-    """
+    """Return what to look for in a public folder."""
     marks = {(sort, mark) for sort, _, text in _texts(hidden) for mark in _ends(text)}
     marks.difference_update((sort, mark) for sort, _, text in _texts(public) for mark in _ends(text))
     names = {plain(name) for name in ids if len(name) >= 6 and any(char.isdigit() for char in name)}

@@ -40,13 +40,7 @@ def search_rows(public: Path) -> Iterator[Issue]:
 
 
 def search(public: Path, marks: Marks, salt: bytes | None) -> Iterator[Issue]:
-    """Yield every place where a public file names, quotes or resembles a hidden-test story.
-
-    Args:
-        public: the public release.
-        marks: what to look for.
-        salt: the secret salt of the commitments, which no public file may hold either.
-    """
+    """Yield every place where a public file names, quotes or resembles a hidden-test story."""
     if (public / _GIT_OBJECTS).is_dir():
         message = "what git packed cannot be searched for hidden stories"
         cure = "verify a copy without .git, and search what was ever committed by hand"

@@ -30,11 +30,7 @@ class Reference:
 
 
 def checked_repo(text: str, where: str = "--repo") -> str:
-    """Return the name of a repository after checking its form.
-
-    Raises:
-        ConfigError: it has none, such as one with a slash too many.
-    """
+    """Return the name of a repository after checking its form."""
     if REPO.fullmatch(text):
         return text
     raise ConfigError(
@@ -46,11 +42,7 @@ def checked_repo(text: str, where: str = "--repo") -> str:
 
 
 def checked_endpoint(given: str | None = None) -> None:
-    """Check the form of the Hub's address: the one given, else that of ``HF_ENDPOINT``; nobody is asked.
-
-    Raises:
-        HubUnavailable: it is no web address.
-    """
+    """Check the form of the Hub's address: the one given, else that of ``HF_ENDPOINT``; nobody is asked."""
     text = given or os.environ.get("HF_ENDPOINT")
     if not text:
         return
@@ -69,11 +61,7 @@ def checked_endpoint(given: str | None = None) -> None:
 
 
 def parse_reference(text: str, where: str = "REPO@VERSION") -> Reference:
-    """Return what ``user/mine@0.2.0`` names.
-
-    Raises:
-        ConfigError: it is not of that form, or names no version.
-    """
+    """Return what ``user/mine@0.2.0`` names."""
     repo, at, revision = text.partition("@")
     if at and _REVISION.fullmatch(revision) and ".." not in revision:
         return Reference(checked_repo(repo, where), revision)

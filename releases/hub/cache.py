@@ -49,11 +49,7 @@ class Cache:
             return {}
 
     def remember(self, reference: Reference, commit: str) -> None:
-        """Note what a tag points to, so that it means the same for ever on this machine.
-
-        Raises:
-            OSError: it cannot be written.
-        """
+        """Note what a tag points to, so that it means the same for ever on this machine."""
         if not reference.is_commit:
             _write(self._tag(reference), {"tag": reference.revision, "commit": commit})
 
@@ -63,9 +59,6 @@ class Cache:
 
         What a run of the command loaded before it was stopped is still in it. One process at a time loads a
         commit.
-
-        Raises:
-            TargetError: the cache cannot be written, or the disk is full; what was loaded is removed then.
         """
         from filelock import FileLock
 
@@ -90,11 +83,7 @@ class Cache:
             ) from error
 
     def place(self, commit: str, draft: Path, listing: Mapping[str, HubFile]) -> None:
-        """Put a folder that was loaded and checked in its place.
-
-        Raises:
-            OSError: it cannot be moved.
-        """
+        """Put a folder that was loaded and checked in its place."""
         shutil.rmtree(draft / ".cache", ignore_errors=True)
         _write(self._listing(commit), {path: list(astuple(file)) for path, file in listing.items()})
         shutil.rmtree(self.folder(commit), ignore_errors=True)
@@ -120,14 +109,7 @@ def _write(path: Path, value: Json) -> None:
 
 
 def open_cache(kind: str, repo: str, endpoint: str | None = None, root: Path | None = None) -> Cache:
-    """Return the user's cache of a repository: under ``XDG_CACHE_HOME`` on Linux.
-
-    Args:
-        kind: what is kept, ``releases`` or ``repositories``.
-        repo: such as ``user/mine``.
-        endpoint: the Hub's address [that of ``HF_ENDPOINT``].
-        root: another folder.
-    """
+    """Return the user's cache of a repository: under ``XDG_CACHE_HOME`` on Linux."""
     from platformdirs import user_cache_path
 
     address = urlsplit((endpoint or os.environ.get("HF_ENDPOINT") or "https://huggingface.co").rstrip("/"))
@@ -136,11 +118,7 @@ def open_cache(kind: str, repo: str, endpoint: str | None = None, root: Path | N
 
 
 def require_room(folder: Path, needed: int) -> None:
-    """Check that so many bytes fit.
-
-    Raises:
-        TargetError: they do not.
-    """
+    """Check that so many bytes fit."""
     free = shutil.disk_usage(folder).free
     if needed > free:
         raise TargetError(

@@ -91,16 +91,7 @@ class Hub:
         return f"{plain}/datasets/{self.repo}"
 
     def ask(self, step: str, call: Callable[["HfApi"], T], done: Callable[[], T | None] = lambda: None) -> T:
-        """Ask the Hub's client for one step, again where that may help.
-
-        Args:
-            step: what is asked, for people.
-            call: asks the client once.
-            done: looks whether a request whose answer was lost did the step; see :meth:`.faults.Retries.run`.
-
-        Raises:
-            HubFault: the Hub does not do it. OSError: of this machine's disk.
-        """
+        """Ask the Hub's client for one step, again where that may help."""
 
         def once() -> T:
             _set_timeouts()
@@ -190,18 +181,7 @@ class Hub:
     def download(
         self, commit: str, tree: Collection[str], paths: Collection[str], folder: Path, *, anew: bool = False
     ) -> None:
-        """Put files under their paths into a folder; what is there from the same commit already stays.
-
-        Args:
-            commit: its full name.
-            tree: the paths of all its files.
-            paths: those wanted.
-            folder: where they go; the client keeps notes in ``.cache`` there.
-            anew: load them even if they are there.
-
-        Raises:
-            HubFault: the Hub does not give them all. OSError: one cannot be written.
-        """
+        """Put files under their paths into a folder; what is there from the same commit already stays."""
         wanted = set(paths) & set(tree)
         unwanted = set(tree) - wanted
         if not wanted:
@@ -234,17 +214,7 @@ class Hub:
 def open_hub(
     repo: str, endpoint: str | None = None, *, retries: Retries | None = None, progress: bool = False
 ) -> Iterator[Hub]:
-    """Give a repository of the Hub that ``HF_ENDPOINT`` names, with the token of ``HF_TOKEN`` or of a login.
-
-    Args:
-        repo: its name, such as ``user/mine``.
-        endpoint: another Hub's address.
-        retries: how often to ask again.
-        progress: show the client's progress bars.
-
-    Raises:
-        UserError: a HubFault within, in words for people.
-    """
+    """Give a repository of ``HF_ENDPOINT``'s Hub, with the token of ``HF_TOKEN`` or of a login."""
     from huggingface_hub import HfApi, constants, get_token
     from huggingface_hub.utils.tqdm import (
         are_progress_bars_disabled,

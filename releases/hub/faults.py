@@ -208,14 +208,8 @@ class Retries:
     def run(self, step: str, ask: Callable[[], T], done: Callable[[], T | None] = lambda: None) -> T:
         """Ask until there is an answer.
 
-        Args:
-            step: what is asked, for people.
-            ask: asks once.
-            done: looks whether the step was done by a request whose answer was lost; None if not. It is
-                called before asking again where that is possible.
-
-        Raises:
-            HubFault: it is no transient one, or there were too many.
+        ``done``: looks whether the step was done by a request whose answer was lost; None if not. It is
+        called before asking again where that is possible.
         """
         attempt, maybe_done = 0, False
         while True:

@@ -44,11 +44,7 @@ class FetchOptions:
 
     @property
     def part(self) -> str | None:
-        """What of a release is wanted, such as ``stories`` or ``stories-train``; None for all of it.
-
-        Raises:
-            ConfigError: a name has another form, or there is a split without a table.
-        """
+        """What of a release is wanted, such as ``stories`` or ``stories-train``; None for all of it."""
         for option, name in (("--config", self.config), ("--split", self.split)):
             if name is not None and _NAME.fullmatch(name) is None:
                 raise ConfigError(
@@ -97,15 +93,8 @@ class Fetched(Tabular):
 def release_folder(text: str | Path, tell: Callable[[str], None] = lambda _: None) -> Path:
     """Return the folder of a release.
 
-    Args:
-        text: a folder, or a version on a Hub such as ``user/mine@0.2.0``; a folder of that name goes first.
-        tell: is told in one line what is being done.
-
     Returns:
         The folder given, whether it is there or not, or the one in the cache, every file of it checked.
-
-    Raises:
-        The same as :func:`fetch`.
     """
     folder = Path(text)
     if folder.exists() or not looks_like_reference(str(text)):
@@ -119,21 +108,7 @@ def fetch(
     options: FetchOptions | None = None,
     tell: Callable[[str], None] = lambda _: None,
 ) -> Fetched:
-    """Fetch a release, or one table of it, and check every file against its ``release.json``.
-
-    Args:
-        text: such as ``user/mine@0.2.0``; the version is a tag or a full commit.
-        out: a folder that gets a copy, ``<out>/<name>-<version>``, of a table with its name behind; without
-            it, the one in the cache is used.
-        options: from where, how, and what of it.
-        tell: is told in one line what is being done.
-
-    Raises:
-        ConfigError: the name is wrong, or there is no such version, table or split.
-        HubUnavailable: the Hub cannot be asked.
-        InputError: a file is not the one that was published, or it is no release. TargetError: there is no
-            room, or the copy's place is taken.
-    """
+    """Fetch a release, or one table of it, and check every file against its ``release.json``."""
     options = options or FetchOptions()
     part = options.part
     kind = "releases" if part is None else f"tables/{part}"
@@ -155,14 +130,6 @@ def fetch_repository(
     """Fetch all files of a repository that need not be a release of ours.
 
     Every file is checked against what the Hub lists for the commit.
-
-    Args:
-        text: such as ``user/mine@1.0``; the version is a tag or a full commit.
-        options: from where, and how.
-        tell: is told in one line what is being done.
-
-    Raises:
-        The same as :func:`fetch`.
     """
     return _fetch(text, options or FetchOptions(), "repositories", tell)[0]
 
@@ -192,11 +159,7 @@ def _fetch(
 
 
 def commit_named(hub: Hub, reference: Reference) -> str:
-    """Return the commit that a version names.
-
-    Raises:
-        ConfigError: there is no such version. HubFault: the Hub cannot be asked.
-    """
+    """Return the commit that a version names."""
     if reference.is_commit:
         return reference.revision
     refs = hub.refs()
@@ -214,12 +177,7 @@ def commit_named(hub: Hub, reference: Reference) -> str:
 
 
 def _load(hub: Hub, commit: str, draft: Path, options: FetchOptions, kind: str) -> Mapping[str, HubFile]:
-    """Load what is not there yet; return what the files are: as ``release.json`` says, or as the Hub does.
-
-    Raises:
-        InputError: files are not what they must be. HubFault: the Hub does not give them. OSError: there is
-            no room. TargetError: there will be none.
-    """
+    """Load what is not there yet; return what the files are: as ``release.json`` says, or as the Hub does."""
     tree, where = hub.tree(commit), f"{hub.repo}@{commit[:12]}"
     if kind != "repositories":
         listed = tree.get(RELEASE)
@@ -267,12 +225,7 @@ def _problems(folder: Path, expected: Mapping[str, HubFile]) -> dict[str, str]:
 def _listed_by_release(document: bytes, where: str) -> dict[str, HubFile]:
     """Return path -> what it must be, of every file of a release, from its ``release.json``.
 
-    Args:
-        document: the bytes of ``release.json``.
-        where: what to call it in errors.
-
-    Raises:
-        InputError: it is none, or lists what must not be written to a disk.
+    ``document``: the bytes of ``release.json``.
     """
     try:
         files = parse_json(document)["files"]
@@ -294,11 +247,7 @@ def _listed_by_release(document: bytes, where: str) -> dict[str, HubFile]:
 def _of_table(
     listing: Mapping[str, HubFile], config: str, split: str | None, where: str
 ) -> dict[str, HubFile]:
-    """Return the files of one table or one split of it, with those that come with every table.
-
-    Raises:
-        ConfigError: the release has none of this name.
-    """
+    """Return the files of one table or one split of it, with those that come with every table."""
     tables: dict[str, dict[str, str]] = {}
     for path in listing:
         if match := _TABLE.fullmatch(path):
@@ -357,11 +306,7 @@ def _unsound(where: str, expected: str, found: str) -> InputError:
 
 
 def _copy(folder: Path, target: Path, expected: Mapping[str, HubFile]) -> None:
-    """Put a copy of a version at a place, unless it is there.
-
-    Raises:
-        TargetError: something else is there, or it cannot be written.
-    """
+    """Put a copy of a version at a place, unless it is there."""
     if target.is_dir() and any(target.iterdir()) and not list(_differences(target, expected)):
         return
     require_free(target)

@@ -139,18 +139,7 @@ class PublishPlan(Tabular):
 
 
 def plan_of(hub: Hub, local: Local, *, private: bool, made: bool = False) -> PublishPlan:
-    """Return what publishing a release would do; nothing is changed.
-
-    Args:
-        hub: the repository.
-        local: the release.
-        private: make the repository private.
-        made: whether this command has just made the repository.
-
-    Raises:
-        HubFault: the Hub cannot tell. TargetError: the repository is public and should not be, holds
-            something else, or holds the version with another content.
-    """
+    """Return what publishing a release would do; nothing is changed."""
     repo, version, remote = hub.repo, str(local.document["version"]), look(hub)
     if remote.private is False and private:
         raise TargetError(
@@ -181,11 +170,7 @@ def plan_of(hub: Hub, local: Local, *, private: bool, made: bool = False) -> Pub
 
 
 def look(hub: Hub) -> Remote:
-    """Return a repository as it is.
-
-    Raises:
-        HubFault: the Hub cannot tell.
-    """
+    """Return a repository as it is."""
     try:
         info = hub.ask("look at the repository", lambda api: api.repo_info(hub.repo, repo_type=DATASET))
     except HubFault as fault:
@@ -216,11 +201,7 @@ def _operations(local: Local, remote: Remote) -> tuple[Operation, ...]:
 
 
 def require_same_benchmark(local: Local, remote: Remote, repo: str) -> None:
-    """Refuse a repository that holds something else, a newer version, or another version of the same number.
-
-    Raises:
-        TargetError: it does.
-    """
+    """Refuse a repository with something else, a newer version, or another version of this number."""
     if not remote.document:
         touched = [RELEASE] if RELEASE in remote.files else _touched(local, remote)
         if touched:

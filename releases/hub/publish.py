@@ -73,13 +73,7 @@ class PublishOptions:
 
 
 def plan_publishing(folder: Path, form: ReleaseForm, options: PublishOptions) -> PublishPlan:
-    """Return what :func:`publish` would do; the Hub is only read.
-
-    Raises:
-        InputError: the release is not sound. ConfigError: the repository's name is wrong. TargetError: the
-            repository holds something else, or the version with another content. HubUnavailable: the Hub
-            cannot be asked.
-    """
+    """Return what :func:`publish` would do; the Hub is only read."""
     checked_repo(options.repo)
     checked_endpoint(options.endpoint)
     local = _sound(folder, form, options)
@@ -90,19 +84,7 @@ def plan_publishing(folder: Path, form: ReleaseForm, options: PublishOptions) ->
 def publish(
     folder: Path, form: ReleaseForm, options: PublishOptions, tell: Callable[[str], None] = lambda _: None
 ) -> Published:
-    """Put a release into a data set repository: one commit, and a tag named as the version.
-
-    Args:
-        folder: the public folder of a release.
-        form: the form of releases of its kind.
-        options: where to.
-        tell: is told in one line what is being done.
-
-    Raises:
-        InputError: the release is not sound. ConfigError: the repository's name is wrong. TargetError: the
-            repository holds something else, has changed meanwhile, or has the version with another content.
-            HubUnavailable: the Hub cannot be asked, or refuses us.
-    """
+    """Put a release into a data set repository: one commit, and a tag named as the version."""
     checked_repo(options.repo)
     checked_endpoint(options.endpoint)
     tell(f"checking {folder}")
@@ -126,12 +108,7 @@ def publish(
 
 
 def _sound(folder: Path, form: ReleaseForm, options: PublishOptions) -> Local:
-    """Return the files of a release that may be published in a repository.
-
-    Raises:
-        InputError: it may not; lists why. ConfigError: its version is no semantic one, its card names another
-            repository, or a stand-in for a model wrote or checked its records.
-    """
+    """Return the files of a release that may be published in a repository."""
     document = read_release_document(folder)
     if SEMVER.fullmatch(version := str(document.get("version"))) is None:
         what = f"{version!r} is not a semantic version"
@@ -192,11 +169,7 @@ def _reviewed_by_programs(folder: Path) -> UserError:
 
 
 def _require_documents(folder: Path) -> None:
-    """Refuse an imported package: its card and licence lie in a folder below, where no Hub looks for them.
-
-    Raises:
-        InputError: one of them is not at the top.
-    """
+    """Refuse an imported package: its card and licence lie in a folder below, where no Hub looks for them."""
     missing = [name for name in (README, LICENSE) if not (folder / name).is_file()]
     if missing:
         fix = f"give the package back with `fabula export katha {folder} --out PACKAGE`, and upload that"

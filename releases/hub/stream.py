@@ -68,12 +68,7 @@ class StreamedRelease(Generic[Row]):
         return len(self.hashes)
 
     def __iter__(self) -> Iterator[Row]:
-        """Yield the records in the order of their ids.
-
-        Raises:
-            InputError: a line is not the record that ``release.json`` states, or one is missing at the end.
-            HubUnavailable: the Hub stopped answering.
-        """
+        """Yield the records in the order of their ids."""
         number, last = 0, ""
         for number, line in enumerate(self._lines(), 1):
             where = f"{self.source.name}: {self.file}:{number}"
@@ -105,16 +100,7 @@ class StreamedRelease(Generic[Row]):
 
 
 def open_source(text: str | Path, options: FetchOptions | None = None) -> ReleaseSource:
-    """Open a release for reading where it lies.
-
-    Args:
-        text: a folder, or a version on a Hub such as ``user/mine@0.2.0``; a folder of that name goes first.
-        options: from which Hub, and how.
-
-    Raises:
-        ConfigError: the name is wrong, or there is no such version. HubUnavailable: the Hub cannot be asked.
-        InputError: it is no release.
-    """
+    """Open a release for reading where it lies."""
     folder = Path(text)
     if folder.exists() or not looks_like_reference(str(text)):
         return ReleaseSource(

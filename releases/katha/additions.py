@@ -88,12 +88,7 @@ class StoryFacts:
 
 
 def wanted(options: PackOptions) -> Wanted:
-    """Read what the options of packing want beyond the data.
-
-    Raises:
-        ConfigError: a subset is asked for that cannot be.
-        InputError: the reviews or the subsets of the version before cannot be read.
-    """
+    """Read what the options of packing want beyond the data."""
     since = options.since
     before = {} if since is None else read_subsets(since)
     document = {} if since is None else _document(since)
@@ -126,20 +121,7 @@ def add(
     drafts: tuple[Path, Path],
     subsets: Sequence[Subset],
 ) -> Additions:
-    """Write reviews, votes, subsets and canary into the drafts of both folders, and commit to hidden stories.
-
-    Args:
-        want: what is wanted; its reviews with the statuses that the release gives.
-        run: the run that is packed; a salt is made in its folder where it has none.
-        selection: which stories are packed.
-        options: what a person said about the release.
-        drafts: the public folder, with its data files, and the hidden one.
-        subsets: the subsets that were drawn.
-
-    Raises:
-        ConfigError: the run has another salt than the one named.
-        InputError, TargetError: the salt cannot be read, or not be written.
-    """
+    """Write reviews, votes, subsets and canary into both folders' drafts, and commit to hidden stories."""
     public, hidden = drafts
     write_subsets(public, subsets)
     canary = want.canary or make_canary(options.name, run.manifest.created_at)

@@ -52,11 +52,7 @@ def _hasty(votes: Iterable[Vote]) -> dict[str, str]:
 
 
 def stated_signs(folder: Path) -> dict[str, list[str]]:
-    """Return the signs that a review's export states; none where it is of before.
-
-    Raises:
-        InputError: the file cannot be read.
-    """
+    """Return the signs that a review's export states; none where it is of before."""
     path = folder / CARELESS
     if not path.is_file():
         return {}

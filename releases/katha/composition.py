@@ -214,11 +214,6 @@ def known_details(
     """Return what rows say of where stories are from, of those with the given ids.
 
     The frame of a story is left out unless it is one of them: else it would name a hidden one.
-
-    Args:
-        rows: each with an id and the fields of :class:`~fabula.schemas.values.SourceDetails`.
-        key: the name of the id.
-        ids: the stories that may be named.
     """
     details = {}
     for row in rows:

@@ -28,18 +28,10 @@ def write_derived(
 ) -> Path:
     """Write records as a folder that evaluations read; one that holds the same already is left as it is.
 
-    Args:
-        release: that they come from.
-        out: the folder; made if missing.
-        records: the stories, with their questions.
-        how: what was done, as JSON; a hash of it tells two such folders apart.
-        variants: the contrastive variants; None for those of the release.
+    ``variants``: the contrastive variants; None for those of the release.
 
     Returns:
         The folder.
-
-    Raises:
-        TargetError: something else is there, or it cannot be written.
     """
     told = sorted(records, key=lambda record: record.story_id)
     kept = release.variants if variants is None else tuple(variants)

@@ -16,14 +16,7 @@ EVIDENCE = (RETELLINGS, SOURCES)
 
 
 def write_evidence(run: Path, folder: Path, hidden: Collection[str], public: Collection[str]) -> None:
-    """Write what a run knows of its hidden stories.
-
-    Args:
-        run: the folder of the run.
-        folder: the hidden folder.
-        hidden: ids of the hidden stories.
-        public: ids of the stories that are packed beside them.
-    """
+    """Write what a run knows of its hidden stories."""
     for name, choose in ((RETELLINGS, _groups), (SOURCES, _sources)):
         path = run / name
         rows = list(choose(path, hidden, public)) if path.is_file() else []
@@ -36,11 +29,6 @@ def write_retellings(run: Path, folder: Path, public: Collection[str]) -> bool:
 
     A group has the id of its first public story: that of the run may be a hidden one. Stories that only a
     hidden one links are in no group.
-
-    Args:
-        run: the folder of the run.
-        folder: the public folder.
-        public: ids of the public stories.
 
     Returns:
         Whether there is a group; without one there is no file.

@@ -326,11 +326,9 @@ def reviewed(more: Additions) -> dict[str, Json]:
 
 
 def withdrawn(gone: Sequence[LeftOut], hidden: int = 0) -> dict[str, Json]:
-    """Return what ``release.json`` says of stories that were taken out for good; nothing if there are none.
+    """Return what ``release.json`` says of stories that were taken out for good.
 
-    Args:
-        gone: those that may be named.
-        hidden: how many more there are, of the hidden test split.
+    Nothing if there are none.
     """
     if not gone and not hidden:
         return {}

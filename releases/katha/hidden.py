@@ -35,14 +35,7 @@ _SHARED = ("about", "canary", "created_at", "inputs", "license", "prompts", "run
 def check_hidden(
     public: Path, document: Mapping[str, Json], hidden: Path, salt: bytes | None = None
 ) -> Iterator[Issue]:
-    """Yield every place where a public file names, quotes or resembles a hidden-test story.
-
-    Args:
-        public: the public release.
-        document: its ``release.json``.
-        hidden: the folder of the hidden-test stories.
-        salt: the salt of the commitments, which no file may hold.
-    """
+    """Yield every place where a public file names, quotes or resembles a hidden-test story."""
     secret = read_json(hidden / RELEASE)
     ids = {name for hashes in secret["records"].values() for name in hashes}
     digests = {digest for hashes in secret["records"].values() for digest in hashes.values()}
@@ -96,12 +89,7 @@ def _retold(public: Path, hidden: Path) -> Iterator[Issue]:
 
 
 def check_hidden_folder(folder: Path, document: Mapping[str, Json]) -> Iterator[Issue]:
-    """Yield what a folder of hidden-test stories holds beside them, or says of them and is not so.
-
-    Args:
-        folder: the hidden folder.
-        document: its ``release.json``.
-    """
+    """Yield what a folder of hidden-test stories holds beside them, or says of them and is not so."""
     known = {*JSONL_FILES, *EVIDENCE, REVIEWS, VOTES, CANARY, RELEASE, SUMS}
     for path in files_in(folder):
         if path not in known:

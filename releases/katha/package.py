@@ -71,16 +71,7 @@ class Package:
 
 
 def open_package(folder: Path, origin: str | None = None) -> Package:
-    """Find the files of a package; none is opened.
-
-    Args:
-        folder: where it is.
-        origin: what it is called; without one, by the name of the folder.
-
-    Raises:
-        InputError: the folder is not there, is a release of Fabula, holds no ``annotations.jsonl``, or has
-            links that lead out of it.
-    """
+    """Find the files of a package; none is opened."""
     if not folder.is_dir():
         found = "a file" if folder.is_file() else "nothing there"
         raise _not_one(folder, found, "give the folder that holds the files of the package")
@@ -139,11 +130,7 @@ def _unreadable(error: OSError) -> InputError:
 
 
 def copy_file(source: Path, target: Path) -> None:
-    """Copy the content of a file into a new one, whose folder is made.
-
-    Raises:
-        InputError: the file cannot be opened. OSError: the copy cannot be written.
-    """
+    """Copy the content of a file into a new one, whose folder is made."""
     target.parent.mkdir(parents=True, exist_ok=True)
     try:
         file = open_plain(source, follow=True)

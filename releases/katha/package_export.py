@@ -53,14 +53,6 @@ def export_package(folder: str | Path, out: str | Path) -> Exported:
 
     An imported package comes out byte for byte as it came in. A release of our own gives all its files but
     ``release.json`` and ``SHA256SUMS``.
-
-    Args:
-        folder: a release, packed or imported.
-        out: the folder to make.
-
-    Raises:
-        TargetError: ``out`` exists, lies in the release or cannot be written.
-        InputError: the folder is no release of stories, holds the hidden test, or was changed since.
     """
     source, target = Path(folder), Path(out)
     document = read_release_document(source, KIND)

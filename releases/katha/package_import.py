@@ -92,21 +92,11 @@ def import_package(
 ) -> Imported:
     """Import an official package from a folder or a repository on a Hub.
 
-    Args:
-        source: the folder with the files of Table 23, of which ``annotations.jsonl`` must be there; or a
-            version on a Hub, such as ``user/package@1.0``. A folder of that name goes first.
-        out: the folder to make.
-        options: name, version, language and fields.
-        tell: is told in one line what is being fetched.
+    ``source``: the folder with the files of Table 23, of which ``annotations.jsonl`` must be there; or a
+    version on a Hub, such as ``user/package@1.0``. A folder of that name goes first.
 
     Returns:
         What was imported. The same package and options give the same bytes.
-
-    Raises:
-        ConfigError: an option has a wrong value, or there is no such version on the Hub. HubUnavailable: the
-            Hub cannot be asked.
-        TargetError: ``out`` exists, lies in the package or cannot be written.
-        InputError: the package cannot be read without loss; every problem is listed, and nothing is written.
     """
     chosen = (options or ImportOptions()).checked()
     target = Path(out)
@@ -184,21 +174,13 @@ _MOST = 16 * 1024 * 1024
 
 
 def metadata(package: Package, name: str) -> Json:
-    """Return a JSON document of the package, ``None`` if it is not there, is huge or cannot be parsed.
-
-    Raises:
-        InputError: it is there and cannot be read.
-    """
+    """Return a JSON document of the package, ``None`` if it is not there, is huge or cannot be parsed."""
     path = package.files.get(name)
     return None if path is None or path.stat().st_size > _MOST else read_document(path, name, ignore)
 
 
 def described(package: Package, options: ImportOptions) -> PackOptions:
-    """Return version, name and makers of a package, as the caller or its Croissant metadata state them.
-
-    Raises:
-        ConfigError: the caller's name or version has a wrong form.
-    """
+    """Return version, name and makers of a package, as the caller or its Croissant metadata state them."""
     document = metadata(package, CROISSANT)
     stated: dict[str, Any] = document if isinstance(document, dict) else {}
     version = stated.get("version")
@@ -219,15 +201,7 @@ def described(package: Package, options: ImportOptions) -> PackOptions:
 def import_document(
     draft: Path, package: Package, lines: PackageLines, about: PackOptions, hidden: HiddenCounts
 ) -> dict[str, Json]:
-    """Return the content of ``release.json``.
-
-    Args:
-        draft: the folder, with every other file in it.
-        package: what is imported.
-        lines: its lines.
-        about: version, name and makers.
-        hidden: how many hidden stories there are that the package does not hold.
-    """
+    """Return the content of ``release.json``."""
     return {
         "format": FORMAT,
         "kind": KIND,

@@ -47,11 +47,7 @@ class Problems:
         self.found: list[UserError] = []
 
     def add(self, where: str, expected: str, found: str, fix: str) -> None:
-        """Note one problem.
-
-        Raises:
-            InputError: there are too many; lists those so far.
-        """
+        """Note one problem."""
         self.found.append(UserError(where, expected=expected, found=found, fix=fix))
         if len(self.found) >= LISTED:
             self.settle()
@@ -62,11 +58,7 @@ class Problems:
             self.add(issue.where, "one JSON object a line, in UTF-8", issue.message, issue.cure)
 
     def settle(self) -> None:
-        """Go on if there are none.
-
-        Raises:
-            InputError: there are; lists them.
-        """
+        """Go on if there are none."""
         if self.found:
             raise InputError(self.found)
 
@@ -76,14 +68,7 @@ def read_rows(path: Path, name: str, key: str | None, problems: Problems) -> Ite
 
     Blank lines, a byte order mark and any form of line end are passed over; values are not touched.
 
-    Args:
-        path: the file.
-        name: how problems call it.
-        key: the field that names a line, whose values must be texts, each once; None where lines have none.
-        problems: takes the others.
-
-    Raises:
-        InputError: the file cannot be read, or there are too many problems.
+    ``key``: the field that names a line, whose values must be texts, each once; None where lines have none.
     """
     if _starts_with(path, _UTF16):
         problems.add(name, "a file in UTF-8", "one in UTF-16", "save it as UTF-8")
@@ -155,11 +140,7 @@ class ImportOptions:
     fields: Mapping[str, str] = field(default_factory=dict)
 
     def checked(self) -> "ImportOptions":
-        """Return the options after checking language and fields.
-
-        Raises:
-            ConfigError: a language tag has a wrong form, or a field is none of a record.
-        """
+        """Return the options after checking language and fields."""
         known = StoryRecord.model_fields
         if not is_language_tag(self.language):
             raise ConfigError(
@@ -199,11 +180,7 @@ class PackageLines:
 
 
 def read_lines(package: Package, options: ImportOptions) -> PackageLines:
-    """Read every file of lines in a package.
-
-    Raises:
-        InputError: lines cannot be read or held; all of them are listed.
-    """
+    """Read every file of lines in a package."""
     reader = _Reader(package, options)
     for name, own in TYPES.items():
         if name in package.files:

@@ -43,11 +43,6 @@ def fit(own: type[Kind], line: Mapping[str, Json], unknown: set[str]) -> Kind | 
 
     Absent fields that may be null are null, absent lists that may be empty are empty, and ids and positions
     of parts follow from their place.
-
-    Args:
-        own: the type.
-        line: an object of the package.
-        unknown: takes the pointers of fields that the type does not have, with positions in lists as ``*``.
     """
     filled = _filled(own, line, line.get("story_id"), 0, "", unknown)
     try:

@@ -110,13 +110,7 @@ class StoryPacking:
         return [*self.selection.left_out, *self.selection.left_out_hidden]
 
     def take(self, run: FinishedRun) -> None:
-        """Decide about every story, draw the subsets, and refuse a run that the validators find fault with.
-
-        Raises:
-            InputError: it has findings, no story can be packed in public, or reviews are not about the run.
-            ConfigError: it holds drafts that nobody has read, and the options do not allow them; or a subset
-                cannot be drawn.
-        """
+        """Decide about every story, draw subsets, and refuse a run that validators find fault with."""
         from ...validators.katha.validation import validate
         from ...validators.record_rules import incomplete_reason
 
@@ -171,11 +165,7 @@ class StoryPacking:
         return {**packed, "validation_status": UNREAD_STATUS} if lacks else packed
 
     def _require_care(self) -> None:
-        """Find signs of carelessness in the votes, and refuse them unless the options allow it.
-
-        Raises:
-            ConfigError: they do not.
-        """
+        """Find signs of carelessness in the votes, and refuse them unless the options allow it."""
         reviews = self._want.reviews
         public = public_votes(reviews.open_votes, reviews, self.selection)
         own = {name for row in reviews.rows.values() for name in row["annotator_ids"]}

@@ -43,11 +43,7 @@ class ShownTable:
 
 
 def review_tables_shown(review: Mapping[str, Any]) -> list[ShownTable]:
-    """Return the tables that ``statistics.json`` has under ``review``, in the order of the paper.
-
-    Args:
-        review: that part of it; one without tables gives none.
-    """
+    """Return the tables that ``statistics.json`` has under ``review``, in the order of the paper."""
     made = []
     if "validation" in review:
         made.append(_validation(review["validation"]))

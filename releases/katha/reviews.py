@@ -70,12 +70,7 @@ class Reviews:
         return self.votes or () if self.published == PUBLISHED else ()
 
     def bound_to(self, bundles: Iterable[Mapping[str, Any]], *, accept_unbound: bool) -> "Reviews":
-        """Return the reviews as they hold for records as they stand: what changed since is told, and unread.
-
-        Args:
-            bundles: the records, with their variants.
-            accept_unbound: whether a review counts that does not name what was read.
-        """
+        """Return the reviews as they hold for records now: what changed since is told, and unread."""
         if not self.rows:
             return self
         votes = votes_by_story(self.votes)
@@ -122,12 +117,7 @@ class Reviews:
         }
 
     def with_statuses(self, gold: Collection[str], words: str) -> "Reviews":
-        """Return the reviews with the statuses that a release gives: what is gold is known when it is packed.
-
-        Args:
-            gold: ids of the stories in gold subsets.
-            words: key of :data:`STATUS_WORDS`.
-        """
+        """Return the reviews with a release's statuses: what is gold is known when it is packed."""
         in_gold, reviewed = STATUS_WORDS[words]
         rows = {
             name: {**row, "validation_status": in_gold if name in gold else reviewed}
@@ -199,9 +189,6 @@ def read_reviews(path: Path) -> Reviews:
     """Return reviews: of a file of JSON Lines in the form of Table 16, or of a folder that a review exports.
 
     Such a folder may hold votes, too, and what its reviewers agreed to.
-
-    Raises:
-        InputError: it cannot be read, or lines of it are no sound reviews or votes, or a story has two.
     """
     if not path.is_dir():
         return Reviews(path, _summaries(path))
@@ -213,11 +200,7 @@ def read_reviews(path: Path) -> Reviews:
 
 
 def released_reviews(folder: Path) -> Reviews:
-    """Return the reviews in a release, and the votes that it publishes.
-
-    Raises:
-        InputError: they cannot be read.
-    """
+    """Return the reviews in a release, and the votes that it publishes."""
     if not (folder / REVIEWS).is_file():
         return NO_REVIEWS
     votes = read_votes(folder / VOTES) if (folder / VOTES).is_file() else None
@@ -251,13 +234,7 @@ def _summaries(path: Path) -> dict[str, Mapping[str, Json]]:
 def check_against(reviews: Reviews, labels: Mapping[str, str | None], known: Collection[str]) -> None:
     """Refuse reviews that are not about these records.
 
-    Args:
-        reviews: the reviews.
-        labels: id of a finished record -> its moral label.
-        known: ids of all stories that the run ever knew.
-
-    Raises:
-        InputError: a review names a story that nobody knows, or another moral label than the record has.
+    ``labels``: id of a finished record -> its moral label.
     """
     where = str(reviews.path)
     problems = []

@@ -46,9 +46,7 @@ class Selection:
         The run's own reasons stay in the run: they quote stories, and may quote a hidden one. Why a story was
         withdrawn is what a person said for everybody to read.
 
-        Args:
-            items: what was not made.
-            splits: story id -> the split that it was last given; a story that was hidden stays hidden.
+        ``splits``: story id -> the split that it was last given; a story that was hidden stays hidden.
         """
         for item in items:
             hidden = splits.get(item.id) == HIDDEN_SPLIT
@@ -63,13 +61,7 @@ class Selection:
 
 
 def left_out_reason(record: Json, incomplete: str | None, *, rejected: bool = False) -> LeftOut | None:
-    """Return why a finished record stays out of a release, or None.
-
-    Args:
-        record: the record.
-        incomplete: what the rule ``incomplete`` says about it.
-        rejected: whether reviewers rejected it.
-    """
+    """Return why a finished record stays out of a release, or None."""
     story_id = record["story_id"]
     if rejected:
         return LeftOut(story_id, "reviewers", "its reviewers rejected it")
@@ -82,11 +74,7 @@ def left_out_reason(record: Json, incomplete: str | None, *, rejected: bool = Fa
 
 
 def left_out_files(written: Collection[str] = ()) -> list[dict[str, Json]]:
-    """Return the files of Table 23 that a release has not got, and why.
-
-    Args:
-        written: those that reviews on file back.
-    """
+    """Return the files of Table 23 that a release has not got, and why."""
     reason = "no reviewer votes are on file; this file is written from votes only"
     if written:
         reason = "not asked for, or not backed by the reviews on file"
@@ -94,11 +82,7 @@ def left_out_files(written: Collection[str] = ()) -> list[dict[str, Json]]:
 
 
 def require_records(selection: Selection, where: str) -> None:
-    """Refuse a selection without a public record.
-
-    Raises:
-        InputError: no record can be released in public; says why, with a count per reason.
-    """
+    """Refuse a selection without a public record."""
     if selection.public:
         return
     gone = (*selection.withdrawn, *selection.withdrawn_hidden)

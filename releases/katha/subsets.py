@@ -44,11 +44,7 @@ def traits_of(record: Mapping[str, Json]) -> Traits:
 
 
 def read_traits(folder: Path) -> list[Traits]:
-    """Return the traits of the stories of a release, in id order.
-
-    Raises:
-        OSError, ValueError, LookupError, TypeError: its records cannot be read.
-    """
+    """Return the traits of the stories of a release, in id order."""
     return [traits_of(record) for record in json_lines(folder / ANNOTATIONS)]
 
 
@@ -96,15 +92,7 @@ def draw_subsets(
 ) -> list[Subset]:
     """Draw subsets from the public stories of a release.
 
-    Args:
-        requests: what is asked for, parents first.
-        stories: the public stories.
-        reviews: the reviews on file.
-        earlier: name of a subset of the version before -> its members.
-        total: how many stories the release has, hidden ones included; shares are of them.
-
-    Raises:
-        ConfigError: there are too few stories for a subset, or too few that reviews back; for a share, none.
+    ``earlier``: name of a subset of the version before -> its members.
     """
     drawn: dict[str, Subset] = {}
     for request in requests:
@@ -143,12 +131,6 @@ def quotas_of(
     """Return narrative type, or ``all`` -> how many stories a subset is to have of it.
 
     A share that does not divide evenly gives one more to the types of which most stories may be drawn.
-
-    Args:
-        request: what is asked for.
-        stories: the public stories.
-        eligible: ids of those that may be drawn.
-        total: how many stories the release has, hidden ones included.
     """
     types = Counter(story.category for story in stories)
     if not request.share:
@@ -221,11 +203,7 @@ def write_subsets(folder: Path, subsets: Sequence[Subset]) -> None:
 
 
 def stated_subsets(folder: Path) -> list[Subset]:
-    """Return the subsets of a release as it states them.
-
-    Raises:
-        InputError: what it says of its subsets cannot be read.
-    """
+    """Return the subsets of a release as it states them."""
     subsets = read_subsets(folder)
     if not subsets:
         return []

@@ -49,9 +49,6 @@ def read_votes(path: Path) -> list[Vote]:
     """Return the votes of a file, in the order in which releases have them.
 
     Lines about attention checks, and repeated controls, are no votes on a record and are left out.
-
-    Raises:
-        InputError: the file cannot be read, lines of it are no sound votes, or two say the same thing.
     """
     problems: list[Issue] = []
     votes: dict[tuple[str, ...], Vote] = {}
@@ -71,11 +68,7 @@ def read_votes(path: Path) -> list[Vote]:
 
 
 def kept_back(folder: Path, votes: Iterable[Vote]) -> str | None:
-    """Return why the votes of a review are not published; None where every reviewer agreed to it.
-
-    Raises:
-        InputError: what is said of consent cannot be read.
-    """
+    """Return why the votes of a review are not published; None where every reviewer agreed to it."""
     path = folder / CONSENT
     if not path.is_file():
         return f"there is no {CONSENT} in {folder}"
@@ -117,14 +110,7 @@ def check_votes(
 ) -> None:
     """Refuse votes that are not about these stories.
 
-    Args:
-        votes: the votes.
-        parts: id of a finished story -> what of it can be voted on.
-        known: ids of all stories that the run ever knew.
-        where: their file.
-
-    Raises:
-        InputError: a vote names a story that nobody knows, or a part that its story does not have.
+    ``parts``: id of a finished story -> what of it can be voted on.
     """
     strange = {
         f"{vote['item']}: {problem[1]}"

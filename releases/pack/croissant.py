@@ -63,10 +63,7 @@ _TYPES: dict[str, Json] = {
 def describe(facts: Facts, responsible: Mapping[str, Json], files: Entries) -> dict[str, Json]:
     """Return the Croissant metadata of a release.
 
-    Args:
-        facts: what is known about the release.
-        responsible: the responsible-AI properties, by their names in the RAI vocabulary.
-        files: path of a data file -> its size and SHA-256, as ``release.json`` has them.
+    ``files``: path of a data file -> its size and SHA-256, as ``release.json`` has them.
     """
     about = facts.options.as_json()
     present = [

@@ -44,13 +44,7 @@ ORIGIN = ("tools", "run", "prompts", "inputs")
 
 
 def documents_of(facts: Facts, origin: Origin, files: Entries) -> dict[str, bytes]:
-    """Return path -> content of every document of a public release.
-
-    Args:
-        facts: what is known about the release.
-        origin: what :func:`origin_of` says of the run that it was packed from.
-        files: size and hash of the files on disk; see :func:`sealed`.
-    """
+    """Return path -> content of every document of a public release."""
     card = render_card(facts, files).encode("utf-8")
     made = {
         STATISTICS: pretty_bytes(facts.statistics),
@@ -78,16 +72,7 @@ def sealed(
     croissant: Callable[[Entries], Json],
     release: Callable[[Entries], Json],
 ) -> dict[str, bytes]:
-    """Return documents together with those that state size and hash of the other files.
-
-    Args:
-        made: the documents that state none.
-        files: size and hash of the files on disk; where a document is on disk already, it is that file whose
-            hash is stated, so that one wrong document does not make all the others wrong.
-        described: the files that the Croissant metadata describe.
-        croissant: makes these from the files that are described.
-        release: makes ``release.json`` from all files but itself and ``SHA256SUMS``.
-    """
+    """Return documents together with those that state size and hash of the other files."""
     entries = {**{path: _entry(content) for path, content in made.items()}, **files}
     documents = dict(made)
     shown = {path: entries[path] for path in described if path in entries}
@@ -101,12 +86,7 @@ def sealed(
 
 
 def render_card(facts: Facts, files: Entries) -> str:
-    """Return the dataset card of a release, which is also the Hub's README, front matter included.
-
-    Args:
-        facts: what is known about the release.
-        files: size and hash of its tables, and perhaps of others.
-    """
+    """Return the dataset card of a release, which is also the Hub's README, front matter included."""
     return render(
         facts.form.templates[0],
         front_matter=front_matter_text(front_matter(facts, files)),
@@ -213,10 +193,7 @@ def inputs_of(run: FinishedRun) -> list[dict[str, Json]]:
 def release_document(facts: Facts, origin: Origin, files: Entries) -> dict[str, Json]:
     """Return the content of the public ``release.json``.
 
-    Args:
-        facts: what is known about the release.
-        origin: what :func:`origin_of` says of the run that it was packed from.
-        files: path -> size and SHA-256 of every file but ``release.json`` and ``SHA256SUMS``.
+    ``files``: path -> size and SHA-256 of every file but ``release.json`` and ``SHA256SUMS``.
     """
     previous = {} if facts.since is None else {"previous": facts.since.previous}
     own = facts.form.document(facts)

@@ -44,9 +44,7 @@ def size_category(rows: int) -> str:
 def front_matter(facts: Facts, files: Mapping[str, Mapping[str, Json]]) -> dict[str, Json]:
     """Return the front matter of a release: licence, languages, size, tasks, tables and where they are.
 
-    Args:
-        facts: what is known about the release.
-        files: path -> size in bytes and hash, of its tables at least.
+    ``files``: path -> size in bytes and hash, of its tables at least.
     """
     options, configs = facts.options, list(configurations(facts.rows, facts.form))
     said = {
@@ -91,12 +89,8 @@ def table_info(
 ) -> dict[str, Json]:
     """Return the entry of ``dataset_info`` of a table: its columns, and what its splits hold.
 
-    Args:
-        table: the table.
-        paths: split -> its Parquet file.
-        rows: path -> number of rows.
-        sizes: path -> bytes of their values.
-        files: path -> size in bytes of the file, and its hash.
+    ``paths``: split -> its Parquet file. ``rows``: path -> number of rows. ``sizes``: path -> bytes of their
+    values. ``files``: path -> size in bytes of the file, and its hash.
     """
     return {
         "config_name": table.name,
@@ -147,14 +141,7 @@ def front_matter_text(values: Mapping[str, Json]) -> str:
 
 
 def check_front_matter(card: str, stories: int, parquet: Iterable[str], form: ReleaseForm) -> list[Issue]:
-    """Return what is wrong with the front matter of a card.
-
-    Args:
-        card: the text of the card.
-        stories: how many public stories, or prompts, the release holds.
-        parquet: the Parquet files that it holds, as relative paths.
-        form: that of the release.
-    """
+    """Return what is wrong with the front matter of a card."""
     try:
         values = parse_front_matter(card)
     except ValueError as error:

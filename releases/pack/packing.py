@@ -74,23 +74,7 @@ class PackResult(Tabular):
 
 
 def pack(run: Path, out: Path, options: PackOptions, form: ReleaseForm) -> PackResult:
-    """Pack a finished run into a release folder (paper, A.15, Table 23).
-
-    Args:
-        run: the folder of a finished run.
-        out: the folder to make; hidden-test records go to its sibling ``<out>-hidden``, the salt of the
-            commitments to them to ``<out>-hidden.salt``.
-        options: version, name, licence and authors, the version before, subsets, reviews.
-        form: the form of releases of the run's kind.
-
-    Raises:
-        ConfigError: an option has a wrong value, or means nothing to the kind.
-        TargetError: ``out`` exists, is a file or cannot be written.
-        RunError: ``run`` is no finished run, or its records are not up to date with it. RunBusy: another
-            process is at it.
-        InputError: the run has findings, no record can be released, or public texts tell of a hidden story;
-            lists why.
-    """
+    """Pack a finished run into a release folder (paper, A.15, Table 23)."""
     _require_features(options, form)
     packing = form.packing(form, options.checked())
     options = packing.options
@@ -135,11 +119,7 @@ def pack(run: Path, out: Path, options: PackOptions, form: ReleaseForm) -> PackR
 
 
 def _require_models(facts: Facts) -> None:
-    """Refuse what stand-ins for models wrote, unless the options allow it.
-
-    Raises:
-        ConfigError: they do not.
-    """
+    """Refuse what stand-ins for models wrote, unless the options allow it."""
     if facts.stand_ins and not facts.options.allow_stand_in:
         raise ConfigError(
             "--allow-stand-in",
@@ -183,11 +163,7 @@ def _write_hidden(draft: Path, run: FinishedRun, facts: Facts, packing: Packing)
 
 
 def _require_untold(public: Path, hidden: Path, test: HiddenTest, salt: bytes | None) -> None:
-    """Refuse to place folders of which verifying would say that the one tells of the other.
-
-    Raises:
-        InputError: it does; every place is listed.
-    """
+    """Refuse to place folders of which verifying would say that the one tells of the other."""
     issues = [*test.check(public, read_json(public / RELEASE), hidden, salt), *search_rows(public)]
     problems = [as_user_error(issue) for issue in issues if issue.level == "error"]
     if problems:

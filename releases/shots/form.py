@@ -64,11 +64,7 @@ class ShotRelease(LoadedRelease[ShotRecord]):
 
 
 def load_shot_release(path: str | Path) -> ShotRelease:
-    """Load released shot scripts.
-
-    Raises:
-        InputError: the folder is no such release, or has lines that cannot be read; all of them are listed.
-    """
+    """Load released shot scripts."""
     folder = Path(path)
     loaded = load_records(folder, SHOTS, SHOT_SCRIPTS, ShotRelease, ShotRecord)
     return ShotRelease(folder, *loaded, read_shot_set(folder)[0])
@@ -88,11 +84,7 @@ def _statistics(folder: Path, records: Sequence[ShotRecord]) -> dict[str, Json]:
 
 
 def _write_official(run: Path, draft: Path, records: Sequence[ShotRecord]) -> None:
-    """Copy scripts, and the reference images that may be given away, byte for byte.
-
-    Raises:
-        InputError: the rules find an error, or the scripts are not those that the run made; all are listed.
-    """
+    """Copy scripts, and the reference images that may be given away, byte for byte."""
     shot_set, report = read_shot_set(run)
     problems = [
         UserError(

@@ -39,11 +39,7 @@ from .tree import (
 
 
 def read_story_facts(shot_set: ShotSet) -> dict[str, StoryFacts]:
-    """Return what ``stories.jsonl`` says of each story of a set; nothing where there is no such file.
-
-    Raises:
-        InputError: a line is not what the type allows, or a story is there twice; every problem is listed.
-    """
+    """Return what ``stories.jsonl`` says of each story of a set; nothing where there is no such file."""
     problems: list[UserError] = []
     facts: dict[str, StoryFacts] = {}
     path = shot_set.folder / STORIES
@@ -60,9 +56,6 @@ def with_provenance(shot_set: ShotSet) -> tuple[ReferenceImage, ...]:
     """Return the reference images of a set with the source and rights that ``references.jsonl`` gives.
 
     A line counts for an image only where story, file and content are the same.
-
-    Raises:
-        InputError: a line is not what the type allows; every problem is listed.
     """
     problems: list[UserError] = []
     given = _lines(shot_set.folder / REFERENCES, ReferenceImage, problems)
@@ -78,11 +71,7 @@ def with_provenance(shot_set: ShotSet) -> tuple[ReferenceImage, ...]:
 
 
 def write_facts(folder: Path, facts: Iterable[StoryFacts], images: Iterable[ReferenceImage]) -> None:
-    """Write both files beside the stories of a set, sorted; no file of stories where nothing is known.
-
-    Raises:
-        OSError: the folder cannot be written.
-    """
+    """Write both files beside the stories of a set, sorted; no file of stories where nothing is known."""
     stories = sorted(facts, key=lambda one: one.story_id)
     if stories:
         write_atomic(folder / STORIES, jsonl_lines(one.as_json() for one in stories))
@@ -91,11 +80,7 @@ def write_facts(folder: Path, facts: Iterable[StoryFacts], images: Iterable[Refe
 
 
 def statistics_of_shots(path: Path) -> dict[str, Json]:
-    """Return the counts over a set of shot scripts: the official tree, or a run or release that holds it.
-
-    Raises:
-        InputError: there is none, or what is known of its stories cannot be read.
-    """
+    """Return the counts over a set of shot scripts: the official tree, or a run or release that holds it."""
     shot_set, _ = read_shot_set(path)
     facts = read_story_facts(shot_set)
     return shot_statistics(
@@ -167,14 +152,7 @@ def import_set(source: Path, out: Path, created_at: str | None = None) -> Import
     image that cannot be decoded, stay out; the report says so. The folder is like that of a finished run, so
     that it can be packed as a release.
 
-    Args:
-        source: the official tree, or the folder above it.
-        out: the folder to make.
-        created_at: time that releases of it bear, RFC 3339; else as for a new run.
-
-    Raises:
-        ConfigError: the time is none. InputError: there is no set, or none of its stories can be used.
-        TargetError: the new folder is there already, lies in the source, or cannot be written.
+    ``source``: the official tree, or the folder above it.
     """
     time = creation_time(created_at)
     require_free(out)
@@ -212,9 +190,6 @@ def export_requests(shot_set: ShotSet, out: Path, options: RequestOptions | None
 
     Returns:
         How many ``requests`` and ``references`` there are, how many prompts were ``cut``.
-
-    Raises:
-        ConfigError: an option is wrong. TargetError: the folder is there already, or cannot be written.
     """
     lines = list(shot_requests(shot_set, options))
     require_free(out)
@@ -259,19 +234,7 @@ def export_inputs(
     options: RequestOptions | None = None,
     values: Mapping[str, str | int | float] | None = None,
 ) -> ExportedInputs:
-    """Write what a named generator reads into a new folder, the images, and where its results go.
-
-    Args:
-        shot_set: the scripts.
-        out: the folder to make.
-        generator: name of a bundled description, or the path of a TOML file; see :mod:`.layouts`.
-        options: language, size, seed and references of each character.
-        values: values of the description in place of its defaults.
-
-    Raises:
-        ConfigError: an option or the description is wrong, or the set lacks what it needs.
-        TargetError: the folder is there already, or cannot be written.
-    """
+    """Write what a named generator reads into a new folder, the images, and where its results go."""
     inputs = Inputs(shot_set, generator, options or RequestOptions(), values or {})
     written = dict(inputs.files())
     require_free(out)

@@ -73,11 +73,7 @@ def bundled_layouts() -> tuple[str, ...]:
 
 
 def read_layout(name: str) -> InputLayout:
-    """Return a description by its bundled name, or by the path of a TOML file.
-
-    Raises:
-        ConfigError: there is none, or it is not what it must be.
-    """
+    """Return a description by its bundled name, or by the path of a TOML file."""
     try:
         if name.endswith(".toml"):
             text = read_plain(Path(name), follow=True).decode("utf-8")
@@ -139,11 +135,7 @@ class Inputs:
         ]
 
     def files(self) -> Iterator[tuple[str, str]]:
-        """Yield path and text of each file.
-
-        Raises:
-            ConfigError: a template cannot be filled, gives no JSON, or two files have the same path.
-        """
+        """Yield path and text of each file."""
         seen = set(self.images)
         for number, file in enumerate(self._layout.file, 1):
             where = f"file {number}"

@@ -161,10 +161,7 @@ def read_lines(path: Path, kind: type[Line]) -> Iterator[tuple[int, Line | list[
 def check_lines(stories: Path, references: Path, scripts: Mapping[str, ShotScript]) -> Iterator[Issue]:
     """Yield everything that is wrong with both files, as far as they are there.
 
-    Args:
-        stories: facts of the stories.
-        references: source and rights of the images.
-        scripts: story id -> its script.
+    ``scripts``: story id -> its script.
     """
     seen: set[str] = set()
     for number, line in read_lines(stories, StoryFacts):

@@ -46,11 +46,7 @@ class RequestOptions:
     seed: int = 42
 
     def checked(self) -> "RequestOptions":
-        """Return the options after checking them.
-
-        Raises:
-            ConfigError: one of them is wrong.
-        """
+        """Return the options after checking them."""
         if self.language not in LANGUAGES:
             raise _wrong("--language", f"one of {', '.join(LANGUAGES)}", self.language)
         unknown = [part for part in self.parts if part not in PARTS]
@@ -73,9 +69,6 @@ def shot_requests(shot_set: ShotSet, options: RequestOptions | None = None) -> I
     off the prompt), ``references`` (``character``, and ``file`` below the set's folder), ``left_out`` (who is
     on stage without a reference in the line), ``previous`` (numbers of the shots shown), ``width``,
     ``height`` and ``seed``.
-
-    Raises:
-        ConfigError: an option is wrong.
     """
     options = (options or RequestOptions()).checked()
     for story in shot_set.stories:

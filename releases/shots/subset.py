@@ -61,17 +61,7 @@ def _traits(shot_set: ShotSet) -> list[Traits]:
 
 
 def choose(shot_set: ShotSet, count: int, ids: str | Collection[str] | None = None) -> tuple[str, ...]:
-    """Return the stories of a subset, in the order of their numbers.
-
-    Args:
-        shot_set: the whole.
-        count: how many stories are drawn.
-        ids: the stories, if they are chosen already; ``official`` for the published Lite subset.
-
-    Raises:
-        ConfigError: a story is not in the set, or more are wanted than there are.
-        InputError: ``stories.jsonl`` is damaged.
-    """
+    """Return the stories of a subset, in the order of their numbers."""
     order = [story.story_id for story in shot_set.stories]
     if ids is not None:
         chosen = LITE if ids == OFFICIAL else tuple(ids)
@@ -92,11 +82,7 @@ def choose(shot_set: ShotSet, count: int, ids: str | Collection[str] | None = No
 
 
 def subset_document(shot_set: ShotSet, ids: Collection[str]) -> dict[str, Json]:
-    """Return the ids of a subset, and how near each distribution is to the whole's.
-
-    Raises:
-        InputError: ``stories.jsonl`` is damaged.
-    """
+    """Return the ids of a subset, and how near each distribution is to the whole's."""
     everyone = _traits(shot_set)
     own = [story for story in everyone if story.id in ids]
     return _document(own, len(everyone), _shots_per_story(everyone), spread(everyone))
@@ -116,9 +102,6 @@ def is_subset_document(document: Json, shot_set: ShotSet) -> bool:
     """Return whether what ``lite.json`` says of a subset follows from its stories.
 
     What it says of the whole, whose other stories nobody can see here, is taken as it is stated.
-
-    Raises:
-        InputError: ``stories.jsonl`` is damaged. LookupError, TypeError, AttributeError: the document is.
     """
     whole = {
         name: Counter({value: row["full"] for value, row in field["values"].items()})
@@ -134,16 +117,6 @@ def write_subset(
     """Write a subset as a set of its own with ``lite.json`` beside it, and return what that says.
 
     The folder is like that of an imported set, so that it can be packed as a release.
-
-    Args:
-        shot_set: the whole.
-        ids: the stories of the subset.
-        out: the folder to make.
-        created_at: time that releases of it bear, RFC 3339; else as for a new run.
-
-    Raises:
-        ConfigError: the time is none. InputError: what the set says beside its scripts is damaged.
-        TargetError: ``out`` is there already, or cannot be written.
     """
     time = creation_time(created_at)
     document = subset_document(shot_set, ids)
@@ -164,11 +137,7 @@ def write_subset(
 
 
 def read_subset_document(folder: Path, ids: Collection[str]) -> bytes | None:
-    """Return ``lite.json`` of a subset as its file has it; None for a set that is none.
-
-    Raises:
-        InputError: it cannot be read, or names other stories than the subset has.
-    """
+    """Return ``lite.json`` of a subset as its file has it; None for a set that is none."""
     path = folder / DOCUMENT
     if not path.is_file():
         return None
@@ -197,16 +166,6 @@ def _write_run(whole: ShotSet, part: ShotSet, facts: Mapping[str, StoryFacts], o
     """Write ``scripts.jsonl``, ``run.json`` and ``report.json`` beside the tree of a subset.
 
     Who made what goes along where the whole has it: where it is a run or a release.
-
-    Args:
-        whole: the set that it was taken from.
-        part: the subset.
-        facts: what is known of its stories.
-        out: the folder with its tree.
-        time: when it was taken, RFC 3339; releases of it bear it.
-
-    Raises:
-        InputError: ``scripts.jsonl`` of the whole is damaged. OSError: the folder cannot be written.
     """
     root = whole.folder.parent if whole.folder.name == FOLDER else whole.folder
     write_atomic(out / SHOT_SCRIPTS, jsonl_lines(_records(part, facts, _known(root))))

@@ -96,12 +96,8 @@ class ShotSet:
 def read_shot_set(path: Path | str, limits: PictureLimits = LIMITS) -> tuple[ShotSet, ValidationReport]:
     """Return a set and everything that is wrong with it.
 
-    Args:
-        path: the folder with the stories' folders, or the one above it that holds ``ViStory``.
-        limits: what a reference image may be at most.
-
-    Raises:
-        InputError: there is no such folder, or no story in it.
+    ``path``: the folder with the stories' folders, or the one above it that holds ``ViStory``. ``limits``:
+    what a reference image may be at most.
     """
     opened = open_shot_set(Path(path), limits)
     checked = check_shot_set(opened.content, opened.found)
@@ -134,9 +130,6 @@ def write_shot_set(shot_set: ShotSet, out: Path) -> None:
     """Write a set in the official tree: scripts as they were read, images byte for byte.
 
     Where anything fails, or the process is killed, no folder is there.
-
-    Raises:
-        TargetError: ``out`` is there already, or cannot be written.
     """
     if out.exists():
         raise TargetError(str(out), what="it exists already", fix="choose a new folder")
@@ -145,11 +138,7 @@ def write_shot_set(shot_set: ShotSet, out: Path) -> None:
 
 
 def write_stories(shot_set: ShotSet, out: Path) -> None:
-    """Write scripts and images below a folder that is there.
-
-    Raises:
-        OSError: the folder cannot be written.
-    """
+    """Write scripts and images below a folder that is there."""
     for story in shot_set.stories:
         place = out / FOLDER / story.story_id
         place.mkdir(parents=True)

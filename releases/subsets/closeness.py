@@ -46,9 +46,7 @@ def spread(stories: Iterable[Traits]) -> Spread:
 def closeness(whole: Sequence[Traits], part: Sequence[Traits]) -> dict[str, Json]:
     """Return how far the distributions of a subset are from those of the whole.
 
-    Args:
-        whole: all public stories.
-        part: those of the subset; at least one.
+    ``part``: those of the subset; at least one.
 
     Returns:
         ``fields``: see :func:`fields_closeness`. ``means``: per story, each of their sizes in both, and the

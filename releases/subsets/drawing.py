@@ -41,13 +41,7 @@ def draw(
 ) -> tuple[str, ...]:
     """Return the ids of the stories that a subset consists of, sorted.
 
-    Args:
-        name: its name; another name draws other stories.
-        everyone: the stories that it stands for.
-        eligible: ids of those that may be drawn; enough for every quota.
-        quotas: category -> number of stories, or ``{"all": number}``.
-        keep: ids that an earlier draw chose. They stay while they are eligible and the quotas have room; of
-            those that are too many, the ones are dropped whose loss leaves the smallest distance.
+    ``quotas``: category -> number of stories, or ``{"all": number}``.
     """
     groups = {story.id: ALL if ALL in quotas else story.category for story in everyone}
     pool = [story for story in everyone if story.id in eligible and groups[story.id] in quotas]
@@ -139,11 +133,7 @@ class _Table:
         del self.chosen[row]
 
     def best(self, instead_of: int | None = None) -> int | None:
-        """Return the story whose choice leaves the smallest distance; None where none can be taken.
-
-        Args:
-            instead_of: only a story that leaves a smaller distance than this one will do.
-        """
+        """Return the story whose choice leaves the smallest distance; None where none can be taken."""
         import numpy as np
 
         can = self.free & (self.room > 0)[self.groups]

@@ -70,17 +70,7 @@ def subset_file(name: str) -> str:
 
 
 def requested(texts: Iterable[str], earlier: Iterable[SubsetRequest] = ()) -> list[SubsetRequest]:
-    """Return the subsets to draw, each after the one that it is drawn from.
-
-    Args:
-        texts: what a person typed: ``NAME=SIZE``, ``NAME=COUNT/category``, ``NAME=SHARE%`` or
-            ``NAME=SHARE%/category``, with ``:PARENT`` where it is drawn from another subset; ``NAME=none``
-            drops an earlier one.
-        earlier: the subsets of the version before, which go on unless they are named anew.
-
-    Raises:
-        ConfigError: a text cannot be read, a name comes twice, a parent is missing or follows its child.
-    """
+    """Return the subsets to draw, each after the one that it is drawn from."""
     chosen = {request.name: request for request in earlier}
     seen: set[str] = set()
     for text in texts:
@@ -159,11 +149,7 @@ def _error(text: str, expected: str, found: str, fix: str) -> ConfigError:
 
 
 def read_subsets(folder: Path) -> dict[str, tuple[SubsetRequest, tuple[str, ...]]]:
-    """Return name -> request and members of the subsets of a release.
-
-    Raises:
-        InputError: what it says of its subsets cannot be read.
-    """
+    """Return name -> request and members of the subsets of a release."""
     try:
         document = read_json(folder / SUBSETS)
         texts = [f"{entry['name']}={entry['asked']}" for entry in document["subsets"]]
@@ -177,11 +163,7 @@ def read_subsets(folder: Path) -> dict[str, tuple[SubsetRequest, tuple[str, ...]
 
 
 def subset_members(folder: Path, file: str) -> tuple[str, ...]:
-    """Return the story ids that the file of a subset lists, in its order.
-
-    Raises:
-        OSError, ValueError, LookupError, TypeError: it cannot be read.
-    """
+    """Return the story ids that the file of a subset lists, in its order."""
     return tuple(str(row["story_id"]) for row in json_lines(folder / file))
 
 

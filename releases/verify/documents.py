@@ -55,17 +55,7 @@ class Recounted:
 
 
 def recount(folder: Path, document: Mapping[str, Any], reading: Reading, *, exact: bool) -> Recounted:
-    """Make the documents of a public release again.
-
-    Args:
-        folder: the release.
-        document: its ``release.json``.
-        reading: its records.
-        exact: whether the documents will be compared byte for byte.
-
-    Raises:
-        UserError, OSError, ValueError, LookupError, TypeError, AttributeError: it is damaged.
-    """
+    """Make the documents of a public release again."""
     rows, sizes = measured(folder, reading.form.rows(folder))
     stated = Facts(
         form=reading.form,
@@ -129,11 +119,7 @@ def check_documents(
 ) -> Iterator[Issue]:
     """Yield every document that is not what the data and ``release.json`` make, and every file beside them.
 
-    Args:
-        folder: the release.
-        document: its ``release.json``.
-        again: its documents, made again.
-        exact: compare bytes; else the facts that another version's documents state.
+    ``exact``: compare bytes; else the facts that another version's documents state.
     """
     there = set(files_in(folder))
     wanted = again.data | again.documents.keys()
@@ -161,12 +147,7 @@ def _check_card(folder: Path, again: Recounted) -> Iterator[Issue]:
 
 
 def check_left_out(document: Mapping[str, Json], unit: str) -> Iterator[Issue]:
-    """Yield records that ``release.json`` lists both as packed and as left out or withdrawn.
-
-    Args:
-        document: its content.
-        unit: what the records are, in the plural.
-    """
+    """Yield records that ``release.json`` lists both as packed and as left out or withdrawn."""
     packed = {name for hashes in document.get("records", {}).values() for name in hashes}
     for part, name, how in (("left_out", unit, "left out"), (WITHDRAWN, "stories", "withdrawn")):
         for entry in document.get(part, {}).get(name, ()):
@@ -205,17 +186,7 @@ _STATED_IN_CROISSANT = (
 
 
 def false_facts(name: str, stated: bytes, made: bytes, facts: Facts) -> Iterator[str]:
-    """Yield what a document of another version states that is not so, one sentence each.
-
-    Args:
-        name: path of the document.
-        stated: its content.
-        made: what this version makes of the same facts.
-        facts: the facts.
-
-    Raises:
-        ValueError, LookupError, TypeError, AttributeError: it is damaged.
-    """
+    """Yield what a document of another version states that is not so, one sentence each."""
     if name == CROISSANT:
         yield from _false_metadata(parse_json(stated), parse_json(made))
     elif name.endswith(".json"):

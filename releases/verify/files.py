@@ -74,11 +74,7 @@ def check_records(
 ) -> Iterator[Issue]:
     """Yield every line that is not canonical, not in order, or not the one whose hash was stated.
 
-    Args:
-        folder: the release.
-        document: its ``release.json``.
-        visit: is called with the file's name and each record that could be read.
-        record_ids: its JSONL files -> the field that names a line.
+    ``record_ids``: its JSONL files -> the field that names a line.
     """
     stated = document.get("records")
     for name, key in record_ids.items():
@@ -152,12 +148,7 @@ _CURE = "pack the run again"
 
 
 def check_tables(folder: Path, form: ReleaseForm) -> Iterator[Issue]:
-    """Yield every Parquet table of a release that is not what the JSONL files ask for; only pyarrow reads.
-
-    Args:
-        folder: the release.
-        form: that of its kind.
-    """
+    """Yield every Parquet table of a release that is not what the JSONL files ask for; only pyarrow reads."""
     expected = expected_rows(folder, form.rows)
     wanted = {parquet_path(table, split): (table, split) for table, split in expected}
     there = {path for path in files_in(folder) if path.startswith(f"{DATA}/")}
@@ -175,11 +166,6 @@ def check_table_bytes(folder: Path, document: Mapping[str, Any], form: ReleaseFo
     """Yield the tables whose bytes are not those that packing writes, where the same pyarrow wrote them.
 
     Rows may be right and the file hold more: between its parts, or in what it says of them.
-
-    Args:
-        folder: the release.
-        document: its ``release.json``.
-        form: that of its kind.
     """
     stated, ours = document.get("tools"), tools()
     if not isinstance(stated, dict) or any(stated.get(name) != ours[name] for name in ("fabula", "pyarrow")):

@@ -38,15 +38,7 @@ class Published:
 
 
 def published(text: str) -> Published:
-    """Return what a hash, an address, a version on a Hub, or a file or folder says of a release.
-
-    Args:
-        text: 64 digits, with or without ``sha256:``; the address of a ``release.json``; ``user/mine@COMMIT``
-            or ``hf://datasets/user/mine@COMMIT``; a ``release.json``, or the folder with one.
-
-    Raises:
-        ConfigError: it is none of these, or cannot be read. HubUnavailable: nobody answers.
-    """
+    """Return what a hash, an address, a version on a Hub, or a file or folder says of a release."""
     if match := _HASH.fullmatch(text):
         return Published("the hash given", match[1].casefold())
     if text.startswith(("https://", "http://")):
@@ -65,15 +57,7 @@ def published(text: str) -> Published:
 
 
 def compare_with_published(report: VerifyReport, known: Published) -> VerifyReport:
-    """Return a report that also says whether the release is the one that was published.
-
-    Args:
-        report: of a folder; every file was compared with the hash that ``release.json`` has of it.
-        known: what was published.
-
-    Raises:
-        ConfigError: the report is of a ``release.json`` by itself.
-    """
+    """Return a report that also says whether the release is the one that was published."""
     if report.path.is_file():
         raise ConfigError(
             _OPTION,

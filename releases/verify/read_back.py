@@ -44,13 +44,7 @@ _REPAIR = "pack the release again"
 
 
 def expected_rows(folder: Path, rows: Rows, *, pictures: bool = True) -> Digests:
-    """Return ``(table, split file)`` -> the digest of each row that the JSONL files ask for, in order.
-
-    Args:
-        folder: the release.
-        rows: yields the rows.
-        pictures: whether pictures are part of a row.
-    """
+    """Return ``(table, split file)`` -> the digest of each row that the JSONL files ask for, in order."""
     digests: Digests = {}
     for split_file, table, row in rows(folder):
         kept = row if pictures else {name: row[name] for name in row if name not in table.pictures}
@@ -152,11 +146,7 @@ def _compare(
 
 
 def _plain(table: Table, row: Mapping[str, Any]) -> dict[str, Json]:
-    """Return a Croissant record as a plain row: short names, text instead of bytes, no pictures.
-
-    Raises:
-        ValueError: something else is where a picture should be.
-    """
+    """Return a Croissant record as a plain row: short names, text instead of bytes, no pictures."""
     for name in table.pictures:
         if not getattr(row[f"{table.name}/{name}"], "size", None):
             raise ValueError(f"no picture in the column {name}")
@@ -203,11 +193,7 @@ def refused_tables(folder: Path) -> Iterator[Issue]:
 
 
 def _decode(path: Path) -> None:
-    """Decode a table, as far as it can be decoded.
-
-    Raises:
-        TooLarge: it decodes to far too much.
-    """
+    """Decode a table, as far as it can be decoded."""
     try:
         with open_table(path) as table:
             for _ in batches(table, path.stat().st_size):
@@ -235,13 +221,7 @@ def bound_memory(folder: Path) -> None:
 
 
 def main(folder: Path, tables: Sequence[Table], rows: Rows) -> int:
-    """Read a release back and print the findings as JSON.
-
-    Args:
-        folder: the release.
-        tables: those of its kind.
-        rows: yields every row that its JSONL files ask for.
-    """
+    """Read a release back and print the findings as JSON."""
     bound_memory(folder)
     refused = list(refused_tables(folder))
     if refused:

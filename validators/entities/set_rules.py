@@ -14,12 +14,7 @@ _WINDOW = re.compile(r"(.+)__i([0-9]{1,9})_j([0-9]{1,9})__T[0-9]+", re.DOTALL)
 
 
 def check_episode(view: EpisodeView, where: str) -> Iterator[Issue]:
-    """Yield everything that is wrong with one episode.
-
-    Args:
-        view: the episode.
-        where: how issues call its file.
-    """
+    """Yield everything that is wrong with one episode."""
     yield from check_script(view, where)
     yield from check_registry(view, where)
     yield from check_schedule(view, where)
@@ -64,10 +59,7 @@ def check_windows(episodes: Sequence[tuple[str, str]]) -> Iterator[Issue]:
 def check_splits(splits: EntitySplits, where: str, known: Collection[str]) -> Iterator[Issue]:
     """Yield what is wrong with one split file.
 
-    Args:
-        splits: its content.
-        where: how issues call it.
-        known: the episodes that have a file, one that cannot be used included.
+    ``known``: the episodes that have a file, one that cannot be used included.
     """
     for tier, index, item in splits.objects():
         message = f"an object of {len(item.as_json())} fields stands for {show(item.episode_id)}"

@@ -48,9 +48,7 @@ def entity_statistics(
 ) -> EntityStatistics:
     """Return the statistics of a set.
 
-    Args:
-        measured: the measures of its episodes.
-        tiers: tier -> ids of its episodes; ``all`` is made of the episodes that are there.
+    ``tiers``: tier -> ids of its episodes; ``all`` is made of the episodes that are there.
     """
     by_id = {episode.episode_id: episode for episode in measured}
     given = {tier: ids for tier, ids in (tiers or {}).items() if tier != ALL}

@@ -129,12 +129,7 @@ def view_of(episode_id: str, script: EntityEpisode) -> EpisodeView:
 
 
 def header_of(shot: EpisodeShot, index: NameIndex) -> Header:
-    """Return what stands before the action in the prompt of a shot.
-
-    Args:
-        shot: the shot.
-        index: the names of the registry.
-    """
+    """Return what stands before the action in the prompt of a shot."""
     if not shot.prompt.endswith(shot.action):
         return Header((), "", ends_with_action=False)
     above = shot.prompt[: len(shot.prompt) - len(shot.action)]

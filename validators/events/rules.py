@@ -123,10 +123,7 @@ def compared(prompt: str) -> str:
 def nearest(text: str, others: Sequence[str], near: float = NEAR) -> tuple[float, int] | None:
     """Return similarity and position of the text that is most like one, None where none is near.
 
-    Args:
-        text: what :func:`compared` returns of a prompt.
-        others: the same of others.
-        near: token-set similarity, 0 to 100, from which texts are near.
+    ``near``: token-set similarity, 0 to 100, from which texts are near.
     """
     from rapidfuzz import fuzz, process
 
@@ -141,10 +138,7 @@ def check_names(
 
     A suite may name its files as it likes. Where most are named after their prompts, all are.
 
-    Args:
-        prompts: file name of the video -> its prompt.
-        where: the file that holds them.
-        built: the names that a build made of the prompts.
+    ``prompts``: file name of the video -> its prompt.
     """
     named = {name: video_name(prompt.prompt) for name, prompt in prompts.items()}
     most = sum(name == made for name, made in named.items()) * 2 > len(named)
@@ -159,9 +153,7 @@ def check_prompts(prompts: Mapping[str, EventPrompt], where: str) -> Iterator[Is
 
     As in a build, near-duplicates are sought among the prompts that meet the conditions, and the first stays.
 
-    Args:
-        prompts: file name of the video -> its prompt.
-        where: the file that holds them.
+    ``prompts``: file name of the video -> its prompt.
     """
     yield from check_names(prompts, where)
     names: list[str] = []
@@ -183,13 +175,7 @@ def check_prompts(prompts: Mapping[str, EventPrompt], where: str) -> Iterator[Is
 
 
 def check_entry(prompt: EventPrompt, where: str, steps: Steps) -> Iterator[Issue]:
-    """Yield what makes an entry unsound, whether or not it meets the conditions.
-
-    Args:
-        prompt: the entry.
-        where: the file or record.
-        steps: path of the entry in it.
-    """
+    """Yield what makes an entry unsound, whether or not it meets the conditions."""
     yield from find_redacted(prompt.as_json(), where, steps)
     size = f"{len(prompt.event_list)}_events"
     if stated := [label for label in prompt.labels if label.endswith("_events") and label != size]:

@@ -50,13 +50,7 @@ class VariantIndex:
         return self._path is None or (self._mixed and not self._places)
 
     def read(self, path: Path, report: Report, *, only: bool) -> None:
-        """Note every variant of a file.
-
-        Args:
-            path: the file.
-            report: takes an issue for every line that is not a variant.
-            only: whether other lines are passed over in silence, as in a mixed file.
-        """
+        """Note every variant of a file."""
         self._path, self._mixed = path, only
         for raw in raw_lines(path, path.name, ignore if only else report):
             if only and (b'"variant_id"' not in raw.text or b'"source_text"' in raw.text):
@@ -126,15 +120,7 @@ class Dataset:
         return self.path / (RECORDS if self.kind == "run" else ANNOTATIONS)
 
     def stories(self, report: Report, index: VariantIndex | None = None) -> Iterator[Story]:
-        """Yield each story with its variants, in file order.
-
-        Args:
-            report: takes an issue for every line that is no story.
-            index: where the variants are; made when it is not given.
-
-        Raises:
-            InputError: a file cannot be read.
-        """
+        """Yield each story with its variants, in file order."""
         path = self.main_file
         if not path.is_file():
             report(issue("missing-file", path.name, "$", "the file is missing"))
@@ -268,9 +254,6 @@ def open_dataset(path: Path) -> Dataset:
     """Open a run folder, a release folder or a bare JSONL file.
 
     A bare file may hold records, variants, bundles, envelopes and review summaries, mixed.
-
-    Raises:
-        UserError: nothing is there, it is empty, unfinished, or was made by a newer version.
     """
     try:
         return _open(path)
@@ -345,12 +328,7 @@ def _not_a_dataset(path: Path, found: str) -> UserError:
 
 
 def iter_bundles(run: Path) -> Iterator[dict[str, Json]]:
-    """Yield the bundles of a finished run, in the order of its file.
-
-    Raises:
-        UserError: the folder is no finished run.
-        InputError: lines are broken; raised after the last good one, with all of them.
-    """
+    """Yield the bundles of a finished run, in the order of its file."""
     problems: list[Issue] = []
     for story in open_dataset(run).stories(problems.append):
         yield dict(story.bundle)

@@ -140,12 +140,7 @@ def _by_field(missing: Sequence[str], record: Mapping[str, Json], variants: int)
 
 
 def incomplete_reason(record: Mapping[str, Json], variants: Sequence[Mapping[str, Json]]) -> str | None:
-    """Return in a few words what a record still lacks before it can be released, or ``None`` if nothing.
-
-    Args:
-        record: a record that satisfies the schema.
-        variants: its variants.
-    """
+    """Return in a few words what a record still lacks before it can be released, or ``None`` if nothing."""
     missing = missing_fields(record, variants)
     if not missing:
         return None
@@ -158,10 +153,6 @@ def missing_fields(record: Mapping[str, Json], variants: Sequence[Mapping[str, J
 
     Required are the strings that the paper's tables list without calling them optional; null and blank
     both count as missing.
-
-    Args:
-        record: a record that satisfies the schema.
-        variants: its variants.
     """
     required = [name for name in REQUIRED_RECORD if name != "moral_label" or record.get("moral") is None]
     return [
@@ -188,19 +179,11 @@ def _missing(path: str, part: Mapping[str, Json], required: Sequence[str]) -> It
 def record_hashes(record: Mapping[str, Json], variants: Sequence[Mapping[str, Json]]) -> dict[str, str]:
     """Return the provenance hashes of a record, as SHA-256 of canonical JSON (64 hexadecimal digits).
 
-    Args:
-        record: a KathaBench record; ``story_id``, ``language``, ``source_text``, ``title``, ``scenes``,
-            ``transitions`` and ``questions`` are read.
-        variants: the story's contrastive variants, in any order, as they are published.
-
     Returns:
         ``source_prompt_hash``: id, language and source text, which stay as they were handed in.
         ``source_annotations_sha256``: title, scenes, transitions and questions, which may be corrected. (The
             record does not keep the title that was handed in, so that it cannot be part of the former.)
         ``source_contrastives_sha256``: the variants, sorted by ``variant_id``.
-
-    Raises:
-        KeyError: one of these fields is missing.
     """
     prompt = {
         "id": record["story_id"],

@@ -21,10 +21,7 @@ def tables_of_release(dataset: Dataset, document: Json, totals: Mapping[str, int
 
     Lines that are unsound are passed over: other rules report them.
 
-    Args:
-        dataset: the release.
-        document: its ``statistics.json``, from which comes what cannot be counted again.
-        totals: as for :func:`.review_tables.review_tables`.
+    ``document``: its ``statistics.json``, from which comes what cannot be counted again.
     """
     if dataset.kind != "release" or not isinstance(dataset.manifest.get(REVIEWED), dict):
         return {}

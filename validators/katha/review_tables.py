@@ -53,13 +53,7 @@ class ReviewData:
 
 
 def review_tables(data: ReviewData, totals: Mapping[str, int]) -> dict[str, Json]:
-    """Return the tables of a review, as ``statistics.json`` has them under ``review``.
-
-    Args:
-        data: the review.
-        totals: how many public stories, scenes, transitions, questions and variants there are, and how many
-            narrative types and moral labels occur.
-    """
+    """Return the tables of a review, as ``statistics.json`` has them under ``review``."""
     tables: dict[str, Json] = {
         "validation": validation_table(data.rows, data.elsewhere.decisions),
         "workload": workload_table(data.rows, data.gold, totals["stories"]),
@@ -193,10 +187,7 @@ def label_of(vote: Vote, said: Mapping[tuple[Json, Json], str], row: Row | None)
     record: that it is right, which is known to be the final one only where the review corrected none; or that
     it is ambiguous.
 
-    Args:
-        vote: a vote on the unit ``moral_label``.
-        said: story and rater -> label of such a line.
-        row: the summary of the review.
+    ``said``: story and rater -> label of such a line.
     """
     if (label := said.get((vote["item"], vote["rater"]))) is not None:
         return label
@@ -213,9 +204,7 @@ def agreement_table(votes: Sequence[Vote], rows: Mapping[str, Row]) -> dict[str,
     The interval is of 95 %, over stories drawn with replacement 10,000 times from seed 42, all measures on
     the same draws; Student's t below 30 stories, none below 6 (:mod:`fabula.validators.resampling`).
 
-    Args:
-        votes: those of reviewers, before adjudication.
-        rows: story -> its summary.
+    ``rows``: story -> its summary.
     """
     said = {
         (vote["item"], vote["rater"]): str(vote["labels"][0])

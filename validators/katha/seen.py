@@ -24,12 +24,7 @@ _LISTS = ("scenes", "transitions", "questions", "variants")
 
 
 def seen_content(record: Mapping[str, Any], variants: Iterable[Mapping[str, Any]]) -> dict[str, Json]:
-    """Return all of a record that the form of its review shows or lets people correct.
-
-    Args:
-        record: the record.
-        variants: its contrastive variants, in any order.
-    """
+    """Return all of a record that the form of its review shows or lets people correct."""
     ordered = sorted(variants, key=lambda variant: str(variant["variant_id"]))
     lists = {**record, "variants": ordered}
     return {
@@ -57,13 +52,7 @@ def is_unbound(row: Mapping[str, Any], votes: Iterable[Vote]) -> bool:
 
 
 def binding_of(row: Mapping[str, Any], votes: Iterable[Vote], now: str) -> Binding:
-    """Return whether a review is one of the record as it stands.
-
-    Args:
-        row: its summary.
-        votes: the votes on the story that are at hand.
-        now: hash of the record's content.
-    """
+    """Return whether a review is one of the record as it stands."""
     listed = list(votes)
     seen = {vote.get(SEEN) for vote in listed} - {None}
     if row.get(CONTENT) not in (None, now) or (row.get(SEEN) is not None and seen - {row[SEEN]}):

@@ -41,16 +41,8 @@ def validate(path: Path, progress: Progress | None = None) -> ValidationReport:
 
     Stories are read one after the other; only small facts of each are kept.
 
-    Args:
-        path: what to check.
-        progress: called with the number of stories checked so far, now and then and at the end.
-
     Returns:
         Every finding, and what was looked at.
-
-    Raises:
-        UserError: nothing is there, it is empty, unfinished, or was made by a newer version.
-        InputError: a file cannot be read.
     """
     opened = open_stories(path)
     checked = check_stories(opened.content, opened.found, progress)
@@ -114,9 +106,6 @@ def statistics_of(path: Path) -> dict[str, Json]:
 
     Stories with schema errors, and lines that are nothing of a data set, are left out and counted under
     ``not_counted``.
-
-    Raises:
-        UserError, InputError: as :func:`validate` does; or there is nothing to count.
     """
     dataset = open_dataset(path)
     counts, seen, left_out = StatisticsCollector(), 0, Counter[str]()

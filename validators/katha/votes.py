@@ -151,9 +151,7 @@ def _wrong_review(row: HumanRow, where: str) -> Iterator[Issue]:
 def stray(vote: Vote, parts: Mapping[str, Mapping[str, frozenset[str]]]) -> tuple[str, str] | None:
     """Return the column in which a vote names what is not there, and what is wrong; None where all is.
 
-    Args:
-        vote: the vote.
-        parts: story id -> :func:`parts_of` it.
+    ``parts``: story id -> :func:`parts_of` it.
     """
     if vote["item"] not in parts:
         return "item", f"there is no story {show(vote['item'])}"

@@ -185,14 +185,7 @@ def _word(name: str, value: str | None, where: str, path: str) -> Iterator[Issue
 
 
 def check_plot(script: ShotScript, text: str, language: str, where: str) -> Iterator[Issue]:
-    """Yield where plot correspondences and story part: they must hold its text in order, but for white space.
-
-    Args:
-        script: the script.
-        text: the story's text.
-        language: key of its language in the format, ``en`` or ``ch``.
-        where: the script's file.
-    """
+    """Yield where plot correspondences and story part: they hold its text in order, but for white space."""
     left = "".join(text.split())
     for index, shot in enumerate(script.shots):
         plot = "".join((shot.plot.of(language) if shot.plot is not None else "").split())

@@ -31,10 +31,7 @@ class ShotCounts:
     def add(self, script: ShotScript, facts: StoryFacts | None, references: Mapping[str, int]) -> None:
         """Count one story.
 
-        Args:
-            script: its script.
-            facts: what is known beyond it, if anything.
-            references: character key -> number of reference images.
+        ``references``: character key -> number of reference images.
         """
         self.lengths.append(len(script.shots))
         self.references += [references.get(key, 0) for key in script.characters]

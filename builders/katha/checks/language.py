@@ -35,12 +35,7 @@ _FIELDS: Mapping[str, Sequence[Sequence[str]]] = {
 
 
 def language_checks(story: Json, draft: Json) -> Iterator[Json]:
-    """Yield a check for each list of which a model drafted enough that its language can be told.
-
-    Args:
-        story: the story; ``text`` is the source, in whose language everything is to be.
-        draft: lists of parts, and ``producers``.
-    """
+    """Yield a check for each list of which a model drafted enough that its language can be told."""
     makers = draft["producers"]
     if not any(_by_model(str(entry["producer"])) for entry in makers):
         return

@@ -25,10 +25,9 @@ class Judged:
 
 
 def read_answers(reply: Json, count: int) -> list[tuple[str, ...]]:
-    """Return the readers' answers of a reply to ``katha/answer_questions``; none where the text is unclear.
+    """Return the readers' answers of a reply to ``katha/answer_questions``.
 
-    Raises:
-        BadReply: not every question is answered once, or one that is answered has no answer.
+    None where the text is unclear.
     """
     answers: list[tuple[str, ...]] = []
     for entry in by_number(reply["answers"], "number", _upto(count), "answers to the questions"):
@@ -48,15 +47,7 @@ def read_guess(reply: Json) -> str | None:
 
 
 def read_judgements(reply: Json, counts: Sequence[int]) -> list[Judged]:
-    """Return the judgements of a reply to ``katha/check_answers``, one for each question.
-
-    Args:
-        reply: the reply.
-        counts: how many answers beside the canonical one each question has.
-
-    Raises:
-        BadReply: not every question is judged once, or a wrong answer has a number that is not there.
-    """
+    """Return the judgements of a reply to ``katha/check_answers``, one for each question."""
     entries = by_number(reply["questions"], "number", _upto(len(counts)), "judgements of the questions")
     problems = Problems()
     judged = [
@@ -77,11 +68,7 @@ def _wrong(entry: Json, count: int, problems: Problems) -> frozenset[int]:
 
 
 def read_contrasts(reply: Json, count: int) -> list[Json]:
-    """Return what a reply to ``katha/read_variants`` says, in order.
-
-    Raises:
-        BadReply: not every variant is read once.
-    """
+    """Return what a reply to ``katha/read_variants`` says, in order."""
     entries = by_number(reply["variants"], "number", _upto(count), "readings of the variants")
     return [{**entry, "change": note(entry["change"])} for entry in entries]
 
@@ -91,14 +78,7 @@ def read_record(reply: Json, draft: Json, which: Mapping[str, Sequence[int]], co
 
     A field that is null or empty says nothing that could be contradicted; it is left out.
 
-    Args:
-        reply: the reply.
-        draft: what was judged.
-        which: list -> the positions, from 0, that were to be judged.
-        counts: how many other answers each of these questions has.
-
-    Raises:
-        BadReply: not every part is judged once, or a number is that of nothing.
+    ``which``: list -> the positions, from 0, that were to be judged.
     """
     scenes, problems = len(draft["scenes"]), Problems()
     judged = {

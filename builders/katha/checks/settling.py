@@ -123,11 +123,6 @@ def settle(made: Sequence[Json], given: Json, draft: Json) -> list[Json]:
 
     A given verdict stands in the place of the same check without one. Where one of the two failed, the check
     failed: no verdict overrules a rule. A verdict on a part that was changed afterwards does not count.
-
-    Args:
-        made: the checks by rules and models (``schemas.katha.StoryCheck`` as JSON).
-        given: the hand-written record, if any.
-        draft: labels and lists of parts.
     """
     checks = list(made)
     for verdict in _verdicts(given, draft):

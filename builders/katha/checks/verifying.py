@@ -62,11 +62,7 @@ class Case:
         return f"{name}, {ANSWERED}" if any(ANSWERED in maker for maker in self.makers) else name
 
     async def ask(self, prompt_id: str, read: Callable[[Json], T], **inputs: Json) -> Drafted[T]:
-        """Return what a reader makes of the reply to a prompt, which is asked for once, and who made it.
-
-        Raises:
-            NoAnswer: there is no usable reply.
-        """
+        """Return what a reader makes of the reply to a prompt, which is asked for once, and who made it."""
         drafted = await ask(
             self.tools, prompt_id, read, (), 0, **{"language": language(self.story), **inputs}
         )
@@ -104,11 +100,7 @@ def verifier_settings(settings: Own) -> ModelSettings:
 
 
 def why_unjudged(failure: NoAnswer) -> str:
-    """Return why a check has no verdict, in one line.
-
-    Raises:
-        NoAnswer: the model could not be reached: the stage is to be run again, not to be settled like this.
-    """
+    """Return why a check has no verdict, in one line."""
     if failure.code == "unavailable":
         raise failure
     return "not judged: " + note(f"{failure.code}: {failure.reason}")
@@ -145,15 +137,7 @@ async def check_draft(
     model_label_fits                the story supports the label
     ==============================  ==================================================================
 
-    Args:
-        story: the story.
-        draft: title, labels and lists of parts, as the stage ``apply_edits`` writes it.
-        tools: the stage's tools.
-        sentences: those of the source that a narrative was written from, if one was.
-        which: the parts that were repaired and are judged once more, without readers; None for everything.
-
-    Raises:
-        NoAnswer: the model cannot be reached (code ``unavailable``).
+    ``which``: the parts that were repaired and are judged once more, without readers; None for everything.
     """
     case = Case(story, draft, replace(tools, settings=verifier_settings(tools.settings)))
     answers: Mapping[int, tuple[str, ...]] | str = {}
@@ -371,11 +355,7 @@ def _labels(draft: Json, judged: Json) -> Iterator[Json]:
 def _question(at: int, part: Json, entry: Json, read: tuple[str, ...] | str | None) -> Iterator[Json]:
     """Yield the checks of a question.
 
-    Args:
-        at: its position.
-        part: the question.
-        entry: what was judged; ``bad`` are the answers that are others, in their normal form.
-        read: what readers answered; why they did not; None where none was asked.
+    ``read``: what readers answered; why they did not; None where none was asked.
     """
     path, remark = f"$.questions[{at}]", entry["remark"]
     yield make_check(ANSWERABLE, f"{path}.gold_answer", *_answerable(part, entry, read))
@@ -468,11 +448,7 @@ def _read_faults(variant: Json, seen: Json, *, is_described: bool) -> Iterator[s
 async def judge_answers(
     case: Case, questions: Sequence[Json], answers: Sequence[Sequence[str]]
 ) -> Sequence[Judged | str]:
-    """Return the judgement of further answers to each of some questions, or why there is none.
-
-    Raises:
-        NoAnswer: the model cannot be reached.
-    """
+    """Return the judgement of further answers to each of some questions, or why there is none."""
     entries = [
         {"question": part["question"], "gold_answer": part["gold_answer"], "answers": list(texts)}
         for part, texts in zip(questions, answers, strict=True)
@@ -494,9 +470,6 @@ async def guess(case: Case, times: int) -> list[Json]:
 
     Not asked are moral questions, which are a choice of twelve, and those about what one picture shows. A
     guess counts as right where it is an accepted answer, by the rule that scoring uses.
-
-    Raises:
-        NoAnswer: the model cannot be reached.
     """
     notes = []
     for at, part in enumerate(case.draft["questions"]):

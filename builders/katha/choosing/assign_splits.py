@@ -83,13 +83,7 @@ class Groups:
 
     @classmethod
     def of(cls, ids: Iterable[str], links: Iterable[Json], before: Mapping[str, str]) -> "Groups":
-        """Return the groups that links make: first of stories with a split, then one new story after another.
-
-        Args:
-            ids: the stories.
-            links: two ``stories`` each, ``by`` and ``evidence``.
-            before: the splits that were assigned.
-        """
+        """Return the groups that links make: of stories with a split, then one new story after another."""
         near: dict[str, list[tuple[str, Json]]] = {}
         for link in links:
             first, second = link["stories"]
@@ -157,11 +151,7 @@ def fill_splits(
 ) -> dict[str, str]:
     """Return the split of every story: earlier assignments kept, new ones by largest deficit.
 
-    Args:
-        strata: story id -> stratum.
-        before: the splits that were assigned.
-        units: the stories that go together, with the split that they go to if that is clear, in the order in
-            which they are placed [each by itself].
+    ``strata``: story id -> stratum.
     """
     if units is None:
         units = [([key], None) for key in sorted(strata.keys() - before.keys(), key=_order)]

@@ -87,11 +87,8 @@ def choose(
 ) -> dict[str, str]:
     """Return the stories that are not chosen, and why.
 
-    Args:
-        traits: story id -> what is balanced -> its value.
-        caps: what is balanced -> value -> how many stories are wanted.
-        stories: how many are chosen.
-        before: stories that were chosen and stay.
+    ``traits``: story id -> what is balanced -> its value. ``caps``: what is balanced -> value -> how many
+    stories are wanted.
     """
     counts: dict[str, Counter[str]] = {name: Counter() for name in caps}
     cells: dict[tuple[str, ...], list[str]] = defaultdict(list)

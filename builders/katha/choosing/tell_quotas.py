@@ -81,11 +81,7 @@ def shortage(document: Json) -> str | None:
 
 
 def execute_told(request: RunRequest, reporter: Reporter | None = None) -> RunReport:
-    """Execute a run, and tell the reporter which quotas fell short.
-
-    Raises:
-        FabulaError: as :func:`fabula.engine.execute.execute`.
-    """
+    """Execute a run, and tell the reporter which quotas fell short."""
     report = execute(request, reporter)
     path = request.folder / QUOTAS
     told = shortage(read_json(path)) if QUOTAS in report.outputs and path.is_file() else None

@@ -74,12 +74,7 @@ def described(shot: Json, key: str) -> dict[str, Json]:
 
 
 def reader_of(kind: EntityType, *, described: bool = False) -> Reader:
-    """Return what reads the comparison of two appearances of an entity of a type.
-
-    Args:
-        kind: the type.
-        described: whether the judge describes each picture first.
-    """
+    """Return what reads the comparison of two appearances of an entity of a type."""
 
     def read(reply: Json) -> dict[str, Json]:
         reading = Reading(reply)

@@ -53,16 +53,7 @@ def packet_of(
     texts: TextSet, asked: Asked, name: str, slots: Mapping[str, object],
     pictures: Sequence[Image], read: Reader,
 ) -> GivenPacket:  # fmt: skip
-    """Return a question as the public code asks it.
-
-    Args:
-        texts: the official texts.
-        asked: kind, item and condition as the archive has them.
-        name: of the text.
-        slots: what is filled into it.
-        pictures: what :func:`pictures_sent` gives.
-        read: makes what the archive keeps of a reply.
-    """
+    """Return a question as the public code asks it."""
     message = Message("user", (texts.fill(name, slots), *pictures))
     return GivenPacket(*asked, texts.label(name), (message,), read, max_tokens=MAX_TOKENS)
 
@@ -104,12 +95,7 @@ def action_slots(
 ) -> dict[str, object]:
     """Return what fills the question about an action.
 
-    Args:
-        texts: the official texts.
-        action: what the shot is to show.
-        names: of the entities that are labelled, in the order of the schedule.
-        frames: how many the grid has.
-        with_objects: whether the action names a scheduled object.
+    ``frames``: how many the grid has.
     """
     given: Mapping[str, str] = texts.data("action_criteria")
     criteria = {key: text for key, text in given.items() if with_objects or key != "object_interaction"}
@@ -124,11 +110,7 @@ def location_slots(
 ) -> dict[str, object]:
     """Return what fills the question about a location.
 
-    Args:
-        texts: the official texts.
-        entity: name and description of the location.
-        shots: key of the shot of each picture, in order.
-        compared: how many shots show the location.
+    ``shots``: key of the shot of each picture, in order.
     """
     lines = [
         texts.fill("location_image", {"number": number, "shot": shot}) for number, shot in enumerate(shots, 1)
@@ -176,11 +158,7 @@ class PublicReading(Reading):
 
 
 def first_object(text: str) -> Json:
-    """Return the first JSON object in a text, with at most one level of objects inside.
-
-    Raises:
-        BadReply: there is none.
-    """
+    """Return the first JSON object in a text, with at most one level of objects inside."""
     match = _OBJECT.search(text[:_LONGEST])
     cleaned = re.sub(r"\s*```$", "", re.sub(r"^```(?:json)?\s*", "", text.strip()))
     try:

@@ -56,11 +56,7 @@ class LocationSettings(EpisodeJudgeSettings):
 
 
 async def asked_of(packets: Iterable[Packet | GivenPacket], tools: Tools) -> list[Json]:
-    """Return a row for each question and attempt; without a judge nothing is asked, and no picture read.
-
-    Raises:
-        NoAnswer: a judge could not be reached.
-    """
+    """Return a row for each question and attempt; without a judge nothing is asked, and no picture read."""
     if tools.asker is None or not tools.own(EpisodeJudgeSettings).judges:
         return []
     return await ask_judges(list(packets), tools)
@@ -128,11 +124,7 @@ class Reading:
         return [entry for entry in value if isinstance(entry, str)]
 
     def parsed(self, values: dict[str, Json]) -> dict[str, Json]:
-        """Return what is kept of the reply.
-
-        Raises:
-            BadReply: nothing of it can be used.
-        """
+        """Return what is kept of the reply."""
         if not self._read:
             missing = "; ".join(f"$.{name}: found {text}" for name, text in self._unread.items())
             raise BadReply(f"no score and no verdict can be used: {missing}")

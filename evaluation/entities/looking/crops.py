@@ -64,10 +64,8 @@ def query_of(description: str, definition: Grounding) -> str:
 def padded(box: Box, size: tuple[int, int], padding: float) -> Pixels:
     """Return the pixels of a crop: those of the box and a margin, as far as they are in the picture.
 
-    Args:
-        box: in pixels.
-        size: width and height of the picture.
-        padding: share of the box's width and height that is added on each side; whole pixels, rounded down.
+    ``box``: in pixels. ``padding``: share of the box's width and height that is added on each side; whole
+    pixels, rounded down.
     """
     left, top = max(0, int(box.left)), max(0, int(box.top))
     right, bottom = min(size[0], int(box.right)), min(size[1], int(box.bottom))
@@ -105,13 +103,7 @@ def area_percent(box: Box, pixels: Pixels, size: tuple[int, int], definition: Gr
 
 
 def rating_of(clip: float, sharp: float, percent: float) -> Rating:
-    """Return how good a crop is.
-
-    Args:
-        clip: similarity to the description.
-        sharp: see :func:`crop_sharpness`.
-        percent: see :func:`area_percent`.
-    """
+    """Return how good a crop is."""
     return Rating(clip, logistic((sharp - _SHARP[0]) / _SHARP[1]), logistic((percent - _AREA[0]) / _AREA[1]))
 
 

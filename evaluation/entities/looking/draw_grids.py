@@ -95,11 +95,7 @@ def draw_cell(
 ) -> "Image":
     """Return a frame made to fit into a cell, with a labelled box for each entity that has one.
 
-    Args:
-        image: the frame.
-        boxes: key of an entity -> its box in pixels of the frame.
-        labels: key -> how it is drawn.
-        cell: width and height.
+    ``boxes``: key of an entity -> its box in pixels of the frame. ``labels``: key -> how it is drawn.
     """
     from PIL import ImageDraw
     from PIL.Image import Resampling

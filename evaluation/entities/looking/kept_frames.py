@@ -33,11 +33,7 @@ class ShotVideo:
 
     @classmethod
     def of(cls, video: Json) -> "ShotVideo":
-        """Return the video of a shot as ``list_shots`` describes it.
-
-        Raises:
-            MediaProblem: it cannot be used. MissingRequirement: the extra ``video`` is not installed.
-        """
+        """Return the video of a shot as ``list_shots`` describes it."""
         path, start, stop = Path(video["file"]), video["start"], video["stop"]
         return cls(path, outline(path), None if stop is None else (start or 0, stop))
 
@@ -51,9 +47,6 @@ class ShotVideo:
 
         A film is decoded where shots are; a shot's own video from end to end, as damage shows in no other
         way.
-
-        Raises:
-            MediaProblem: the video is damaged, perhaps behind some frames.
         """
         if self.span is None:
             decoded = walk_frames(self.path, indices)
@@ -112,10 +105,8 @@ class FrameKeeper:
 def frame_sharpness(image: "Image", definition: Locations) -> float:
     """Return how sharp a frame is, for choosing those by which a location is judged.
 
-    Args:
-        image: the frame, in its own size.
-        definition: ``paper`` takes the variance of the Laplacian of luma (Eq. 8), ``code`` the sum of the
-            variances of first differences of the mean of the channels, across and down.
+    ``definition``: ``paper`` takes the variance of the Laplacian of luma (Eq. 8), ``code`` the sum of the
+    variances of first differences of the mean of the channels, across and down.
     """
     if definition == "paper":
         return sharpness(np.asarray(image.convert("L"), dtype=np.float64))

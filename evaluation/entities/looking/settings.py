@@ -49,9 +49,6 @@ def frames_of(definition: Grounding, frames: int) -> FrameChoice:
     ``paper`` says "evenly": number i of n is frame ``floor(i * (frames - 1) / (n - 1))``, for the five that
     are grounded and, apart from these, for the six of the grid. ``code`` takes five between the second frame
     and the last but one, for both; in a shot of five frames the last one counts twice.
-
-    Raises:
-        ValueError: the shot has fewer than five frames.
     """
     if frames < FEWEST:
         raise ValueError(f"{frames} frames")
@@ -73,7 +70,7 @@ def scheduled(shot: EpisodeShot) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class LookingBudget:
-    """What looking at one method's videos takes, from the schedule alone: nothing is missing, shots are long."""
+    """What looking at one method's videos takes, by the schedule: nothing is missing, shots are long."""
 
     shots: int  # scheduled shots
     frames: int  # frames that are grounded; each goes through the detector's backbone once

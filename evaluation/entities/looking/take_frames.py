@@ -47,11 +47,7 @@ def _none(code: str, reason: str) -> Json:
 
 
 def _taken(video: Json, settings: FrameSettings, store: Path | None) -> Json:
-    """Decode a shot and return what was kept of it.
-
-    Raises:
-        MediaProblem: the video cannot be used, or is too short.
-    """
+    """Decode a shot and return what was kept of it."""
     shot = ShotVideo.of(video)
     if shot.count < FEWEST:
         raise MediaProblem(

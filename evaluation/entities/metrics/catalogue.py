@@ -116,11 +116,7 @@ def _by_name() -> dict[str, EntityMetric]:
 
 
 def metric_named(name: str) -> EntityMetric:
-    """Return a metric by its name or one of its aliases.
-
-    Raises:
-        ConfigError: there is none.
-    """
+    """Return a metric by its name or one of its aliases."""
     if name not in _by_name():
         raise ConfigError(
             "metric", what=f"there is no metric {name!r}",

@@ -96,9 +96,7 @@ class GapCurve:
 def bin_of(gap: int, unit: GapUnit = "index") -> str:
     """Return the label of the bin of a gap.
 
-    Args:
-        gap: difference of shot indices, from 1.
-        unit: as what the gap is counted.
+    ``gap``: difference of shot indices, from 1.
     """
     size = gap if unit == "index" else gap - 1
     for first, last in BINS:
@@ -117,13 +115,7 @@ def gap_curves(
     signals: Sequence[tuple[Signal, EntityType]],
     definitions: Definitions,
 ) -> tuple[GapCurve, ...]:
-    """Return the curves of the signals that are asked for, with intervals over drawn sources.
-
-    Args:
-        pairs: source and pair.
-        signals: signal and type of each curve.
-        definitions: how gaps are counted, and how intervals are made.
-    """
+    """Return the curves of the signals that are asked for, with intervals over drawn sources."""
     sources = {source: index for index, source in enumerate(dict.fromkeys(source for source, _ in pairs))}
     bins = {gap: bin_of(gap, definitions.gap) for gap in {pair.gap for _, pair in pairs}}
     labels = list(dict.fromkeys((*labels_of(definitions.gap), *bins.values())))

@@ -107,15 +107,8 @@ def import_results(
 ) -> Imported:
     """Make an evaluation folder of the public evaluator's results.
 
-    Args:
-        source: the folder with one JSON file per episode.
-        out: a new folder.
-        method: whose videos; None for the name in its manifest, else that of the folder.
-        episodes: the episodes that were judged, for the corrected means; None without them.
-
-    Raises:
-        InputError: no file is a result, one is none, or the episodes lack one of them; all is listed.
-        TargetError: the new folder is not empty, or cannot be written.
+    ``method``: whose videos; None for the name in its manifest, else that of the folder. ``episodes``: the
+    episodes that were judged, for the corrected means; None without them.
     """
     manifest = _manifest(source)
     name = method or str(manifest.get("method_name") or source.resolve().name)
@@ -255,11 +248,7 @@ def _write(out: Path, results: Sequence[Result], manifest: EvaluationManifest) -
 
 
 def read_results(path: Path) -> tuple[Result, ...]:
-    """Return the results of an imported folder, sorted by method and episode.
-
-    Raises:
-        InputError: the file cannot be read, or is none of an import.
-    """
+    """Return the results of an imported folder, sorted by method and episode."""
     try:
         results = [_read(row) for row in json_lines(path)]
     except ValidationError as error:
@@ -270,11 +259,7 @@ def read_results(path: Path) -> tuple[Result, ...]:
 
 
 def _read(row: Json) -> Result:
-    """Return a line of an import.
-
-    Raises:
-        ValueError, TypeError, KeyError: it is none.
-    """
+    """Return a line of an import."""
     known = row["schedule"]
     schedule = None
     if known is not None:

@@ -23,13 +23,7 @@ _TYPES: Mapping[str, EntityType] = {"face": "character", "object": "object"}
 
 
 def score_result(result: Result, pillars: frozenset[int]) -> EpisodeScore:
-    """Return an episode's result in the form of our scores.
-
-    Args:
-        result: of the public evaluator.
-        pillars: those that were evaluated in any episode; a metric of theirs that is not in the file has no
-            value here, as the evaluator leaves out what no shot contributed to.
-    """
+    """Return an episode's result in the form of our scores."""
     tuples, schedule = result.tuples, result.schedule
     tallies = {
         metric.name: _tally(metric, tuples.get(metric.name, NOTHING), schedule)

@@ -100,11 +100,7 @@ class QualitySettings(VisionSettings):
         return tuple(dict.fromkeys(name for name in names if name is not None))
 
     def pinned(self) -> Self:
-        """Return the settings with the hash of the file of results, and which measures it has.
-
-        Raises:
-            ConfigError: the definition is not VBench's. InputError: the file is not one of ours.
-        """
+        """Return the settings with the hash of the file of results, and which measures it has."""
         if self.results is None or not self.wanted:
             return self.model_copy(update={"results_sha256": None, "taken": ()})
         if self.definition != "vbench":
@@ -137,14 +133,8 @@ def make_meters(
 ) -> dict[str, Meter]:
     """Return what measures a shot, for each measure that is not from a file and has no reason against it.
 
-    Args:
-        settings: the definition and its models.
-        fps: frames per second of the shot.
-        size: width and height of its frames.
-        frames: how many it has.
-
-    Raises:
-        ConfigError: a model is of the wrong kind. MissingRequirement: a model lacks something.
+    ``fps``: frames per second of the shot. ``size``: width and height of its frames. ``frames``: how many it
+    has.
     """
     makers = _VBENCH if settings.definition == "vbench" else _PAPER
     without = {*settings.taken, *reasons(settings)}

@@ -79,11 +79,7 @@ def run(item: Item, tools: Tools) -> Outcome:
 
 
 def _measured(video: Json, settings: QualitySettings, store: Path | None) -> _Measured:
-    """Measure a shot while it is decoded.
-
-    Raises:
-        MediaProblem: the video cannot be used. Unmeasured: its frames change their size.
-    """
+    """Measure a shot while it is decoded."""
     shot = ShotVideo.of(video)
     info = shot.info
     meters = make_meters(settings, info.fps, (info.width, info.height), shot.count)
@@ -104,11 +100,7 @@ def _measured(video: Json, settings: QualitySettings, store: Path | None) -> _Me
 
 
 def _from_file(settings: QualitySettings, video: Json) -> dict[str, float | None]:
-    """Return the values that a file has of a shot that is a video of its own, None where it has none.
-
-    Raises:
-        MissingRequirement: the file is another one than the run began with.
-    """
+    """Return the values that a file has of a shot that is a video of its own, None where it has none."""
     if not settings.taken:
         return {}
     results = _results(str(settings.results))

@@ -98,11 +98,7 @@ class Meter:
             self._measure(store)
 
     def value(self, frames: int, store: VectorStore) -> float:
-        """Return the value of a shot of so many frames.
-
-        Raises:
-            Unmeasured: it has none.
-        """
+        """Return the value of a shot of so many frames."""
         if self.waiting:
             self._measure(store)
         if not self.numbers:
@@ -142,13 +138,8 @@ def read_off(
 ) -> tuple[dict[str, float | None], dict[str, str]]:
     """Return the values of all meters, and for those without one the reason.
 
-    Args:
-        meters: by name.
-        images: every frame of a shot in order, with what its pixels are known by.
-        store: keeps what models make of frames.
-
-    Raises:
-        Unmeasured: the frames change their size midway.
+    ``images``: every frame of a shot in order, with what its pixels are known by. ``store``: keeps what
+    models make of frames.
     """
     size, count = None, 0
     for number, (image, key) in enumerate(images):

@@ -67,13 +67,6 @@ def match_results(files: Sequence[Path], folders: Sequence[Path]) -> Matched:
     A result belongs to the video of the same name in a folder of the same name (``EPISODE/001_002.mp4``),
     where the folder of the result may have words before (``vbench_batch_EPISODE``); else to the only video of
     that name.
-
-    Args:
-        files: ``*_eval_results.json`` of VBench.
-        folders: with the videos, in any depth.
-
-    Raises:
-        InputError: a file is not VBench's, no video is there, or no result has a video; all is listed.
     """
     problems: list[UserError] = []
     records, others = [], Counter[str]()
@@ -114,11 +107,7 @@ def match_results(files: Sequence[Path], folders: Sequence[Path]) -> Matched:
 
 
 def write_results(out: Path, matched: Matched) -> None:
-    """Write the values under the hashes of their videos into a new file.
-
-    Raises:
-        TargetError: the file is there already, or cannot be written.
-    """
+    """Write the values under the hashes of their videos into a new file."""
     fix = "choose another file, or move that one away"
     if out.exists():
         raise TargetError(str(out), what="the file is there already", fix=fix)
@@ -131,11 +120,7 @@ def write_results(out: Path, matched: Matched) -> None:
 
 
 def read_results(path: Path) -> Results:
-    """Read what :func:`write_results` wrote.
-
-    Raises:
-        InputError: it cannot be read, or it is another file.
-    """
+    """Read what :func:`write_results` wrote."""
     wanted = "a file that fabula import vbench-results wrote"
     try:
         content = read_plain(path, follow=True)

@@ -34,11 +34,7 @@ def shown_episodes(
 ) -> tuple[list[Key], str]:
     """Return the episodes that a page shows, and how they were chosen.
 
-    Args:
-        scores: of all.
-        methods: whose episodes are shown.
-        cells: method and episode -> how many entities in shots it has.
-        wanted: ids that were asked for; none for those that fit, the lowest first.
+    ``cells``: method and episode -> how many entities in shots it has.
     """
     values: dict[str, list[float]] = {}
     for method in scores.methods:
@@ -132,12 +128,7 @@ def _alone(episode: Episode, entity: EntityDetail, value: float, seen: Seen) -> 
 
 
 def traces_of(metric: EntityMetric, episodes: Sequence[Episode]) -> tuple[tuple[Trace, ...], str]:
-    """Return what a metric of a method was made of in the shown episodes, and how many there are.
-
-    Args:
-        metric: the metric.
-        episodes: the shown ones of the method.
-    """
+    """Return what a metric of a method was made of in the shown episodes, and how many there are."""
     every = [(episode, each) for episode in episodes for each in metric.instances(episode.facts)]
     scored = sorted(
         ((each.value, n) for n, (_, each) in enumerate(every) if each.value is not None),
@@ -154,13 +145,7 @@ def traces_of(metric: EntityMetric, episodes: Sequence[Episode]) -> tuple[tuple[
 def gap_traces(
     curve: GapCurve, pairs: Sequence[tuple[Episode, GapPair]], unit: GapUnit
 ) -> tuple[tuple[Trace, ...], str]:
-    """Return the pairs that stand behind the bins of a curve, and how they were chosen.
-
-    Args:
-        curve: of one method.
-        pairs: those of its shown episodes, of any signal and type.
-        unit: as what gaps are counted.
-    """
+    """Return the pairs that stand behind the bins of a curve, and how they were chosen."""
     mine = [
         (each.similarity, n) for n, (_, each) in enumerate(pairs)
         if (each.signal, each.type) == (curve.signal, curve.type)

@@ -57,13 +57,7 @@ class EpisodesReport:
 def episodes_report(folder: Path, wanted: EpisodesReport | None = None) -> ReportDocument:
     """Return the report on an evaluation folder of episodes.
 
-    Args:
-        folder: the evaluation folder.
-        wanted: how it is scored and what is shown; None for all defaults.
-
-    Raises:
-        InputError: a file of it is missing, or has something that the types do not allow.
-        ConfigError: an episode or method that was asked for is not in the evaluation.
+    ``wanted``: how it is scored and what is shown; None for all defaults.
     """
     wanted = wanted or EpisodesReport()
     archive, scores = read_archive(folder), score_folder(folder, wanted.definitions)

@@ -117,15 +117,7 @@ def compare_folders(
 ) -> EntityComparisons:
     """Compare the methods of two evaluation folders of episodes; of one, its methods with each other.
 
-    Args:
-        first: evaluation folder.
-        second: the other, or the same.
-        definitions: how values become one.
-        allowed: parts of the protocol that may differ.
-        rule: what else must be the same; see :mod:`.manifests`.
-
-    Raises:
-        InputError: a folder cannot be read, their protocols differ, or no two methods share an episode.
+    ``rule``: what else must be the same; see :mod:`.manifests`.
     """
     manifests = {str(folder): read_manifest(folder) for folder in (first, second)}
     ours = score_folder(first, definitions)
@@ -245,9 +237,7 @@ def _effect(
 def pooled_d(first: Floats, second: Floats) -> float | None:
     """Return Cohen's d with pooled variance: difference of means over the root of the mean of both variances.
 
-    Args:
-        first: shape (n,).
-        second: shape (n,).
+    ``first``: shape (n,). ``second``: shape (n,).
 
     Returns:
         None with fewer than two values, or where neither varies.

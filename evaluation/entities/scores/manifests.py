@@ -22,11 +22,7 @@ _SHOWN = 100
 
 
 def check_b5(first: EvaluationManifest, second: EvaluationManifest, allowed: Collection[str] = ()) -> None:
-    """Check that two evaluations differ in nothing but what B.5 lets differ.
-
-    Raises:
-        InputError: something else differs; all of it is listed.
-    """
+    """Check that two evaluations differ in nothing but what B.5 lets differ."""
     both = [
         {"protocol": each.protocol, **{name: each.environment.get(name) for name in VERSIONS}}
         for each in (first, second)

@@ -17,11 +17,7 @@ Scored = tuple[str, EpisodeScore]
 
 
 def score_folder(folder: Path, definitions: Definitions) -> EntityScores:
-    """Return the scores of an evaluation folder of episodes.
-
-    Raises:
-        InputError: a file of it is missing, or has something that the types do not allow.
-    """
+    """Return the scores of an evaluation folder of episodes."""
     archive = read_archive(folder)
     notes = list(archive_notes(archive.manifest))
     if (Path(folder) / RESULTS).exists():

@@ -146,12 +146,7 @@ def _gate(facts: EpisodeFacts) -> GateCounts | None:
 def score_methods(
     episodes: Iterable[tuple[str, EpisodeScore]], definitions: Definitions
 ) -> tuple[MethodScores, ...]:
-    """Return the scores of methods.
-
-    Args:
-        episodes: method and episode.
-        definitions: how values become one, and how intervals are made.
-    """
+    """Return the scores of methods."""
     methods: dict[str, list[EpisodeScore]] = defaultdict(list)
     for method, episode in episodes:
         methods[method].append(episode)

@@ -139,12 +139,7 @@ def _counted(methods: Sequence[MethodScores], name: str) -> str:
 
 
 def counts_text(number: Number, always: Sequence[str] = ("passed",)) -> str:
-    """Return what became of the instances of a number, such as ``passed 5, skipped 1``.
-
-    Args:
-        number: the number.
-        always: what is said though it is 0.
-    """
+    """Return what became of the instances of a number, such as ``passed 5, skipped 1``."""
     left_out = ("eligible", "episodes", "episodes_counted")
     counts = {name: count for name, count in number.score.counts.items() if name not in left_out}
     return ", ".join(f"{name} {count}" for name, count in counts.items() if count or name in always)

@@ -35,12 +35,7 @@ CONTROL_NAMES = {"raw": "raw", "filtered": "filtered", "common": "common-valid"}
 
 
 def controls(scores: KathaScores, subject: Mapping[str, Any]) -> CountTable:
-    """Return the controls as a table.
-
-    Args:
-        scores: the scores of the evaluation.
-        subject: of its manifest, where the leakage scan is accounted for.
-    """
+    """Return the controls as a table."""
     rows = [
         *_filtering(scores), *_families(scores), *_judges(scores), _halves(scores), *_surface(scores),
         *_moral(scores), *_narrative(scores), *_leakage(subject),
@@ -178,16 +173,8 @@ def katha_report(
 ) -> ReportDocument:
     """Return the report on an evaluation folder of kind katha.
 
-    Args:
-        folder: the evaluation folder.
-        release: the release that was judged; None for the place that the manifest names.
-        outputs: folders with the generated storyboards; none for the pictures that the run keeps.
-        definitions: how replies become numbers; None for the paper's.
-        read: reads the release as stories with questions.
-
-    Raises:
-        InputError: archive, release or outputs cannot be read, or do not belong together.
-        ConfigError: the release is not to be found.
+    ``release``: the release that was judged; None for the place that the manifest names. ``definitions``: how
+    replies become numbers; None for the paper's.
     """
     used = definitions or Definitions()
     people = people_of(folder, PROTOCOL, people_tables, people_drawn)

@@ -42,14 +42,7 @@ class ShotFiles:
     ) -> "ShotFiles":
         """Return what finds the pictures of an evaluation.
 
-        Args:
-            folder: the evaluation folder.
-            manifest: its manifest.
-            release: the set of scripts; None for the place that the evaluation names.
-            outputs: folders of outputs, named as their methods; of others, the place that it names.
-
-        Raises:
-            InputError: a folder of outputs is of no method that was evaluated.
+        ``release``: the set of scripts; None for the place that the evaluation names.
         """
         environment = manifest.environment
         selection = _mapping(environment.get("selection"))

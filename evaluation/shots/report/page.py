@@ -148,15 +148,8 @@ def images_report(
 ) -> ReportDocument:
     """Return the report on an evaluation folder of kind images.
 
-    Args:
-        folder: the evaluation folder.
-        release: the set of scripts; None for the place that the evaluation names, if it is still there.
-        outputs: folders of outputs; of other methods, the places that the evaluation names.
-        wanted: how it is scored and what is shown; None for all defaults.
-
-    Raises:
-        InputError: the archive, the set or outputs cannot be used, or do not belong together.
-        ConfigError: a story or method that was asked for is not in the evaluation.
+    ``release``: the set of scripts; None for the place that the evaluation names, if it is still there.
+    ``wanted``: how it is scored and what is shown; None for all defaults.
     """
     wanted = wanted or ImageReport()
     used = wanted.definitions
@@ -282,11 +275,7 @@ def _pictures_note(snaps: Snaps, wanted: ImageReport) -> str:
 
 
 def _check_release(release: Path | None, manifest: EvaluationManifest) -> None:
-    """Refuse a set of scripts that is not the one that was evaluated.
-
-    Raises:
-        InputError: it is another, or cannot be read.
-    """
+    """Refuse a set of scripts that is not the one that was evaluated."""
     judged = manifest.protocol.get("release")
     if release is None or not isinstance(judged, Mapping):
         return

@@ -87,11 +87,7 @@ def _key(shot: ShotScore) -> tuple[str, str, int]:
 
 
 def shown_methods(order: Sequence[str], choice: Choice) -> tuple[str, ...]:
-    """Return the methods whose stories are shown.
-
-    Raises:
-        ConfigError: a method that was asked for is not in the evaluation.
-    """
+    """Return the methods whose stories are shown."""
     _check("--method", choice.methods, order)
     return choice.methods or tuple(order[:METHODS])
 
@@ -99,11 +95,7 @@ def shown_methods(order: Sequence[str], choice: Choice) -> tuple[str, ...]:
 def shown_stories(
     looked: Looked, methods: Sequence[str], choice: Choice
 ) -> tuple[tuple[tuple[str, str], ...], str]:
-    """Return ids of the stories that are shown, each with why, and how they were chosen.
-
-    Raises:
-        ConfigError: a story that was asked for is not in the evaluation.
-    """
+    """Return ids of the stories that are shown, each with why, and how they were chosen."""
     there = list(dict.fromkeys(story for method, story in looked.stories if method in methods))
     _check("--story", choice.stories, there)
     if choice.stories:

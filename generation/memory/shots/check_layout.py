@@ -20,10 +20,6 @@ def layout_faults(layout: ShotLayout, cast: ShotCast) -> list[str]:
     4. Where a shot goes on from another, its first keyframe has all who stay. If the camera does not turn,
        they are where they were, and so is the view; if it turns, nobody moves with it, their order stays, and
        the view moves with it.
-
-    Args:
-        layout: of the shot.
-        cast: what it was made for.
     """
     faults = []
     if len(layout.keyframes) > MOST_KEYFRAMES:
@@ -85,13 +81,7 @@ def _continuation_faults(first: Keyframe, cast: ShotCast) -> Iterator[str]:
 
 
 def pan_faults(before: Keyframe, after: Keyframe, retained: Iterable[str]) -> list[str]:
-    """Return what a keyframe gets wrong about the camera, against the arrangement that it goes on from.
-
-    Args:
-        before: the arrangement before.
-        after: the first keyframe of the shot that goes on.
-        retained: the characters who are in both.
-    """
+    """Return what a keyframe gets wrong about the camera, against the arrangement that it goes on from."""
     old, new = places_of(before), places_of(after)
     moves = {name: new[name] - old[name] for name in retained if name in new}
     faults = []

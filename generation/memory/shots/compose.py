@@ -64,11 +64,8 @@ def compose(
 ) -> Composed:
     """Return a keyframe as a picture; who has no cut-out is left out of it.
 
-    Args:
-        keyframe: who and what is where.
-        cutouts: ``character:NAME`` or ``object:NAME`` -> the cut-out.
-        view: the third of the place that is behind, mode RGB; None for a plain ground.
-        size: width and height in pixels.
+    ``cutouts``: ``character:NAME`` or ``object:NAME`` -> the cut-out. ``view``: the third of the place that
+    is behind, mode RGB; None for a plain ground. ``size``: width and height in pixels.
     """
     canvas = np.asarray(_behind(view, size)).astype(np.int32)
     cells, boxes = places_of(keyframe), {}
@@ -99,8 +96,7 @@ def compose(
 def soft(alpha: "Pixels") -> "Pixels":
     """Return the opacity of a cut-out with a soft edge: one pixel less, then the mean of each 3 x 3 pixels.
 
-    Args:
-        alpha: 0 to 255, shape (height, width).
+    ``alpha``: 0 to 255, shape (height, width).
     """
     around = _neighbours(alpha)
     less = around.min(axis=0)
@@ -179,12 +175,9 @@ def _stand(canvas: NDArray[np.int32], cutout: Cutout, middle: int, share: float)
 def _beside(cells: Mapping[str, int], user: str, rank: int, box: Box | None, widths: tuple[int, int]) -> int:
     """Return the middle of an object beside its user: where the next cell is free, right before left.
 
-    Args:
-        cells: character -> number of the cell.
-        user: beside whom.
-        rank: the how many-th object of the user it is, from 1; they alternate, further out each time.
-        box: of the user; None where the user has no cut-out.
-        widths: of the object and of the frame, in pixels.
+    ``cells``: character -> number of the cell. ``rank``: the how many-th object of the user it is, from 1;
+    they alternate, further out each time. ``box``: of the user; None where the user has no cut-out.
+    ``widths``: of the object and of the frame, in pixels.
     """
     wide, frame = widths
     cell = cells[user]

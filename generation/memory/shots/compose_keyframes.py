@@ -60,11 +60,7 @@ def run(item: Item, tools: Tools) -> Made:
 
 
 def read_known(root: Path, picture: KnownPicture) -> bytes:
-    """Return the bytes of a picture of the bank.
-
-    Raises:
-        InputError: it cannot be read, or is no longer the one that it was when the run began.
-    """
+    """Return the bytes of a picture of the bank."""
     path = root / picture.path
     try:
         data = read_plain(path, follow=True)

@@ -95,11 +95,7 @@ def bundled_forms() -> tuple[str, ...]:
 
 
 def read_form(name: str) -> ExportForm:
-    """Return a description by its bundled name, or by the path of a TOML file.
-
-    Raises:
-        ConfigError: there is none, or it is not what it must be.
-    """
+    """Return a description by its bundled name, or by the path of a TOML file."""
     fix = "docs/memory.md tells how to describe a generator"
     try:
         if name.endswith(".toml"):
@@ -122,18 +118,7 @@ def read_form(name: str) -> ExportForm:
 def export_packets(
     packets: Sequence[PlacedPacket], name: str, out: Path, values: Mapping[str, str | int | float]
 ) -> Exported:
-    """Write packets in the form of a generator.
-
-    Args:
-        packets: by episode, in story order.
-        name: of a bundled description, or path of a TOML file.
-        out: a new folder.
-        values: that change those of the description.
-
-    Raises:
-        ConfigError: the description is wrong, cannot be filled, or has no such value.
-        InputError: a picture cannot be read. TargetError: the folder is not empty or cannot be written.
-    """
+    """Write packets in the form of a generator."""
     filling = _Filling(name, packets, values)
     written = list(filling.files())
     with new_folder(out):
@@ -185,11 +170,7 @@ class _Filling:
         self._common["episodes"] = list(episodes.values())
 
     def files(self) -> Iterator[tuple[str, str]]:
-        """Yield path and text of each file.
-
-        Raises:
-            ConfigError: a template cannot be filled or gives no JSON, or two files have the same path.
-        """
+        """Yield path and text of each file."""
         seen = {path for path, _, _ in self.pictures}
         for number, file in enumerate(self._form.file, 1):
             where = f"file {number}"

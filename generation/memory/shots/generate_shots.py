@@ -105,17 +105,7 @@ async def run(item: Item, tools: Tools) -> Outcome:
 def request_of(
     placed: PlacedPacket, hashes: Mapping[str, str], before: Ended, settings: GenerateSettings
 ) -> tuple[PictureRequest, dict[str, str]]:
-    """Return what is asked for a shot, and the looks with which the generator that draws data draws it.
-
-    Args:
-        placed: its packet.
-        hashes: of the packet's pictures, by file.
-        before: how the shot before it ended.
-        settings: who is asked, and how.
-
-    Raises:
-        InputError: a picture of the packet cannot be read.
-    """
+    """Return what is asked for a shot, and the looks with which the generator that draws data draws it."""
     packet = placed.packet
     frame = None if before.frame is None else Image(before.frame, "image/png", sha256_bytes(before.frame))
     references = []
@@ -184,11 +174,7 @@ def _made(answer: Answer[Video], tools: Tools) -> dict[str, Json]:
 
 
 def _read(text: str) -> Video:
-    """Return a video that can be decoded to its end.
-
-    Raises:
-        BadReply: the reply holds none.
-    """
+    """Return a video that can be decoded to its end."""
     try:
         generated = read_generated(text)
     except ValueError as error:
@@ -207,11 +193,7 @@ def _read(text: str) -> Video:
 
 
 def last_frame(data: bytes, suffix: str) -> tuple[int, bytes]:
-    """Return how many frames a video has, and the last one as PNG.
-
-    Raises:
-        MediaProblem: it cannot be decoded. MissingRequirement: the extra ``video`` is not installed.
-    """
+    """Return how many frames a video has, and the last one as PNG."""
     with tempfile.TemporaryDirectory(prefix="fabula-") as folder:
         path = Path(folder, f"video.{suffix}")
         path.write_bytes(data)

@@ -62,16 +62,7 @@ class ShotOptions(RunOptions):
 
 
 def generate_request(packets: Path, run: Path, options: ShotOptions) -> RunRequest:
-    """Return what the engine is to execute.
-
-    Args:
-        packets: run folder of packets, or its folder ``packets``.
-        run: the run folder.
-        options: who makes the videos, and how.
-
-    Raises:
-        ConfigError: no model that makes videos is named, there are no packets, or a setting is wrong.
-    """
+    """Return what the engine is to execute."""
     if options.model is None or parse_spec(options.model).makes != "video":
         raise ConfigError(
             "--model", what="a model that makes videos is needed",
@@ -93,11 +84,7 @@ RUN = RunKind(PIPELINE, partial(tell_plan, sample=None))
 def generate_shots(
     packets: Path, run: Path, options: ShotOptions, reporter: "Reporter | None" = None
 ) -> RunReport:
-    """Make the video of every shot; a run is continued, and no video that was made is asked for again.
-
-    Raises:
-        FabulaError: as :func:`fabula.engine.execute.execute`.
-    """
+    """Make the video of every shot; a run is continued, and no video that was made is asked for again."""
     return RUN.make(generate_request(packets, run, options), reporter)
 
 
@@ -147,10 +134,6 @@ def place_videos(run: Path, outputs: Path) -> GeneratedShots:
     """Lay out the videos of a finished run as ``<episode>/001_002.mp4``; what lies there and is right stays.
 
     Other videos of its episodes are removed, so that no outcome of an earlier run is taken for one of this.
-
-    Raises:
-        InputError: the run is not finished, or a video is gone from its store.
-        TargetError: the folder cannot be written.
     """
     rows = _rows(run)
     wanted = {

@@ -81,14 +81,7 @@ def known_entities(
 ) -> KnownEntities:
     """Return what is known of the entities that an episode schedules.
 
-    Args:
-        episode_id: of the episode.
-        script: its script, whose words stand for entities that the bank does not have.
-        bank: its entries of the bank; None for words alone.
-        root: the folder of the bank.
-
-    Raises:
-        InputError: a picture of the bank cannot be read; every one is listed.
+    ``bank``: its entries of the bank; None for words alone.
     """
     entries = {} if bank is None else bank.by_key
     problems: list[UserError] = []

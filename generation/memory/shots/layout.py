@@ -113,10 +113,7 @@ class ShotCast:
 def cast_of(shot: EpisodeShot, objects: Sequence[str], before: Keyframe | None) -> ShotCast:
     """Return what the layout of a shot is made for.
 
-    Args:
-        shot: of the script.
-        objects: names of its objects that stand alone.
-        before: the arrangement that it goes on from; None where it begins anew.
+    ``before``: the arrangement that it goes on from; None where it begins anew.
     """
     unique = [
         tuple(dict.fromkeys(shot.scheduled.names(kind))) for kind in ("character", "location", "object")

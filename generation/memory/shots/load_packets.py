@@ -28,11 +28,7 @@ SPEC = StageSpec(
 
 
 def run(item: Item, tools: Tools) -> Iterator[Child]:
-    """Yield one child per episode.
-
-    Raises:
-        InputError: packets or their pictures cannot be read. ConfigError: an episode has no packets.
-    """
+    """Yield one child per episode."""
     del item
     settings = tools.own(PacketSelection)
     episodes: dict[str, list[PlacedPacket]] = {}

@@ -21,12 +21,7 @@ SPEC = StageSpec(
 
 
 def run(item: Item, tools: Tools) -> Iterator[Child]:
-    """Yield one child per episode that is chosen.
-
-    Raises:
-        InputError: the set or the bank cannot be used, or the bank lacks an episode; every problem is listed.
-        ConfigError: nothing is chosen.
-    """
+    """Yield one child per episode that is chosen."""
     roles = [source["role"] for source in item["sources"]]
     paths = dict(zip(roles, tools.paths, strict=True))
     whole, _ = read_entity_set(paths[EPISODES], rules=False)

@@ -148,12 +148,7 @@ def packet_of(
 ) -> Packet:  # fmt: skip
     """Return the packet of a shot.
 
-    Args:
-        scripted: the shot in its episode.
-        known: what is known of the episode's entities.
-        layout: of the shot.
-        composed: what was made of each of its keyframes; None for one without a picture.
-        condition: what of the memory it has.
+    ``composed``: what was made of each of its keyframes; None for one without a picture.
     """
     shot, before = scripted.shot, scripted.before
     scheduled = [
@@ -296,9 +291,7 @@ KINDS: Mapping[str, MarkKind] = {"character": "character", "object": "object", "
 def looks_of(packet: Packet, before: Mapping[str, str]) -> dict[str, str]:
     """Return entity -> the look that it gets in a shot.
 
-    Args:
-        packet: of the shot.
-        before: entity -> the look that it had in the frame that the generator is given; empty for no frame.
+    ``before``: entity -> the look that it had in the frame that the generator is given; empty for no frame.
     """
     shown = {key for image in packet.images for key in image.shows}
     looks = {}

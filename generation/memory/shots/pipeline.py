@@ -71,14 +71,7 @@ def packets_request(
 ) -> RunRequest:
     """Return what the engine is to execute.
 
-    Args:
-        memory_run: run folder of ``fabula memory build``, with its bank.
-        out: the run folder of the packets.
-        options: how they are made.
-        episodes: the set of episodes; None for the one that the bank was built from.
-
-    Raises:
-        ConfigError: a setting is wrong. InputError: there is no bank, or a file cannot be read.
+    ``episodes``: the set of episodes; None for the one that the bank was built from.
     """
     script_source = episodes or episodes_of(memory_run)
     given: dict[str, object] = {"make_packets.keyframes": not options.no_keyframes}
@@ -94,11 +87,7 @@ def packets_request(
 
 
 def episodes_of(memory_run: Path) -> Path:
-    """Return the set of episodes from which a bank was built.
-
-    Raises:
-        ConfigError: the folder is no run of that kind, or the set is no longer where it was.
-    """
+    """Return the set of episodes from which a bank was built."""
     for source in read_manifest(memory_run).source_list(memory_run.absolute()):
         if source.role == EPISODES:
             return source.path
@@ -109,11 +98,7 @@ def episodes_of(memory_run: Path) -> Path:
 
 
 def read_heights(path: Path) -> dict[str, float]:
-    """Return the relative heights in a TOML file: ``"Ana" = 0.9``, and tables of them by episode.
-
-    Raises:
-        ConfigError: it cannot be read, or a height is no number from 0.05 to 3.
-    """
+    """Return the relative heights in a TOML file: ``"Ana" = 0.9``, and tables of them by episode."""
     import tomllib
 
     from ....schemas.plain_files import read_plain
@@ -146,15 +131,7 @@ def make_packets(
 ) -> RunReport:  # fmt: skip
     """Make the packets of every shot; a run is continued, and no layout that was planned is asked for again.
 
-    Args:
-        memory_run: run folder of ``fabula memory build``.
-        out: the run folder of the packets; ``packets/`` in it has a folder for each shot.
-        options: how.
-        episodes: the set of episodes; None for the one that the bank was built from.
-        reporter: takes the progress.
-
-    Raises:
-        FabulaError: as :func:`fabula.engine.execute.execute`.
+    ``episodes``: the set of episodes; None for the one that the bank was built from.
     """
     return RUN.make(packets_request(memory_run, out, options or PacketOptions(), episodes), reporter)
 

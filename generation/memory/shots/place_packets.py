@@ -26,11 +26,7 @@ class PlacedPacket:
     packet: Packet
 
     def picture(self, file: str) -> bytes:
-        """Return the bytes of one of its pictures.
-
-        Raises:
-            InputError: it cannot be read.
-        """
+        """Return the bytes of one of its pictures."""
         path = self.folder / file
         try:
             return read_plain(path, follow=True)
@@ -44,9 +40,6 @@ def place_packets(run: Path) -> None:
     """Lay out the packets of a run below its folder ``packets``, and its storyboard ``layouts.html``.
 
     What lies there and is right stays; what no packet names is removed. A run without packets gets nothing.
-
-    Raises:
-        InputError: a picture is gone or is another one. TargetError: the folder cannot be written.
     """
     if not (run / PACKETS_FILE).is_file():
         return
@@ -79,11 +72,7 @@ def place_packets(run: Path) -> None:
 
 
 def read_packets(folder: Path) -> tuple[PlacedPacket, ...]:
-    """Return all packets below a run, or below its folder ``packets``: by episode, in story order.
-
-    Raises:
-        InputError: there is none, or some cannot be read; every problem is listed.
-    """
+    """Return all packets below a run, or below its folder ``packets``: by episode, in story order."""
     root = folder / PACKETS if (folder / PACKETS).is_dir() else folder
     problems: list[UserError] = []
     placed = []

@@ -82,11 +82,7 @@ async def _asked(cast: ShotCast, overview: str, tools: Tools) -> ShotLayout:
 
 
 def read_layout(cast: ShotCast, reply: Json) -> ShotLayout:
-    """Return the layout in a reply.
-
-    Raises:
-        BadReply: it breaks a rule; every rule that it breaks is named.
-    """
+    """Return the layout in a reply."""
     keyframes = tuple(_keyframe(entry) for entry in reply["keyframes"])
     if not keyframes:
         raise BadReply("there is no keyframe")

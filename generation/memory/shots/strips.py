@@ -25,16 +25,7 @@ Placed = tuple[Packet, Path]
 
 
 def write_strips(path: Path, packets: Sequence[Placed], run: Path) -> None:
-    """Write the storyboard of a run's packets.
-
-    Args:
-        path: where; a file that is there is replaced.
-        packets: the packets with their folders, by episode, in story order.
-        run: the run, whose journal knows what the layouts cost.
-
-    Raises:
-        TargetError: the file cannot be written.
-    """
+    """Write the storyboard of a run's packets."""
     save_page(path, render_strips(packets, _cost_lines(run)))
 
 

@@ -31,11 +31,7 @@ def code_of(text: str) -> str:
 
 
 def cells_of(kind: MarkKind, code: str) -> tuple[int, ...]:
-    """Return the values of an emblem's 25 cells, 0 to 3, row by row.
-
-    Raises:
-        ValueError: the code is none, or there is no such kind.
-    """
+    """Return the values of an emblem's 25 cells, 0 to 3, row by row."""
     number = int(code, 16)
     value = (KINDS.index(kind) << _NUMBER_BITS | number) << _CHECK_BITS | _check(kind, number)
     return tuple(value >> 2 * (SIDE * SIDE - 1 - cell) & 3 for cell in range(SIDE * SIDE))

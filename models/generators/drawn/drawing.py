@@ -81,10 +81,7 @@ PLAIN = Look((236, 232, 220), (222, 216, 200), (210, 202, 182), (226, 214, 186),
 def draw_place(canvas: Canvas, name: str | None, shift: float = 0.0) -> None:
     """Fill the picture with a place.
 
-    Args:
-        canvas: what to fill.
-        name: of the place; None for a plain ground.
-        shift: by how many units the camera has moved to the right: hills move to the left, far ones less.
+    ``name``: of the place; None for a plain ground.
     """
     frame = canvas.frame
     unit, width, height = frame.unit, frame.width, frame.height
@@ -166,12 +163,8 @@ def draw_scene(
 ) -> Drawing:  # fmt: skip
     """Draw a scene.
 
-    Args:
-        scene: what to show.
-        size: width and height in pixels, 16 or more each. Below 256 of the shorter one, emblems are too small
-            to be read.
-        forgets: which marks are left out.
-        shift: by how many units the camera has moved; only the hills behind the figures show it.
+    ``size``: width and height in pixels, 16 or more each. Below 256 of the shorter one, emblems are too small
+    to be read.
     """
     kept = [mark for mark in scene.marks if not forgets(mark)]
     forgotten = tuple(mark for mark in scene.marks if forgets(mark))

@@ -65,12 +65,6 @@ def family_of(name: str) -> Family:
 def draw_figure(canvas: Canvas, slot: Slot, name: str, *, raised: bool) -> Square:
     """Draw who bears a name, with the chest at a place for an emblem.
 
-    Args:
-        canvas: where.
-        slot: of the emblem.
-        name: of the figure.
-        raised: whether the arms are up.
-
     Returns:
         The box of the head, in pixels: where the face belongs.
     """
@@ -263,9 +257,7 @@ _OUTLINES: tuple[tuple[tuple[float, float], ...], ...] = (
 def flatten_face(canvas: Canvas, head: Square) -> None:
     """Take the feeling out of a face that was drawn: eyes and mouth are drawn anew, calm.
 
-    Args:
-        canvas: the picture.
-        head: box of the head, in pixels, as the truth of a picture gives it.
+    ``head``: box of the head, in pixels, as the truth of a picture gives it.
     """
     left, top, right, _ = head
     unit, middle = (right - left) / 26, (left + right) / 2

@@ -164,11 +164,7 @@ class DrawnImages:
         self._name = checked_name(spec)
 
     async def complete(self, request: ChatRequest) -> Reply:
-        """Draw one picture.
-
-        Raises:
-            CallFault: the request is for no picture, its scene is none, or its size cannot be drawn.
-        """
+        """Draw one picture."""
         return drawn_reply(await asyncio.to_thread(self._make, PictureRequest.of(request)))
 
     async def close(self) -> None:
@@ -182,11 +178,7 @@ class DrawnImages:
 
 
 def checked_name(spec: ModelSpec) -> str:
-    """Return the name of the renderer that a spec names.
-
-    Raises:
-        ConfigError: there is none of that name.
-    """
+    """Return the name of the renderer that a spec names."""
     if spec.name not in NAMES:
         raise ConfigError(
             f"model {spec}", what=f"drawn has no renderer {spec.name}; it has: {', '.join(NAMES)}",
@@ -196,11 +188,7 @@ def checked_name(spec: ModelSpec) -> str:
 
 
 def scene_to_draw(asked: PictureRequest) -> tuple[DrawnScene, str]:
-    """Return the scene of a request, and whether it was given as data (``scene``) or read off the ``prompt``.
-
-    Raises:
-        CallFault: what is given is no scene.
-    """
+    """Return the scene of a request, and whether it came as data (``scene``) or off the ``prompt``."""
     if asked.scene is None:
         return scene_of(asked.prompt), "prompt"
     try:
@@ -211,11 +199,7 @@ def scene_to_draw(asked: PictureRequest) -> tuple[DrawnScene, str]:
 
 
 def size_of(asked: PictureRequest, scene: DrawnScene) -> tuple[int, int]:
-    """Return width and height of the picture, in pixels; a side that is not asked for is as by default.
-
-    Raises:
-        CallFault: it is too small or too large.
-    """
+    """Return width and height of the picture, in pixels; a side that is not asked for is as by default."""
     width, height = default_size(scene.form)
     size = (asked.width or width, asked.height or height)
     if not all(16 <= side <= MOST_SIDE for side in size):

@@ -31,9 +31,8 @@ class Seen:
 def read_marks(picture: "bytes | Image") -> tuple[Seen, ...]:
     """Return every mark whose emblem can be read, from the top of the picture to its bottom.
 
-    Args:
-        picture: a picture, or the bytes of a PNG or JPEG file. It may be of any size; below 256 pixels of the
-            shorter side emblems get lost.
+    ``picture``: a picture, or the bytes of a PNG or JPEG file. It may be of any size; below 256 pixels of the
+    shorter side emblems get lost.
     """
     image = _opened(picture) if isinstance(picture, bytes) else picture
     frame = Frame(image.width, image.height)

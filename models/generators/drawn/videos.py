@@ -49,11 +49,7 @@ class DrawnVideos:
             )
 
     async def complete(self, request: ChatRequest) -> Reply:
-        """Draw one video.
-
-        Raises:
-            CallFault: the request is for no video, its scene is none, or size or duration cannot be drawn.
-        """
+        """Draw one video."""
         return drawn_reply(await asyncio.to_thread(self._make, PictureRequest.of(request)))
 
     async def close(self) -> None:

@@ -49,25 +49,13 @@ def _can_stand(text: str, value: str | int) -> bool:
 
 
 def token_of(question: Question, value: Json) -> str:
-    """Return what an option is called in other tools.
-
-    Raises:
-        KeyError: the question has no such option.
-    """
+    """Return what an option is called in other tools."""
     named = {(type(known), known): name for name, known in tokens(question).items()}
     return named[type(value), value]
 
 
 def answer_of(asked: Asked, cell: str) -> Json:
-    """Return the answer that a text stands for.
-
-    Args:
-        asked: the question.
-        cell: what was written; an option may be named by its text, too, in any language of the task.
-
-    Raises:
-        ValueError: it is no answer to the question; the message says what is expected.
-    """
+    """Return the answer that a text stands for."""
     question, text = asked.question, cell.strip()
     if question.unclear and text.lower() == UNCLEAR:
         return UNCLEAR

@@ -24,11 +24,7 @@ FIX = "correct the line; export the seat again to see how answers are written"
 
 
 def write_csv(load: Load, folder: Path) -> tuple[str, ...]:
-    """Write the items of a seat as a table to be filled in, with a page for each; return what it cannot hold.
-
-    Raises:
-        OSError: the folder cannot be written.
-    """
+    """Write a seat's items as a table to be filled in, a page for each; return what it cannot hold."""
     copy_media(load, folder / "media")
     (folder / SHOWN).mkdir()
     rows: list[tuple[Json, ...]] = []
@@ -51,11 +47,7 @@ def _row(load: Load, sheet: Sheet, asked: Asked, see: str) -> tuple[Json, ...]:
 
 
 def read_csv(path: Path, study: Study) -> Reading:
-    """Return the answers of a filled table; rows without an answer are passed over.
-
-    Raises:
-        InputError: it cannot be read, or is no such table.
-    """
+    """Return the answers of a filled table; rows without an answer are passed over."""
     reading = Reading()
     answers: dict[tuple[str, str], dict[str, Json]] = {}
     first: dict[tuple[str, str], tuple[str, str]] = {}

@@ -89,16 +89,8 @@ def export_seat(
 ) -> Exported:
     """Write what is still to be answered of a seat for another tool, in the seat's order and with its sides.
 
-    Args:
-        study: the study.
-        folder: a new or empty folder.
-        tool: one of :data:`FORMS`.
-        seat: number of the seat; None for every seat that nobody holds, each in a folder of its own.
-        options: how; None for the usual.
-
-    Raises:
-        ConfigError: there is no such tool or seat, or nothing is to be answered.
-        TargetError: the folder cannot be written.
+    ``folder``: a new or empty folder. ``seat``: number of the seat; None for every seat that nobody holds,
+    each in a folder of its own. ``options``: how; None for the usual.
     """
     form = form_of(tool)
     standing = study.standing()
@@ -123,11 +115,7 @@ def export_seat(
 
 
 def form_of(tool: str) -> Form:
-    """Return a form by its name.
-
-    Raises:
-        ConfigError: there is none.
-    """
+    """Return a form by its name."""
     if tool not in FORMS:
         listed = ", ".join(FORMS)
         raise ConfigError("--to", expected=f"one of {listed}", found=repr(tool), fix="choose one of them")
@@ -184,18 +172,7 @@ def import_answers(
 
     The same answers again add nothing; other answers of the same person to an item are a changed vote.
 
-    Args:
-        study: the study; nobody serves it meanwhile.
-        path: what the other tool exported.
-        tool: one of :data:`FORMS`.
-        people: who somebody is in the other tool -> their pseudonym in the study. Only pseudonyms are kept.
-        now: the time, RFC 3339, UTC; votes have it where the tool does not say when.
-        dry_run: only check.
-
-    Raises:
-        ConfigError: there is no such tool, or a pseudonym cannot be one.
-        InputError: anything is wrong; everything is listed, and nothing is taken.
-        RunBusy: the study is served.
+    ``people``: who somebody is in the other tool -> their pseudonym in the study. Only pseudonyms are kept.
     """
     form = form_of(tool)
     _check_names(study, people)

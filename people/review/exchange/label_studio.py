@@ -68,11 +68,7 @@ def pictures_name(side: int) -> str:
 
 
 def sides_of(load: Load) -> int:
-    """Return how many sides with pictures the items of a seat have.
-
-    Raises:
-        ConfigError: they cannot be embedded: there are videos, or items differ in their sides.
-    """
+    """Return how many sides with pictures the items of a seat have."""
     shapes = {tuple(bool(side) for side in sheet.item.sides) for sheet in load.sheets}
     videos = any(medium.kind != "picture" for sheet in load.sheets for medium in sheet.item.media)
     if videos or len(shapes) > 1 or not all(all(shape) for shape in shapes):
@@ -269,11 +265,7 @@ LIMITS = (
 
 
 def write_label_studio(load: Load, folder: Path) -> tuple[str, ...]:
-    """Write a project for Label Studio: its labeling config and its tasks; return what it cannot hold.
-
-    Raises:
-        OSError: the folder cannot be written.
-    """
+    """Write a project for Label Studio: its labeling config and its tasks; return what it cannot hold."""
     root = f"fabula/{load.study.protocol.name}-seat-{load.seat}"
     interface = interface_of(load)
     if not load.embed:
@@ -349,9 +341,6 @@ def read_label_studio(path: Path, study: Study) -> Reading:
 
     Of several annotations of a task by one person the last is taken. Skipped annotations, drafts and
     predictions are passed over.
-
-    Raises:
-        InputError: it cannot be read, or is no such export.
     """
     try:
         document = read_json(path, LARGEST, follow=True)
@@ -476,11 +465,7 @@ def _user_of(completed_by: Json) -> str:
 
 
 def _content(result: Mapping[str, Any]) -> str:
-    """Return what a result holds as a text; of a choice that is what it is called, of a rating its number.
-
-    Raises:
-        ValueError: it holds nothing that an answer can be read from, or several things.
-    """
+    """Return what a result holds as a text; of a choice that is what it is called, of a rating its number."""
     value = result.get("value")
     kind = "text" if result.get("type") == "textarea" else str(result.get("type"))
     held = value.get(kind) if isinstance(value, dict) else None

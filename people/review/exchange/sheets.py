@@ -64,11 +64,7 @@ class Load:
 
 
 def sheets_of(study: Study, seat: int, standing: Standing | None = None) -> tuple[Sheet, ...]:
-    """Return what a seat is asked; with a standing, only what nobody has answered in it.
-
-    Raises:
-        ConfigError: there is no such seat.
-    """
+    """Return what a seat is asked; with a standing, only what nobody has answered in it."""
     if seat not in study.seats:
         expected = f"a seat from {min(study.seats)} to {max(study.seats)}"
         raise ConfigError("--seat", expected=expected, found=str(seat), fix="choose one of them")
@@ -148,11 +144,7 @@ def _marked(load: Load, medium: Media) -> Marked:
 
 
 def copy_media(load: Load, folder: Path) -> None:
-    """Copy the pictures and videos of all items into a folder, under opaque names.
-
-    Raises:
-        OSError: it cannot be written.
-    """
+    """Copy the pictures and videos of all items into a folder, under opaque names."""
     for medium in _media(load):
         folder.mkdir(exist_ok=True)
         (folder / stored_name(load, medium)).write_bytes(_marked(load, medium).content())
@@ -173,10 +165,7 @@ def embedded(load: Load, medium: Media) -> str:
 def plain_evidence(load: Load, sheet: Sheet, source: Source | None) -> str:
     """Return what an item shows as plain HTML, and below it the values that may be corrected.
 
-    Args:
-        load: what is given to the other tool.
-        sheet: the item.
-        source: gives the address of a picture or video; None where they are shown elsewhere.
+    ``source``: gives the address of a picture or video; None where they are shown elsewhere.
     """
     reader = Reader(load.language)
     media = {f"/media/{medium.name}": source(medium) for medium in sheet.item.media} if source else None

@@ -40,11 +40,7 @@ def no_extra() -> MissingRequirement:
 
 
 def enter_token(secret: bytes, reviewer: str) -> str:
-    """Return what a reviewer's personal link ends with.
-
-    Raises:
-        MissingRequirement: the extra `review` is not installed.
-    """
+    """Return what a reviewer's personal link ends with."""
     return str(_link_signer(secret).dumps([reviewer]))
 
 

@@ -137,11 +137,7 @@ class Adjudication:
         return next((part for part in parts if part.id == point.part), None)
 
     async def decide(self, person: Reviewer, body: Mapping[str, Json]) -> None:
-        """Take a decision; one that was sent before counts once.
-
-        Raises:
-            Refused: it may not be decided so, or not by them.
-        """
+        """Take a decision; one that was sent before counts once."""
         server = self.routes.server
         sent = sent_id(body)
         server.catch_up()

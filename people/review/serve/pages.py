@@ -112,14 +112,7 @@ class Pages:
         )  # fmt: skip
 
     def item(self, reader: Reader, person: Reviewer, step: Step, given: "Given") -> str:
-        """Return the page of an item.
-
-        Args:
-            reader: who reads it.
-            person: the same, as the study knows them.
-            step: the item and where it is.
-            given: what was answered before.
-        """
+        """Return the page of an item."""
         from markupsafe import Markup
 
         if step.place is None:

@@ -34,12 +34,7 @@ LANGUAGE = "fabula_language"
 
 
 def application(server: Server, more: Callable[["Routes"], list[Any]] | None = None) -> "Starlette":
-    """Return the application that serves a study.
-
-    Args:
-        server: the study while it is served.
-        more: makes more routes, such as those of adjudication.
-    """
+    """Return the application that serves a study."""
     from starlette.applications import Starlette
     from starlette.middleware import Middleware
     from starlette.routing import Route
@@ -256,12 +251,7 @@ class Routes:
     def change(
         self, act: Callable[[Reviewer, Mapping[str, Json]], Any], role: str = "reviewer"
     ) -> Callable[["Request"], Awaitable["Response"]]:
-        """Return what answers a request that changes something: one of ours, with JSON as its body.
-
-        Args:
-            act: changes something for a person; what it returns is the answer.
-            role: who may.
-        """
+        """Return what answers a request that changes something: one of ours, with JSON as its body."""
 
         async def handle(request: "Request") -> "Response":
             from starlette.responses import JSONResponse
@@ -308,12 +298,7 @@ def _answers(draft: Any) -> Mapping[str, Json] | None:  # noqa: ANN401 - any JSO
 
 
 async def _body(request: "Request") -> dict[str, Json]:
-    """Return the body of a request.
-
-    Raises:
-        Refused: it is too large, does not come, is no JSON object, or holds what cannot be stored: half of a
-            surrogate pair, a number that is none, a whole one beyond 64 bits.
-    """
+    """Return the body of a request."""
     from starlette.requests import ClientDisconnect
 
     content = bytearray()

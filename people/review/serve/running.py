@@ -133,11 +133,7 @@ class Address:
         return self.certificate is not None or self.proxy
 
     def check(self) -> None:
-        """Refuse what would send votes over a network that anybody can read.
-
-        Raises:
-            ConfigError: another interface than the loopback without TLS, or a certificate without its key.
-        """
+        """Refuse what would send votes over a network that anybody can read."""
         if (self.certificate is None) != (self.key is None):
             raise ConfigError("--tls-cert", what="certificate and key go together", fix="give --tls-key, too")
         if self.host not in LOOPBACK and not self.secure:
@@ -163,18 +159,7 @@ def clock() -> str:
 def serve(
     study: Study, address: Address, *, started: Callable[[str], None], now: Callable[[], str] = clock
 ) -> None:
-    """Serve a study until the process is asked to stop.
-
-    Args:
-        study: the study.
-        address: where.
-        started: told the address once people can be let in.
-        now: gives the time.
-
-    Raises:
-        MissingRequirement: the extra `review` is not installed. ConfigError: the address cannot be used.
-        RunBusy: another process serves the study. TargetError: its folder cannot be written.
-    """
+    """Serve a study until the process is asked to stop."""
     from .adjudicate import adjudication_routes
 
     try:
@@ -191,10 +176,7 @@ def serve(
 def configured(app: Any, address: Address, wait: float = WAIT) -> Any:  # noqa: ANN401 - uvicorn's
     """Return the settings of a server.
 
-    Args:
-        app: the application.
-        address: where.
-        wait: seconds after which a connection that keeps the server waiting is closed.
+    ``wait``: seconds after which a connection that keeps the server waiting is closed.
     """
     import uvicorn
 

@@ -55,11 +55,7 @@ class Server:
     # -- what changes
 
     async def put(self, event: Event, *more: Any) -> None:  # noqa: ANN401 - statements
-        """Put an event on disk, then take it in; returns when both are done.
-
-        Raises:
-            FabulaError: it cannot be written.
-        """
+        """Put an event on disk, then take it in; returns when both are done."""
         await on_disk(lambda done: self.journal.add(event, *more, done=done))
         self.catch_up()
 
@@ -97,11 +93,7 @@ class Server:
             await self.put(self.event(person.id, "seated", seat=number))
 
     async def vote(self, person: Reviewer, body: Mapping[str, Json]) -> dict[str, Json]:
-        """Take a vote; one that was sent before counts once.
-
-        Raises:
-            Refused: it is no answer to what may be answered now.
-        """
+        """Take a vote; one that was sent before counts once."""
         sent, key = sent_id(body), str(body.get("place"))
         if self.standing.knows(f"{person.id}/{sent}"):
             return self.told(person, key)
@@ -150,11 +142,7 @@ class Server:
         await on_disk(lambda done: self.journal.draft(person.id, key, now, begun, done))
 
     async def close(self, person: Reviewer, body: Mapping[str, Json]) -> None:
-        """Close a block that is answered; its answers are final.
-
-        Raises:
-            Refused: it is not the block that is open, or something in it is not answered.
-        """
+        """Close a block that is answered; its answers are final."""
         block, work = str(body.get("block")), work_of(self.study, self.standing, person)
         seat = seat_of(person, block)
         if person.has_closed(seat, block):
@@ -240,11 +228,7 @@ def training_share(study: Study, person: Reviewer) -> float:
 
 
 def sent_id(body: Mapping[str, Json]) -> str:
-    """Return the id that the page gave a request.
-
-    Raises:
-        Refused: it has none of the right form.
-    """
+    """Return the id that the page gave a request."""
     sent = body.get("id")
     if not isinstance(sent, str) or not 8 <= len(sent) <= 64 or not sent.isascii() or not sent.isprintable():
         raise Refused(422, "id")

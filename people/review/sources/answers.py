@@ -53,12 +53,7 @@ class GivenAnswer:
 
 
 def draw_answers(material: Material) -> Drawing:
-    """Draw answers and controls.
-
-    Raises:
-        InputError: evaluation, release or people's answers cannot be used, or there is no such answer.
-        ConfigError: the release is neither given nor known, or something chosen is not there.
-    """
+    """Draw answers and controls."""
     options, archive = material.options, read_archive(material.path)
     release = judged_release(material, archive)
     records = chosen_records(release, options)
@@ -103,9 +98,7 @@ def _by_people(rows: Iterable[HumanRow]) -> Iterator[tuple[str, str]]:
 def answers_of(questions: Mapping[str, Question], said: Iterable[tuple[str, str]]) -> list[GivenAnswer]:
     """Return the different answers to questions, by question and answer.
 
-    Args:
-        questions: question id -> question; answers to others are left out.
-        said: question id and answer, as often as it was given.
+    ``questions``: question id -> question; answers to others are left out.
     """
     forms: dict[tuple[str, str], Counter[str]] = {}
     for item, answer in said:
@@ -130,11 +123,7 @@ def _usual(forms: Counter[str]) -> str:
 def sampled(given: Iterable[GivenAnswer], count: int | None, controls: float, seed: int) -> list[GivenAnswer]:
     """Return answers that no key accepts, with a share of accepted ones; drawn, sorted as they came.
 
-    Args:
-        given: the different answers.
-        count: how many in all; None: every answer that no key accepts, and controls beside them.
-        controls: share of accepted answers, in [0, 1).
-        seed: of the draw.
+    ``controls``: share of accepted answers, in [0, 1).
     """
     listed = list(given)
     unmatched = [number for number, each in enumerate(listed) if not each.accepted]

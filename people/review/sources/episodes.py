@@ -59,11 +59,7 @@ def strata(kind: str) -> tuple[Stratum, ...]:
 
 
 def instances_of(folders: Sequence[Path]) -> list[Instance]:
-    """Return everything that a judge answered and people can be shown, of some evaluation folders.
-
-    Raises:
-        InputError: a folder is no evaluation of episodes, or two have an episode of one method.
-    """
+    """Return everything that a judge answered and people can be shown, of some evaluation folders."""
     owners: dict[tuple[str, str], Path] = {}
     problems: list[UserError] = []
     listed: list[Instance] = []

@@ -63,14 +63,7 @@ class GivenItem(Own):
     explained: Mapping[str, str] = {}  # what training says after the answer
 
     def drawn(self, root: Path) -> Drawn:
-        """Return it as an item.
-
-        Args:
-            root: the folder that its files are named from.
-
-        Raises:
-            ValueError: a file is not there, or does not lie below that folder.
-        """
+        """Return it as an item."""
         shown = {name: self.as_json()[name] for name in ("texts", "sides", "parts", "values")}
         return Drawn(
             self.about, self.story or self.about, self.texts,
@@ -90,11 +83,7 @@ def _below(root: Path, name: str) -> Path:
 
 
 def read_lines(path: Path) -> list[tuple[int, GivenItem]]:
-    """Return number and content of every line.
-
-    Raises:
-        InputError: the file cannot be read, is empty, or a line is no item; all are listed.
-    """
+    """Return number and content of every line."""
     problems: list[UserError] = []
     lines: list[tuple[int, GivenItem]] = []
     fix = "correct the line; docs/review.md has the fields"
@@ -116,12 +105,7 @@ def read_lines(path: Path) -> list[tuple[int, GivenItem]]:
 
 
 def draw_given(material: Material) -> Drawing:
-    """Return the items of a file.
-
-    Raises:
-        InputError: the file or a line cannot be used, or two lines are about the same; all are listed.
-        ConfigError: something chosen is not there.
-    """
+    """Return the items of a file."""
     options, path = material.options, material.path
     problems: list[UserError] = []
     items: list[Drawn] = []
@@ -167,15 +151,6 @@ def marked(path: Path, drawing: Drawing, task: Task) -> tuple[tuple[Drawn, ...],
     """Return the items for training, in the order of the file, and the check items.
 
     They are no longer to be among the items: see :meth:`.Drawing.without`.
-
-    Args:
-        path: the file.
-        drawing: what was drawn.
-        task: what is asked.
-
-    Raises:
-        InputError: a line cannot be used, picks no item or several, or expects what cannot be answered; all
-            are listed.
     """
     problems: list[UserError] = []
     training: list[Drawn] = []
@@ -222,11 +197,7 @@ def _fits(line: GivenItem, item: Drawn) -> bool:
 
 
 def _check_expected(item: Drawn, task: Task) -> None:
-    """Check that the expected answers can be given.
-
-    Raises:
-        ValueError: a place is not asked, or an answer is none of the question's.
-    """
+    """Check that the expected answers can be given."""
     parts = {name: tuple(part.id for part in listed) for name, listed in item.parts.items()}
     asked = {place_of(question.name, part): question for question, part in task.asked(parts)}
     for name, answers in item.expected.items():

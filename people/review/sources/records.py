@@ -66,12 +66,7 @@ class Story:
 
 
 def draw_records(material: Material) -> Drawing:
-    """Draw records, with their variants, of a release or a finished run.
-
-    Raises:
-        InputError: they cannot be read, or there are none. ConfigError: something chosen is not there.
-        RunError: the run is not finished.
-    """
+    """Draw records, with their variants, of a release or a finished run."""
     options = material.options
     stories, source = _of_run(material) if material.what == "run" else _of_release(material)
     known_only("stories", options.stories, [each.record.story_id for each in stories], "story")

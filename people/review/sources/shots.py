@@ -22,12 +22,7 @@ STAGE = "load_stories"
 
 
 def draw_shots(material: Material) -> Drawing:
-    """Draw the shots of every story by every method; a story without any picture is left out.
-
-    Raises:
-        InputError: set or outputs cannot be used, or there is nothing to see.
-        ConfigError: something chosen is not there.
-    """
+    """Draw the shots of every story by every method; a story without any picture is left out."""
     options = material.options
     folder, folders, selection = _sources(material)
     whole, _ = read_shot_set(folder)

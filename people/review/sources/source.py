@@ -141,11 +141,7 @@ class Source:
     draw: Callable[[Material], Drawing]  # draws the items
 
     def check(self, task: str, material: Material) -> None:
-        """Check that items can be drawn from some material.
-
-        Raises:
-            InputError: the task cannot be made from it. ConfigError: an option says nothing about it.
-        """
+        """Check that items can be drawn from some material."""
         kinds = self.takes.get(material.what)
         if kinds is None or (kinds and material.kind not in kinds):
             there = f"{material.what} of kind {material.kind}" if material.kind else material.what
@@ -162,17 +158,7 @@ class Source:
 
 
 def known_only(option: str, given: Collection[str], known: Collection[str], what: str) -> None:
-    """Check that everything that was asked for is there.
-
-    Args:
-        option: name of the option.
-        given: what was asked for.
-        known: what is there.
-        what: what it is, such as ``story``.
-
-    Raises:
-        ConfigError: something is not there; all of it is named.
-    """
+    """Check that everything that was asked for is there."""
     strange = sorted(set(given) - set(known))
     if strange:
         there = ", ".join(sorted(known)[:10]) + (" and others" if len(known) > 10 else "")
@@ -187,10 +173,7 @@ def draw_methods(
 ) -> list[tuple[str, str]]:
     """Return unit and method of what is drawn: for each unit some methods, without replacement.
 
-    Args:
-        there: story or prompt -> the methods with an output of it; units and methods are sorted by name.
-        per_unit: how many methods; where there are fewer, all of them are taken.
-        draw: the draw.
+    ``there``: story or prompt -> the methods with an output of it; units and methods are sorted by name.
     """
     return [
         (unit, method)

@@ -53,16 +53,7 @@ class Boards:
 
 
 def read_boards(material: Material, *, pictures: bool = True) -> Boards:
-    """Return the stories and storyboards of an evaluation, or of a release with folders of outputs.
-
-    Args:
-        material: what they are drawn from.
-        pictures: whether pictures are needed.
-
-    Raises:
-        InputError: the release, the pictures or the outputs cannot be used, or do not belong together.
-        ConfigError: the release is neither given nor known, or something chosen is not there.
-    """
+    """Return the stories and storyboards of an evaluation, or of a release with folders of outputs."""
     options, judged, source = material.options, dict[str, Json](), dict[str, Json]()
     if material.what == "evaluation":
         archive = Archive(read_manifest(material.path), ())
@@ -96,11 +87,7 @@ def read_boards(material: Material, *, pictures: bool = True) -> Boards:
 
 
 def judged_release(material: Material, archive: Archive) -> Release:
-    """Return the release that an evaluation judged: the given one, or where the evaluation found it.
-
-    Raises:
-        InputError: it cannot be read, or is another one. ConfigError: it is neither given nor known.
-    """
+    """Return the release that an evaluation judged: the given one, or where the evaluation found it."""
     named = dict(sources_of(material.path, archive.manifest))
     folder = material.options.release or named.get("release")
     if folder is None:
@@ -114,11 +101,7 @@ def judged_release(material: Material, archive: Archive) -> Release:
 
 
 def chosen_records(release: Release, options: DrawOptions) -> tuple[StoryRecord, ...]:
-    """Return the stories that the options choose, in the order of the release.
-
-    Raises:
-        ConfigError: a story or a split is not there.
-    """
+    """Return the stories that the options choose, in the order of the release."""
     known_only("stories", options.stories, [record.story_id for record in release.records], "story")
     known_only("splits", options.splits, {record.split for record in release.records}, "split")
     return tuple(
@@ -153,11 +136,7 @@ def _by_name(generation: Place) -> tuple[str, str, bool, int]:
 
 
 def conditions_of(options: DrawOptions, usual: Sequence[str], allowed: Sequence[str]) -> tuple[str, ...]:
-    """Return the evidence conditions that were chosen.
-
-    Raises:
-        ConfigError: the task does not have one of them.
-    """
+    """Return the evidence conditions that were chosen."""
     known_only("conditions", options.conditions, allowed, "evidence condition here called")
     return options.conditions or tuple(usual)
 
@@ -289,11 +268,7 @@ def has_bridge(board: Shown) -> bool:
 def drawing_of(
     material: Material, items: Sequence[Drawn], boards: Boards, short: tuple[str, ...] = ()
 ) -> Drawing:
-    """Return what was drawn from storyboards.
-
-    Raises:
-        InputError: it is nothing.
-    """
+    """Return what was drawn from storyboards."""
     if not items:
         what = "none of the chosen stories has what the task needs"
         fix = "choose other stories or methods; fabula outputs check tells what is there"

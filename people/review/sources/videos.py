@@ -44,11 +44,6 @@ def draw_videos(material: Material) -> Drawing:
     """Draw videos: for each prompt of some methods, or of all, with every seed.
 
     Of an evaluation, only videos that were judged are drawn.
-
-    Raises:
-        InputError: suite or outputs cannot be used, are not those that were judged, or a drawn video is not
-            there; all are listed.
-        ConfigError: something chosen is not there.
     """
     options = material.options
     judged = _evaluated(material)
