@@ -115,19 +115,13 @@ class MarksJudge:
     """A handler for :class:`fabula.testing.model_server.ModelServer` that reads drawn marks.
 
     From the text, and from text and images together, it answers every question rightly.
-
-    Attributes:
-        records: the records that are judged, with all of their questions.
     """
 
+    # the records that are judged, with all of their questions
     records: Sequence[StoryRecord] = field(repr=False)
 
     def __call__(self, asked: Asked) -> Json:
-        """Return the reply to a judge's prompt, as JSON.
-
-        Raises:
-            ValueError: the request was made with another prompt, or about another question.
-        """
+        """Return the reply to a judge's prompt, as JSON."""
         condition = _conditions().get(asked.system.strip())
         if condition is None:
             raise ValueError(f"not a question: {asked.system[:80]!r}")

@@ -74,13 +74,7 @@ def write_video(
 ) -> Path:
     """Write a video whose frame i is grey with the brightness ``frame_level(i)`` (needs the extra ``video``).
 
-    Args:
-        path: the file; its ending says which container.
-        frames: how many frames.
-        fps: frames per second.
-        size: width and height, even numbers.
-        key_every: distance of the key frames.
-        options: of the container, such as ``{"movflags": "faststart"}``.
+    ``frames``: how many frames. ``fps``: frames per second. ``key_every``: distance of the key frames.
     """
     import av
     from PIL import Image

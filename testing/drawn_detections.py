@@ -25,21 +25,13 @@ ENCODER = "drawn-colours"
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """How a detector errs.
+    """How a detector errs."""
 
-    Attributes:
-        miss: share of people who are missed.
-        jitter: spread of the edges of boxes, in shares of their height.
-        false: false boxes in a frame, on average.
-        least: share of a figure that must show.
-        faceless: share of faces that are missed.
-    """
-
-    miss: float = 0.05
-    jitter: float = 0.02
-    false: float = 0.02
-    least: float = 0.3
-    faceless: float = 0.25
+    miss: float = 0.05  # share of people who are missed
+    jitter: float = 0.02  # spread of the edges of boxes, in shares of their height
+    false: float = 0.02  # false boxes in a frame, on average
+    least: float = 0.3  # share of a figure that must show
+    faceless: float = 0.25  # share of faces that are missed
 
 
 class DrawnColours:
@@ -86,11 +78,7 @@ def detections(
 ) -> Iterator[Json]:
     """Yield rows as a file of detections has them, frame by frame; ``video`` is ``film``.
 
-    Args:
-        film: the film.
-        noise: how the detector errs.
-        every: every so many frames of a shot are looked at.
-        seed: of the errors.
+    ``every``: every so many frames of a shot are looked at.
     """
     errs, random = noise or Noise(), np.random.default_rng(seed)
     for shot in film.shots:

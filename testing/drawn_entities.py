@@ -72,10 +72,7 @@ def box_of(place: int, frame: int) -> Box:
 def draw_frame(names: Sequence[str], frame: int, faults: Mapping[str, Fault] | None = None) -> Picture:
     """Return a frame of a shot, shape (180, 320, 3).
 
-    Args:
-        names: who and what the shot shows, in the order of the schedule.
-        frame: number of the frame in the shot, up to 25.
-        faults: name -> what is wrong with how it is drawn.
+    ``faults``: name -> what is wrong with how it is drawn.
     """
     wrong = faults or {}
     shown = {name: faded(name) if wrong.get(name) == "faded" else COLOURS[name]
@@ -106,11 +103,8 @@ def write_outputs(
 ) -> Path:
     """Write a video of every shot of some episodes, without loss, and return the folder.
 
-    Args:
-        folder: of the method.
-        episodes: scripts, as parsed JSON.
-        faults: ``<episode>/<shot>`` -> name -> what is wrong with how it is drawn.
-        frames: of every video, at most 25.
+    ``faults``: ``<episode>/<shot>`` -> name -> what is wrong with how it is drawn. ``frames``: of every
+    video, at most 25.
     """
     for document in episodes:
         script = EntityEpisode.model_validate(document)

@@ -26,12 +26,8 @@ def draw_evaluation(
     The first method follows the script, but shot 3 of story 02 is missing; the other is ``copy-paste``.
     The cache of the user is used: a test gives the process one of its own.
 
-    Args:
-        folder: for ``data``, the outputs and ``run``.
-        stories: at least two.
-        shots: of each story, at least three.
-        method: name of the first method.
-        names: key of the cast -> the key that stands for it in the set.
+    ``stories``: at least two. ``shots``: of each story, at least three. ``names``: key of the cast -> the key
+    that stands for it in the set.
     """
     data = draw_shot_set(folder / "data", stories, shots)
     for old, new in (names or {}).items():

@@ -28,18 +28,12 @@ SCENES_AN_ACT = 3
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A character.
+    """A character."""
 
-    Attributes:
-        name: of the character.
-        skin: colour of the face.
-        hair: colour of the hair.
-        outfits: colours of coat and trousers, one pair for each act, then from the first again.
-    """
-
-    name: str
-    skin: Colour
-    hair: Colour
+    name: str  # of the character
+    skin: Colour  # colour of the face
+    hair: Colour  # colour of the hair
+    # colours of coat and trousers, one pair for each act, then from the first again
     outfits: tuple[tuple[Colour, Colour], ...]
 
 
@@ -71,23 +65,15 @@ _PLACES = (
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What a character does in a shot.
+    """What a character does in a shot."""
 
-    Attributes:
-        character: place in the cast.
-        way: ``stand``, ``walk`` from one place to another, or ``leave`` the picture and come back.
-        start: centre across the picture, in pixels, where the shot begins.
-        end: where it ends; for ``leave``, beyond which edge they go.
-        tall: height in pixels.
-        feet: where the feet are, in pixels from the top; who has lower feet is nearer.
-    """
-
-    character: int
+    character: int  # place in the cast
+    # ``stand``, ``walk`` from one place to another, or ``leave`` the picture and come back
     way: Literal["stand", "walk", "leave"]
-    start: float
-    end: float
-    tall: float
-    feet: float
+    start: float  # centre across the picture, in pixels, where the shot begins
+    end: float  # where it ends; for ``leave``, beyond which edge they go
+    tall: float  # height in pixels
+    feet: float  # where the feet are, in pixels from the top; who has lower feet is nearer
 
     def centre(self, share: float) -> float:
         """Return the centre across the picture at a share of the shot."""
@@ -114,32 +100,20 @@ class FilmShot:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """A character in a frame.
+    """A character in a frame."""
 
-    Attributes:
-        character: name.
-        box: of the figure, as far as it is in the picture.
-        face: of the face, as far as it is in the picture; None where less than half of it shows.
-        visible: share of the whole figure that shows, 0 to 1.
-    """
-
-    character: str
-    box: Box4
-    face: Box4 | None
-    visible: float
+    character: str  # name
+    box: Box4  # of the figure, as far as it is in the picture
+    face: Box4 | None  # of the face, as far as it is in the picture; None where less than half of it shows
+    visible: float  # share of the whole figure that shows, 0 to 1
 
 
 @dataclass(frozen=True)
 class DrawnFilm:
-    """A film.
+    """A film."""
 
-    Attributes:
-        seconds: how long; whole shots of four seconds.
-        seed: what decides who does what.
-    """
-
-    seconds: int = 180
-    seed: int = 7
+    seconds: int = 180  # how long; whole shots of four seconds
+    seed: int = 7  # what decides who does what
     cast: tuple[Figure, ...] = field(default=CAST, repr=False)
 
     @property

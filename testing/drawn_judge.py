@@ -99,15 +99,10 @@ def shows(frame: Codes, text: str) -> bool:
 
 @dataclass(frozen=True)
 class Board:
-    """Frames that are looked at as pictures of a story.
+    """Frames that are looked at as pictures of a story."""
 
-    Attributes:
-        record: the story.
-        frames: what each frame shows, in the order in which they are seen.
-    """
-
-    record: StoryRecord
-    frames: tuple[Codes, ...]
+    record: StoryRecord  # the story
+    frames: tuple[Codes, ...]  # what each frame shows, in the order in which they are seen
 
     @cached_property
     def scenes(self) -> tuple[int | None, ...]:
@@ -265,19 +260,12 @@ _SMALL = frozenset(_SMALL_WORDS.split())
 
 @dataclass(frozen=True)
 class Unknown:
-    """A question that no record has.
+    """A question that no record has."""
 
-    Attributes:
-        text: the question.
-        record: the story that is shown; None where nothing known is visible.
-        frames: what each frame shows.
-        records: all stories, whose texts are known.
-    """
-
-    text: str
-    record: StoryRecord | None
-    frames: tuple[Codes, ...]
-    records: tuple[StoryRecord, ...]
+    text: str  # the question
+    record: StoryRecord | None  # the story that is shown; None where nothing known is visible
+    frames: tuple[Codes, ...]  # what each frame shows
+    records: tuple[StoryRecord, ...]  # all stories, whose texts are known
 
     @property
     def is_yes_no(self) -> bool:
@@ -336,10 +324,7 @@ def answer_unknown(question: Unknown) -> str | None:
 def turned_answer(question: Unknown, answer: str | None, below: Callable[[int], int]) -> str:
     """Return another answer than the one that was read; with None, any, at the chance of its options.
 
-    Args:
-        question: the question.
-        answer: what was read; None for nothing.
-        below: gives a whole number below another, by chance.
+    ``answer``: what was read; None for nothing. ``below``: gives a whole number below another, by chance.
     """
     options = ["yes", "no"] if question.is_yes_no else question.named() if question.has_options else []
     others = [text for text in options if text != answer]
@@ -376,24 +361,14 @@ _READ: dict[str, Codes] = {}
 
 @dataclass(frozen=True)
 class DrawnJudge:
-    """A handler for :class:`fabula.testing.model_server.ModelServer`.
+    """A handler for :class:`fabula.testing.model_server.ModelServer`."""
 
-    Attributes:
-        records: the stories that may be shown.
-        error: share of answers that are turned, 0 to 1.
-        guessing: whether it looks at nothing.
-    """
-
-    records: Sequence[StoryRecord] = field(repr=False)
-    error: float = 0.0
-    guessing: bool = False
+    records: Sequence[StoryRecord] = field(repr=False)  # the stories that may be shown
+    error: float = 0.0  # share of answers that are turned, 0 to 1
+    guessing: bool = False  # whether it looks at nothing
 
     def __call__(self, asked: Asked) -> Json:
-        """Return the reply to a judge's prompt, as JSON.
-
-        Raises:
-            ValueError: the request was made with another prompt.
-        """
+        """Return the reply to a judge's prompt, as JSON."""
         if asked.protocol == "embeddings":
             return word_vector(asked.text)
         prompt = prompt_of(asked) or ""

@@ -155,11 +155,7 @@ def load_look_vectors(place: Place) -> LookVectors:  # noqa: ARG001 - as every l
 
 
 def answer(asked: Asked) -> Json:
-    """Return the reply to a judge's prompt about episodes: by looks; of actions it knows nothing.
-
-    Raises:
-        ValueError: the request was made with another prompt.
-    """
+    """Return the reply to a judge's prompt about episodes: by looks; of actions it knows nothing."""
     folder, _, prompt = (prompt_of(asked) or "").partition("/")
     if folder != "episodes":
         raise ValueError(f"not a prompt about episodes: {asked.system[:80]!r}")

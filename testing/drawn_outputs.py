@@ -17,16 +17,7 @@ def draw_method(
     outputs: Path, records: Iterable[StoryRecord], plan: Plan, renderer: str = FAITHFUL,
     seeds: Sequence[int | None] = (), truth: Path | None = None,
 ) -> Path:  # fmt: skip
-    """Draw every scene of some stories as a study would; return the folder of the method.
-
-    Args:
-        outputs: the method's folder is made in it, called ``PLAN+RENDERER``.
-        records: the stories.
-        plan: what is drawn of each scene.
-        renderer: ``faithful`` or ``storyboard``.
-        seeds: generation seeds; one storyboard without a seed where none is given.
-        truth: file of what each picture shows; None writes none.
-    """
+    """Draw every scene of some stories as a study would; return the folder of the method."""
     folder = outputs / f"{plan.name}+{renderer}"
     rows: list[Json] = []
     for record in records:

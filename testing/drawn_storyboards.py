@@ -27,9 +27,6 @@ def draw_panel(story: int, panel: int, side: int = SIDE) -> bytes:
     """Return a PNG whose left half says which story it is, and whose right half which panel.
 
     Of stories from 512 on, the left half has two colours, one above the other.
-
-    Raises:
-        ValueError: a number is too large to be drawn.
     """
     from PIL import Image
 

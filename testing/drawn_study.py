@@ -165,16 +165,7 @@ def draw_study(
     block: int = 20,
     settings: Mapping[str, Any] | None = None,
 ) -> Study:
-    """Make a study of drawn pictures in a new folder.
-
-    Args:
-        folder: where; the study is ``study`` in it, the pictures are beside it.
-        task: ``all-types``, ``compared`` or ``watched``.
-        items: how many.
-        training: how many come first, with known answers.
-        block: most items between two breaks.
-        settings: other fields of the protocol.
-    """
+    """Make a study of drawn pictures in a new folder."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{task}.j2"
     path.write_text(TASKS[task], "utf-8")

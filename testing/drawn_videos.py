@@ -23,36 +23,22 @@ Kind = Literal["cut", "dissolve", "fade"]
 
 @dataclass(frozen=True, slots=True)
 class Take:
-    """One shot of a drawn video.
+    """One shot of a drawn video."""
 
-    Attributes:
-        frames: how many frames of it are seen alone or in part.
-        look: what it looks like: a number, the seed of its place, colours and things.
-        pan: pixels that the camera moves in a frame.
-        joint: how it follows the take before it.
-        over: frames that a dissolve or fade takes; those of a dissolve are of both takes.
-    """
-
-    frames: int
-    look: int
-    pan: float = 0.5
-    joint: Kind = "cut"
-    over: int = 0
+    frames: int  # how many frames of it are seen alone or in part
+    look: int  # what it looks like: a number, the seed of its place, colours and things
+    pan: float = 0.5  # pixels that the camera moves in a frame
+    joint: Kind = "cut"  # how it follows the take before it
+    over: int = 0  # frames that a dissolve or fade takes; those of a dissolve are of both takes
 
 
 @dataclass(frozen=True, slots=True)
 class Joint:
-    """Where one take becomes another.
+    """Where one take becomes another."""
 
-    Attributes:
-        last: the last frame of the take before it, alone.
-        first: the first frame of the take behind it, alone.
-        kind: cut, dissolve or fade.
-    """
-
-    last: int
-    first: int
-    kind: Kind
+    last: int  # the last frame of the take before it, alone
+    first: int  # the first frame of the take behind it, alone
+    kind: Kind  # cut, dissolve or fade
 
 
 def joints_of(takes: Sequence[Take]) -> tuple[Joint, ...]:
@@ -128,21 +114,13 @@ def _smooth(coarse: "Real", rows: "Real", columns: "Real") -> "Real":
 
 @dataclass(frozen=True, slots=True)
 class Encoder:
-    """How pictures are encoded.
+    """How pictures are encoded."""
 
-    Attributes:
-        codec: name of the encoder.
-        options: of it.
-        rate: bits per second.
-        pixels: its format of pixels.
-        key_every: distance of the key frames.
-    """
-
-    codec: str = "mpeg4"
-    options: Mapping[str, str] = field(default_factory=dict)
-    rate: int = 4_000_000
-    pixels: str = "yuv420p"
-    key_every: int = 12
+    codec: str = "mpeg4"  # name of the encoder
+    options: Mapping[str, str] = field(default_factory=dict)  # of it
+    rate: int = 4_000_000  # bits per second
+    pixels: str = "yuv420p"  # its format of pixels
+    key_every: int = 12  # distance of the key frames
 
 
 MPEG4 = Encoder()
@@ -158,12 +136,8 @@ def write_frames(
 ) -> Path:
     """Write pictures as a video; the file's ending says which container.
 
-    Args:
-        path: the file.
-        pictures: of one size, even width and height.
-        encoder: how they are encoded.
-        fps: frames per second.
-        stamps: when each is shown, in units of 1/fps; one after another if not given.
+    ``fps``: frames per second. ``stamps``: when each is shown, in units of 1/fps; one after another if not
+    given.
     """
     import av
 

@@ -28,11 +28,7 @@ STUFFS = ("wool", "linen", "leather", "tweed", "cotton", "felt", "canvas", "velv
 
 
 def answer(asked: Asked) -> Json:
-    """Return the reply to a prompt of the episode builder, as JSON.
-
-    Raises:
-        ValueError: the request was made with another prompt.
-    """
+    """Return the reply to a prompt of the episode builder, as JSON."""
     prompt_id = prompt_of(asked)
     if prompt_id not in _ANSWERS:
         raise ValueError(f"not a prompt that this model knows: {asked.system[:80]!r}")

@@ -32,11 +32,7 @@ _LEAST = 0.005  # share of a picture that shows of what is in it
 
 
 def answer(asked: Asked) -> Json:
-    """Return the reply to a prompt about episodes.
-
-    Raises:
-        ValueError: the request was made with another prompt.
-    """
+    """Return the reply to a prompt about episodes."""
     folder, _, name = (prompt_of(asked) or "").partition("/")
     if folder != "episodes":
         raise ValueError(f"not a prompt about episodes: {asked.system[:80]!r}")

@@ -33,12 +33,7 @@ def fill_csv(path: Path, load: Load, answers: Answers) -> Path:
 
 
 def cell_of(asked: Asked, answer: Json) -> str:
-    """Return an answer as text.
-
-    Args:
-        asked: the question.
-        answer: an answer in which :meth:`..task.Question.problem` has nothing to object to.
-    """
+    """Return an answer as text."""
     question = asked.question
     if question.unclear and answer == UNCLEAR:
         return UNCLEAR

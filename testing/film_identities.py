@@ -21,22 +21,14 @@ LIMITS = cluster_people.Settings(face_limit=0.3, body_limit=0.5)
 
 @dataclass(frozen=True, slots=True)
 class FilmScores:
-    """How right the people of a film are.
+    """How right the people of a film are."""
 
-    Attributes:
-        people: how many were told apart.
-        tracklets: how many there were.
-        identity: every frame of every person counted, over the whole film.
-        tracks: the same of tracklets within their shots, before they became people.
-        switches: how often the tracklet of somebody changes within a shot.
-        rand: adjusted Rand index of the tracklets by person and by whom they show; None without scikit-learn.
-    """
-
-    people: int
-    tracklets: int
-    identity: IdentityScores
-    tracks: IdentityScores
-    switches: int
+    people: int  # how many were told apart
+    tracklets: int  # how many there were
+    identity: IdentityScores  # every frame of every person counted, over the whole film
+    tracks: IdentityScores  # the same of tracklets within their shots, before they became people
+    switches: int  # how often the tracklet of somebody changes within a shot
+    # adjusted Rand index of the tracklets by person and by whom they show; None without scikit-learn
     rand: float | None
 
 

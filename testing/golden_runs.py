@@ -58,18 +58,14 @@ SEEDS = (
 
 @dataclass(frozen=True)
 class Golden:
-    """What is kept under one name.
+    """What is kept under one name."""
 
-    Attributes:
-        prepare: writes the inputs into a folder and returns the model that is asked, None for none.
-        run: the command that makes the run.
-        pack: what its release is packed with besides :data:`PACK`; None for an evaluation.
-        says: file below ``said`` -> a command about it all, whose standard output the file keeps.
-    """
-
+    # writes the inputs into a folder and returns the model that is asked, None for none
     prepare: Callable[[Path], Handler | None]
-    run: tuple[str, ...]
+    run: tuple[str, ...]  # the command that makes the run
+    # what its release is packed with besides :data:`PACK`; None for an evaluation
     pack: tuple[str, ...] | None = ()
+    # file below ``said`` -> a command about it all, whose standard output the file keeps
     says: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 

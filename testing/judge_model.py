@@ -25,29 +25,19 @@ WRONG = "nobody can tell"
 
 @dataclass(frozen=True)
 class JudgeModel:
-    """A handler for :class:`fabula.testing.model_server.ModelServer`.
+    """A handler for :class:`fabula.testing.model_server.ModelServer`."""
 
-    Attributes:
-        records: the records that are judged; drawn storyboards number them in this order.
-        table: condition (``text``, ``image``, ``text_image``, ``contrast``) -> the share of questions that
-            are answered rightly; all of them where it is not there.
-        dimensions: ``condition/dimension`` -> the same for one dimension, ``condition/moral_label`` for the
-            moral target.
-        boards: story id -> SHA-256 of the pictures that a judge is sent of it, in order, where they are not
-            drawn ones.
-    """
-
-    records: Sequence[StoryRecord]
+    records: Sequence[StoryRecord]  # the records that are judged; drawn storyboards number them in this order
+    # condition (``text``, ``image``, ``text_image``, ``contrast``) -> the share of questions that are
+    # answered rightly; all of them where it is not there
     table: Mapping[str, float] = field(default_factory=dict)
+    # ``condition/dimension`` -> the same for one dimension, ``condition/moral_label`` for the moral target
     dimensions: Mapping[str, float] = field(default_factory=dict)
+    # story id -> SHA-256 of the pictures that a judge is sent of it, in order, where they are not drawn ones
     boards: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def __call__(self, asked: Asked) -> Json:
-        """Return the reply to a judge's prompt, as JSON.
-
-        Raises:
-            ValueError: the request was made with another prompt, or about another story.
-        """
+        """Return the reply to a judge's prompt, as JSON."""
         if asked.protocol == "embeddings":
             return word_vector(asked.text)
         prompt = prompt_of(asked) or ""
@@ -68,14 +58,7 @@ class JudgeModel:
         return _reply(question, condition, right=right)
 
     def answers(self, item: str, condition: str, dimension: str, model: str) -> bool:
-        """Return whether a judge answers a question rightly.
-
-        Args:
-            item: question id; story id for the moral target, pair id for a contrast.
-            condition: ``text``, ``image``, ``text_image`` or ``contrast``.
-            dimension: question type, or ``moral_label``.
-            model: the judge's name at its service.
-        """
+        """Return whether a judge answers a question rightly."""
         share = self.dimensions.get(f"{condition}/{dimension}", self.table.get(condition, 1.0))
         return int(digest([item, condition, model])[:12], 16) / 16**12 < share
 

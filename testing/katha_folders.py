@@ -59,11 +59,7 @@ def write_run(
 ) -> Path:
     """Write what a finished run leaves behind, as far as it is validated and packed; return the folder.
 
-    Args:
-        folder: where; made if missing.
-        bundles: what the run made, in id order.
-        not_made: the items that it rejected or failed on.
-        splits: item of ``not_made`` -> the split that an earlier execution gave it.
+    ``splits``: item of ``not_made`` -> the split that an earlier execution gave it.
     """
     folder.mkdir(parents=True, exist_ok=True)
     write_manifest(folder, sample_manifest())

@@ -40,21 +40,14 @@ _MARKS = ' ,;:.!?"“”«»，。；：！？、،؛؟।॥'
 
 @dataclass(frozen=True)
 class KathaModel:
-    """A handler for :class:`fabula.testing.model_server.ModelServer`.
+    """A handler for :class:`fabula.testing.model_server.ModelServer`."""
 
-    Attributes:
-        critical: share of the stories in which, as a reviewer, it finds fault with the state of the first
-            scene and the first contrast, until they have been corrected.
-    """
-
+    # share of the stories in which, as a reviewer, it finds fault with the state of the first scene and the
+    # first contrast, until they have been corrected
     critical: float = 0.0
 
     def __call__(self, asked: Asked) -> Json:
-        """Return the reply to a prompt of the KathaBench builder, as JSON.
-
-        Raises:
-            ValueError: the request was made with another prompt.
-        """
+        """Return the reply to a prompt of the KathaBench builder, as JSON."""
         prompt_id = prompt_of(asked)
         if prompt_id not in _ANSWERS:
             raise ValueError(f"not a prompt that this model knows: {asked.system[:80]!r}")

@@ -53,9 +53,6 @@ def sample_bundles(count: int = 2) -> list[dict[str, Json]]:
     No two texts are near-duplicates. From five bundles on all four splits occur, and every twenty bundles
     hold them as 14, 3, 2 and 1. Each has five scenes, four transitions, six questions (one per dimension)
     and two variants; the record is complete (rule ``incomplete``) and marked ``auto_checked``.
-
-    Raises:
-        ValueError: more than 9,999 bundles are asked for.
     """
     if count > 9999:
         raise ValueError(f"at most 9999 sample bundles, not {count}")

@@ -9,12 +9,7 @@ from typing import Any
 
 
 def kill_after(start: Callable[..., Any], events: int) -> tuple[int, list[dict[str, Any]]]:
-    """Start a command, kill it after so many lines of its progress; return exit code and what it told.
-
-    Args:
-        start: starts the command, with ``--json``, given ``stdout`` and ``stderr``. Its workers follow it.
-        events: lines on its standard error before it is killed.
-    """
+    """Start a command, kill it after so many lines of its progress; return exit code and what it told."""
     told = []
     read, write = os.pipe()
     with Path(os.devnull).open("wb") as nowhere:
@@ -37,16 +32,7 @@ _OWN = ("journal.sqlite", ".lock", "run.lock")
 
 
 def differing(first: Path, second: Path, without: Collection[str] = ()) -> list[str]:
-    """Return the names of files that two runs do not have alike.
-
-    Args:
-        first: the folder of a run.
-        second: that of another.
-        without: names of files that are not compared; journals and locks are none of them.
-
-    Raises:
-        ValueError: a folder holds nothing to compare.
-    """
+    """Return the names of files that two runs do not have alike."""
     files = [_files_of(folder, without) for folder in (first, second)]
     if not all(files):
         raise ValueError(f"there is nothing to compare in {first} or {second}")

@@ -39,16 +39,7 @@ def look(
     options: Options | None = None,
     config: Path | None = None,
 ) -> list[dict[str, Any]]:
-    """Look at the outputs of methods, and return the lines, one per shot.
-
-    Args:
-        out: folder of the run.
-        release: a set of episodes.
-        methods: folders of outputs.
-        sets: settings, as ``--set`` takes them.
-        options: of the run.
-        config: a settings file.
-    """
+    """Look at the outputs of methods, and return the lines, one per shot."""
     settings = resolve_config(PIPELINE, config, list(sets), None)
     sources = (Source(EPISODES, release), *(Source(OUTPUTS, folder) for folder in methods))
     execute(RunRequest(out, PIPELINE, settings, sources, options=options or Options(workers=0)))

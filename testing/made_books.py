@@ -20,19 +20,12 @@ PREFACE = (
 
 @dataclass(frozen=True, slots=True)
 class MadeTale:
-    """A tale of a made book.
+    """A tale of a made book."""
 
-    Attributes:
-        title: its title.
-        paragraphs: its text.
-        inner: tales that are told in it.
-        rest: its text behind these.
-    """
-
-    title: str
-    paragraphs: tuple[str, ...]
-    inner: tuple["MadeTale", ...] = ()
-    rest: tuple[str, ...] = ()
+    title: str  # its title
+    paragraphs: tuple[str, ...]  # its text
+    inner: tuple["MadeTale", ...] = ()  # tales that are told in it
+    rest: tuple[str, ...] = ()  # its text behind these
 
     @property
     def text(self) -> str:

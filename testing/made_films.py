@@ -30,12 +30,7 @@ def made_film(
 ) -> dict[str, Any]:
     """Return the fields ``video``, ``shots``, ``cast`` and ``views`` of a film.
 
-    Args:
-        shots: the shots, as the module says.
-        name: id of the video.
-        store: where the pictures go; None draws none that can be read.
-        left_out: numbers of shots that were not kept; they are in ``shots`` all the same.
-        more_tracklets: tracklets that belong to nobody, in the first shot.
+    ``store``: where the pictures go; None draws none that can be read.
     """
     frames = SHOT_FRAMES * len(shots)
     video = {

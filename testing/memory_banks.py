@@ -42,11 +42,7 @@ def write_bank(
 ) -> Path:  # fmt: skip
     """Write the bank of a set of episodes into a folder, and return that folder.
 
-    Args:
-        episodes: the set.
-        folder: what would be the run.
-        owners: name of an object -> whose picture shows it.
-        without: names of entities without pictures.
+    ``owners``: name of an object -> whose picture shows it.
     """
     entity_set, _ = read_entity_set(episodes, rules=False)
     for episode in entity_set.episodes:

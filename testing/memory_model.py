@@ -50,11 +50,7 @@ class MemoryModel:
         self.asked: Counter[str] = Counter()
 
     def __call__(self, asked: Asked) -> Json | Answer:
-        """Return the reply to a question.
-
-        Raises:
-            ValueError: it is none of a memory's.
-        """
+        """Return the reply to a question."""
         if asked.wants == "image":
             self.asked["picture"] += 1
             return Answer(picture=Picture(png_of(self._picture(asked.prompt))))

@@ -68,11 +68,9 @@ def write_package(
 ) -> Path:
     """Write a package; return its folder.
 
-    Args:
-        folder: where.
-        rows: file -> lines; by default those of :func:`package_rows`.
-        documents: file -> content; by default those of :func:`package_documents`.
-        line: makes the bytes of one line; by default as Python's ``json`` writes it, with LF.
+    ``rows``: file -> lines; by default those of :func:`package_rows`. ``documents``: file -> content; by
+    default those of :func:`package_documents`. ``line``: makes the bytes of one line; by default as Python's
+    ``json`` writes it, with LF.
     """
     written = line or (lambda row: json.dumps(row).encode() + b"\n")
     for name, content in (package_documents() if documents is None else documents).items():

@@ -28,17 +28,11 @@ Says = Callable[[str, Question, str], bool | None]
 
 @dataclass(frozen=True)
 class Planted:
-    """A simulated evaluation of planted losses on disk.
+    """A simulated evaluation of planted losses on disk."""
 
-    Attributes:
-        release: the release.
-        run: the evaluation folder; its methods are ``base``, ``none`` and one for each loss.
-        plants: the file of plants.
-    """
-
-    release: Release
-    run: Path
-    plants: Path
+    release: Release  # the release
+    run: Path  # the evaluation folder; its methods are ``base``, ``none`` and one for each loss
+    plants: Path  # the file of plants
 
 
 def write_judged(
@@ -65,12 +59,8 @@ def write_planted(
     dimensions that the loss hits; the judge sees the opposite with the stated probability, from pictures
     alone. From text, and from text and pictures, it is always right.
 
-    Args:
-        folder: where; release, evaluation and plants lie below it.
-        stories: how many, with a question of each dimension.
-        losses: loss -> dimensions that it hits.
-        error: share of image-only verdicts that are the opposite of what is so; 0.5 is guessing.
-        seed: of the random numbers.
+    ``folder``: where; release, evaluation and plants lie below it. ``losses``: loss -> dimensions that it
+    hits. ``error``: share of image-only verdicts that are the opposite of what is so; 0.5 is guessing.
     """
     bundles = sample_bundles(stories)
     release = load(write_loadable_release(folder / "release", bundles))

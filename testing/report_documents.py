@@ -54,12 +54,7 @@ def undefined(reason: str = "no valid question") -> Score:
 def made_report(
     folder: Path | None = None, texts: Sequence[str] = ("The crow drops pebbles into the jar.",)
 ) -> ReportDocument:
-    """Return a document with every part filled.
-
-    Args:
-        folder: where the pictures are drawn; None: the pictures are not at hand.
-        texts: what stories, questions and replies say, in turn.
-    """
+    """Return a document with every part filled."""
     methods = ("sdxl + planner", "storyboard-model-with-a-rather-long-name-v2", texts[0][:60])
     return ReportDocument(
         kind="katha",

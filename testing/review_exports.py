@@ -47,13 +47,7 @@ def summary_of(bundle: Mapping[str, Json], **changes: Json) -> dict[str, Json]:
 def votes_on(
     bundle: Mapping[str, Json], raters: Iterable[str] = REVIEWERS, choose: Choose = lambda *_: None
 ) -> list[dict[str, Json]]:
-    """Return the votes of reviewers on a bundle, on every unit of it, as a review exports them.
-
-    Args:
-        bundle: with its record and variants.
-        raters: who votes; ids that begin with ``simulated-`` are marked as programs.
-        choose: what they choose, where it is not that all is well.
-    """
+    """Return the votes of reviewers on a bundle, on every unit of it, as a review exports them."""
     record = bundle["record"]
     parts = parts_of(record, bundle["variants"])
     votes: list[dict[str, Json]] = []
@@ -83,11 +77,8 @@ def write_review(
 ) -> Path:
     """Write a folder as a review exports it, and return it.
 
-    Args:
-        folder: made if missing.
-        rows: summaries.
-        votes: None for a folder without any.
-        consent: what ``consent.json`` says; None for a folder without it.
+    ``votes``: None for a folder without any. ``consent``: what ``consent.json`` says; None for a folder
+    without it.
     """
     folder.mkdir(parents=True, exist_ok=True)
     write_jsonl(folder / REVIEWS, rows)
@@ -104,13 +95,7 @@ def agreed_by(count: int = 3, reviewers: int = 3, *, publish: bool = True) -> di
 
 
 def write_edits(path: Path, rows: Iterable[Json], **header: Json) -> Path:
-    """Write a file of corrections as a review exports it, and return it.
-
-    Args:
-        path: the file.
-        rows: the corrections.
-        header: fields of the first line that are not as usual.
-    """
+    """Write a file of corrections as a review exports it, and return it."""
     first = {"format": 1, "release": None, "run": None, "protocol": PROTOCOL, "simulated": False, **header}
     path.write_bytes(b"".join(canonical_bytes(row) + b"\n" for row in (first, *rows)))
     return path

@@ -10,30 +10,19 @@ from ..schemas.canonical import Json
 
 @dataclass
 class Field:
-    """A question of a page.
+    """A question of a page."""
 
-    Attributes:
-        place: what the answer is called in a vote.
-        name: of the question.
-        part: id of the part that it is about; empty for the whole item.
-        type: choice, scale, labels, text or edits.
-        most: how many labels at most.
-        optional: whether it may be left out.
-        when: name of another question -> answers at which it is asked.
-        options: values that can be chosen, in the order shown; with ``unclear`` where it is one.
-        unclear: whether ``unclear`` may be answered.
-        values: path -> what can be corrected: value, takes, options, optional.
-    """
-
-    place: str
-    name: str
-    part: str
-    type: str
-    most: int
-    optional: bool
-    when: Mapping[str, Sequence[Json]]
+    place: str  # what the answer is called in a vote
+    name: str  # of the question
+    part: str  # id of the part that it is about; empty for the whole item
+    type: str  # choice, scale, labels, text or edits
+    most: int  # how many labels at most
+    optional: bool  # whether it may be left out
+    when: Mapping[str, Sequence[Json]]  # name of another question -> answers at which it is asked
+    # values that can be chosen, in the order shown; with ``unclear`` where it is one
     options: list[Json] = field(default_factory=list)
-    unclear: bool = False
+    unclear: bool = False  # whether ``unclear`` may be answered
+    # path -> what can be corrected: value, takes, options, optional
     values: dict[str, Mapping[str, Json]] = field(default_factory=dict)
 
     def is_due(self, answers: Mapping[str, Json]) -> bool:
@@ -46,29 +35,17 @@ class Field:
 
 @dataclass
 class Page:
-    """A page of a study.
+    """A page of a study."""
 
-    Attributes:
-        kind: consent, item, overview, break, done, error.
-        token: what requests are sent with.
-        key: of an item, with ``#n`` for a repetition.
-        block: that the overview closes.
-        seconds: that a break lasts.
-        expertise: levels that can be declared.
-        fields: what is asked.
-        media: addresses of the pictures and videos.
-        said: texts of the page, such as its heading.
-    """
-
-    kind: str = ""
-    token: str = ""
-    key: str = ""
-    block: str = ""
-    seconds: float = 0.0
-    expertise: list[str] = field(default_factory=list)
-    fields: list[Field] = field(default_factory=list)
-    media: list[str] = field(default_factory=list)
-    said: str = ""
+    kind: str = ""  # consent, item, overview, break, done, error
+    token: str = ""  # what requests are sent with
+    key: str = ""  # of an item, with ``#n`` for a repetition
+    block: str = ""  # that the overview closes
+    seconds: float = 0.0  # that a break lasts
+    expertise: list[str] = field(default_factory=list)  # levels that can be declared
+    fields: list[Field] = field(default_factory=list)  # what is asked
+    media: list[str] = field(default_factory=list)  # addresses of the pictures and videos
+    said: str = ""  # texts of the page, such as its heading
 
 
 def read_page(text: str) -> Page:

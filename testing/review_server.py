@@ -90,13 +90,7 @@ class StudyServer:
 
 @contextmanager
 def serve_study(folder: Path, port: int = 0, now: Callable[[], str] = clock) -> Iterator[StudyServer]:
-    """Serve a study in a thread while the block lasts.
-
-    Args:
-        folder: the study.
-        port: where; 0 takes a free one.
-        now: gives the time.
-    """
+    """Serve a study in a thread while the block lasts."""
     server = StudyServer(open_study(folder), port, now)
     try:
         yield server

@@ -75,31 +75,17 @@ def toy_items(
 
 @dataclass(frozen=True)
 class Marked:
-    """What a toy study has besides its items.
+    """What a toy study has besides its items."""
 
-    Attributes:
-        training: how many training items, whose right answer is quality 3.
-        checks: how many check items, whose right answer is quality 3.
-        items: the items, in place of drawn ones.
-    """
-
-    training: int = 0
-    checks: int = 0
-    items: tuple[Drawn, ...] | None = None
+    training: int = 0  # how many training items, whose right answer is quality 3
+    checks: int = 0  # how many check items, whose right answer is quality 3
+    items: tuple[Drawn, ...] | None = None  # the items, in place of drawn ones
 
 
 def toy_study(
     folder: Path, *, stories: int = 4, plan: Plan | None = None, rules: Rules | None = None, **about: Any,  # noqa: ANN401 - see below
 ) -> Study:  # fmt: skip
-    """Make a small study of the toy task beside a folder of its pictures.
-
-    Args:
-        folder: of the study.
-        stories: how many items.
-        plan: how they are dealt; three people see all, in blocks of two, if None.
-        rules: who is left out.
-        about: fields of :class:`Marked`, and other fields of the protocol.
-    """
+    """Make a small study of the toy task beside a folder of its pictures."""
     own = {name: about.pop(name) for name in ("training", "checks", "items") if name in about}
     marked = Marked(**own)
     beside = folder.parent / f"{folder.name}-pictures"
@@ -126,19 +112,12 @@ def toy_answers(study: Study, item: str, quality: int = 2, said: str = "because"
 
 @dataclass(frozen=True)
 class Sitting:
-    """How somebody voted.
+    """How somebody voted."""
 
-    Attributes:
-        at: when.
-        begin: whether invitation, consent and seat are written first.
-        closed: blocks that are closed afterwards.
-        timeline: raw events of every page.
-    """
-
-    at: str = NOW
-    begin: bool = True
-    closed: Sequence[str] = ()
-    timeline: Sequence[tuple[float, str]] = ()
+    at: str = NOW  # when
+    begin: bool = True  # whether invitation, consent and seat are written first
+    closed: Sequence[str] = ()  # blocks that are closed afterwards
+    timeline: Sequence[tuple[float, str]] = ()  # raw events of every page
 
 
 def add_votes(
@@ -151,12 +130,7 @@ def add_votes(
 ) -> None:
     """Write votes of one person into the journal of a study, as the server does.
 
-    Args:
-        study: the study.
-        reviewer: who votes.
-        votes: item, with ``#n`` for a repetition -> answers.
-        seat: the seat that they hold.
-        about: fields of :class:`Sitting`.
+    ``votes``: item, with ``#n`` for a repetition -> answers.
     """
     sitting = Sitting(**about)
     at = sitting.at

@@ -83,11 +83,7 @@ class Visitor:
             (boxes.last if question.get_attribute("data-type") in ("text", "labels") else boxes.first).check()
 
     def save(self, then: Callable[[], None] | None = None) -> None:
-        """Save the answers and wait until the page has moved on.
-
-        Args:
-            then: done after the button was pressed.
-        """
+        """Save the answers and wait until the page has moved on."""
         before = self.key
         self.page.locator("#save").click()
         if then is not None:
@@ -113,9 +109,6 @@ class Visitor:
         """Check a page for everybody: no violation in two widths, by day and night; no width scrolls.
 
         Day and night differ in colours only, so that each width is checked whole in one of them.
-
-        Args:
-            may_doubt: rules that axe may leave undecided.
         """
         from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]
 

@@ -19,14 +19,7 @@ Changes = Mapping[str, Json]
 
 
 def record_study(folder: Path, stories: int = 2, plan: Plan | None = None, **settings: object) -> Study:
-    """Make a study of sample records.
-
-    Args:
-        folder: of the study.
-        stories: how many records, ``kb25k_0001`` onwards.
-        plan: how they are dealt; three reviewers see all if None.
-        settings: fields of the protocol.
-    """
+    """Make a study of sample records."""
     drawn = []
     for bundle in sample_bundles(stories):
         variants = tuple(map(Variant.model_validate, bundle["variants"]))
@@ -76,12 +69,7 @@ def vote_all(
 ) -> Study:
     """Have every seat's reviewer, ``simulated-1`` onwards, vote on all of it; return the study.
 
-    Args:
-        study: the study.
-        changes: story -> for each seat, what its reviewer says otherwise.
-        at: when.
-        closing: whether the blocks are closed, so that the votes are final.
-        timeline: raw events of every page.
+    ``changes``: story -> for each seat, what its reviewer says otherwise.
     """
     for seat, number in zip(study.seats.values(), range(1, len(study.seats) + 1), strict=True):
         votes = {}

@@ -36,12 +36,7 @@ ABOUT: dict[str, Any] = {
 
 
 def make(folder: Path, release: Path | None = None) -> None:
-    """Make release, storyboards and evaluation in a folder; what is there is used.
-
-    Args:
-        folder: where to; made if missing.
-        release: the packed sample benchmark, where it lies somewhere already.
-    """
+    """Make release, storyboards and evaluation in a folder; what is there is used."""
     folder.mkdir(parents=True, exist_ok=True)
     given = None if release is None else release.absolute()
     with chdir(folder):

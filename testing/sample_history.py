@@ -74,11 +74,7 @@ def go_on(run: Path) -> None:
 
 
 def command(*arguments: object) -> str:
-    """Run a command in this process; return its standard output.
-
-    Raises:
-        RuntimeError: it failed.
-    """
+    """Run a command in this process; return its standard output."""
     from ..cli.main import app
 
     output, errors = io.StringIO(), io.StringIO()

@@ -30,11 +30,7 @@ _SOUNDS = "阿博策德伊法加哈伊杰卡拉米纳奥佩奇雷萨塔乌维瓦
 
 
 def answer(asked: Asked) -> Json:
-    """Return the reply to a prompt of the shot-script builder, as JSON.
-
-    Raises:
-        ValueError: the request was made with another prompt.
-    """
+    """Return the reply to a prompt of the shot-script builder, as JSON."""
     prompt_id = prompt_of(asked)
     if prompt_id not in _ANSWERS:
         raise ValueError(f"not a prompt that this model knows: {asked.system[:80]!r}")

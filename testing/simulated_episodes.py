@@ -29,11 +29,7 @@ def write_run(
 ) -> Path:
     """Write an evaluation folder, in which a crop of each entity is one grey picture.
 
-    Args:
-        folder: a new folder.
-        methods: whose episodes they are.
-        episodes: ids, the same for each method.
-        names: name in :data:`CAST` -> name that it has instead.
+    ``names``: name in :data:`CAST` -> name that it has instead.
     """
     from PIL import Image
 

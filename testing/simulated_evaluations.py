@@ -18,19 +18,12 @@ from .simulated_judgements import Truth, simulated_lines, simulated_manifest, si
 
 @dataclass(frozen=True)
 class Simulated:
-    """A simulated evaluation on disk.
+    """A simulated evaluation on disk."""
 
-    Attributes:
-        release: folder of the release.
-        run: the evaluation folder.
-        items: stories, questions and pairs.
-        replies: what the judges said.
-    """
-
-    release: Path
-    run: Path
-    items: Items
-    replies: Replies
+    release: Path  # folder of the release
+    run: Path  # the evaluation folder
+    items: Items  # stories, questions and pairs
+    replies: Replies  # what the judges said
 
 
 def write_loadable_release(folder: Path, bundles: Sequence[Json]) -> Path:
@@ -47,14 +40,7 @@ def write_loadable_release(folder: Path, bundles: Sequence[Json]) -> Path:
 def write_simulated(
     folder: Path, questions: int, truths: Sequence[tuple[str, Truth]], seed: int = 42
 ) -> Simulated:
-    """Write a release and an evaluation with judgements drawn from truths.
-
-    Args:
-        folder: where; the release goes to ``release``, the evaluation to ``run``.
-        questions: how many there are, six a story.
-        truths: method and its truth.
-        seed: of the random numbers.
-    """
+    """Write a release and an evaluation with judgements drawn from truths."""
     bundles = sample_bundles(-(-questions // 6))
     last = bundles[-1]["record"]
     last["questions"] = last["questions"][: len(last["questions"]) - (6 * len(bundles) - questions)]

@@ -23,25 +23,15 @@ SIZE = 8
 
 @dataclass(frozen=True)
 class Simulated:
-    """What is made up.
+    """What is made up."""
 
-    Attributes:
-        methods: method -> how good it is, 0 to 1.
-        stories: how many stories.
-        shots: how many shots each has.
-        characters: their keys, all on stage in every shot.
-        missing: (method, story, shot) without a picture.
-        refused: share of the ratings that a judge did not give.
-        rated: whether a judge was asked.
-    """
-
-    methods: Mapping[str, float]
-    stories: int = 3
-    shots: int = 4
-    characters: tuple[str, ...] = ("Mira", "Tomas")
-    missing: frozenset[tuple[str, str, int]] = frozenset()
-    refused: float = 0.0
-    rated: bool = True
+    methods: Mapping[str, float]  # method -> how good it is, 0 to 1
+    stories: int = 3  # how many stories
+    shots: int = 4  # how many shots each has
+    characters: tuple[str, ...] = ("Mira", "Tomas")  # their keys, all on stage in every shot
+    missing: frozenset[tuple[str, str, int]] = frozenset()  # (method, story, shot) without a picture
+    refused: float = 0.0  # share of the ratings that a judge did not give
+    rated: bool = True  # whether a judge was asked
 
 
 def write_images(folder: Path, made: Simulated) -> Path:

@@ -31,27 +31,20 @@ PROVIDER = "simulated"
 
 @dataclass(frozen=True)
 class Truth:
-    """What is true in a simulation.
+    """What is true in a simulation."""
 
-    Attributes:
-        text: dimension -> share of questions whose answer the text gives.
-        image: dimension -> share of the questions that are not ambiguous whose answer the images give.
-        ambiguous: share of questions that text and images together do not answer.
-        errors: error rate of each judge, for questions only: how often it sees the opposite of what is true.
-        spread: by how much a story's shares of text and image are higher or lower.
-        silent: share of questions that a judge does not answer.
-        labels: share of stories whose label is found under each condition, by all judges or by none.
-        pairs: share of pairs for which all judges choose the source; the rest is the contrastive.
-    """
-
+    # dimension -> share of questions whose answer the text gives
     text: tuple[float, ...] = (0.85, 0.8, 0.75, 0.8, 0.8, 0.7)
+    # dimension -> share of the questions that are not ambiguous whose answer the images give
     image: tuple[float, ...] = (0.6, 0.5, 0.5, 0.45, 0.6, 0.35)
-    ambiguous: float = 0.1
+    ambiguous: float = 0.1  # share of questions that text and images together do not answer
+    # error rate of each judge, for questions only: how often it sees the opposite of what is true
     errors: tuple[float, ...] = (0.1, 0.15, 0.2)
-    spread: float = 0.15
-    silent: float = 0.0
+    spread: float = 0.15  # by how much a story's shares of text and image are higher or lower
+    silent: float = 0.0  # share of questions that a judge does not answer
+    # share of stories whose label is found under each condition, by all judges or by none
     labels: tuple[float, float, float] = (0.75, 0.4, 0.8)
-    pairs: float = 0.7
+    pairs: float = 0.7  # share of pairs for which all judges choose the source; the rest is the contrastive
 
     @property
     def judges(self) -> tuple[str, ...]:
@@ -93,11 +86,7 @@ def simulated_replies(
 ) -> Replies:
     """Return replies drawn from truths.
 
-    Args:
-        items: the stories, questions and pairs that are asked about.
-        truths: method and its truth; all with the same judges. The text is the first one's.
-        seed: of the random numbers; the same seed gives the same replies.
-        generations: method -> seeds of its generations, each drawn anew; None for one without a seed of each.
+    ``generations``: method -> seeds of its generations, each drawn anew; None for one without a seed of each.
     """
     random = np.random.default_rng(seed)
     judges = truths[0][1].judges

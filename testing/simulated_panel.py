@@ -29,27 +29,16 @@ SECONDS, PACE_SPREAD = 20.0, 0.5
 
 @dataclass(frozen=True)
 class Reviewer:
-    """A simulated reviewer.
+    """A simulated reviewer."""
 
-    Attributes:
-        number: of the reviewer, from 1.
-        bias: added to every rating.
-        skill: probability that a label is the true one; None: that of the panel.
-        pace: how many times the usual seconds are taken.
-        copies: number of the reviewer whose answers are said, on all items that both have.
-        always: the rating that is said whatever is shown.
-        lapse: probability of failing a check.
-        fickle: probability that a repeated item is answered at random.
-    """
-
-    number: int
-    bias: float = 0.0
-    skill: float | None = None
-    pace: float = 1.0
-    copies: int | None = None
-    always: int | None = None
-    lapse: float = 0.0
-    fickle: float = 0.0
+    number: int  # of the reviewer, from 1
+    bias: float = 0.0  # added to every rating
+    skill: float | None = None  # probability that a label is the true one; None: that of the panel
+    pace: float = 1.0  # how many times the usual seconds are taken
+    copies: int | None = None  # number of the reviewer whose answers are said, on all items that both have
+    always: int | None = None  # the rating that is said whatever is shown
+    lapse: float = 0.0  # probability of failing a check
+    fickle: float = 0.0  # probability that a repeated item is answered at random
 
     @property
     def name(self) -> str:
@@ -59,25 +48,15 @@ class Reviewer:
 
 @dataclass(frozen=True)
 class Population:
-    """What items and reviewers are drawn from.
+    """What items and reviewers are drawn from."""
 
-    Attributes:
-        mean: of latent values.
-        item_spread: their standard deviation.
-        person_spread: standard deviation of reviewers' biases.
-        noise: standard deviation of what is added anew each time.
-        scale: lowest and highest rating.
-        labels: labels that items may have.
-        skill: probability that a label is the true one.
-    """
-
-    mean: float = 3.0
-    item_spread: float = 0.8
-    person_spread: float = 0.4
-    noise: float = 0.6
-    scale: tuple[int, int] = (1, 5)
-    labels: tuple[str, ...] = ("courage", "honesty", "kindness", "patience")
-    skill: float = 0.9
+    mean: float = 3.0  # of latent values
+    item_spread: float = 0.8  # their standard deviation
+    person_spread: float = 0.4  # standard deviation of reviewers' biases
+    noise: float = 0.6  # standard deviation of what is added anew each time
+    scale: tuple[int, int] = (1, 5)  # lowest and highest rating
+    labels: tuple[str, ...] = ("courage", "honesty", "kindness", "patience")  # labels that items may have
+    skill: float = 0.9  # probability that a label is the true one
 
     @property
     def icc(self) -> float:
@@ -101,21 +80,13 @@ class Population:
 
 @dataclass(frozen=True)
 class Panel:
-    """Simulated reviewers and what is true of the items.
+    """Simulated reviewers and what is true of the items."""
 
-    Attributes:
-        population: what both are drawn from.
-        reviewers: number -> reviewer.
-        latent: item -> latent value.
-        truth: item -> true label.
-        seed: of all that is drawn as they answer.
-    """
-
-    population: Population
-    reviewers: Mapping[int, Reviewer]
-    latent: Mapping[str, float] = field(repr=False)
-    truth: Mapping[str, str] = field(repr=False)
-    seed: int = 42
+    population: Population  # what both are drawn from
+    reviewers: Mapping[int, Reviewer]  # number -> reviewer
+    latent: Mapping[str, float] = field(repr=False)  # item -> latent value
+    truth: Mapping[str, str] = field(repr=False)  # item -> true label
+    seed: int = 42  # of all that is drawn as they answer
 
     def planted(self, *habits: Reviewer) -> "Panel":
         """Return the panel with some reviewers replaced."""
@@ -140,11 +111,7 @@ def simulated_ratings(
 ) -> list[HumanRow]:
     """Return the ratings that reviewers give; the number of a seat says who has it.
 
-    Args:
-        panel: who answers.
-        seats: what each is asked.
-        units: item -> unit, of one method; gold items may be missing.
-        criterion: what is rated.
+    ``units``: item -> unit, of one method; gold items may be missing.
     """
     low, high = panel.population.scale
 
@@ -167,10 +134,7 @@ def simulated_ratings(
 def simulated_labels(panel: Panel, seats: Sequence[Seat], units: Mapping[str, Unit]) -> list[HumanRow]:
     """Return the moral labels that reviewers choose from the text; the number of a seat says who has it.
 
-    Args:
-        panel: who answers.
-        seats: what each is asked.
-        units: item -> unit; gold items may be missing.
+    ``units``: item -> unit; gold items may be missing.
     """
     names = panel.population.labels
 

@@ -18,29 +18,22 @@ CHANCES = {"text": 0.85, "image": 0.6, "text_image": 0.9}
 
 @dataclass(frozen=True)
 class SimulatedPeople:
-    """Who is simulated, and what they are asked.
+    """Who is simulated, and what they are asked."""
 
-    Attributes:
-        methods: whose storyboards are shown; the first is shown with text and images together, too.
-        pairs: method and baseline -> the criteria of its preferences.
-        ratings: criterion -> the mean of its ratings.
-        people: how many there are; the even ones are experts, the others novices.
-        each: how many answer the same.
-        lean: mean preference for the method.
-        seed: of the random numbers.
-    """
-
+    # whose storyboards are shown; the first is shown with text and images together, too
     methods: tuple[str, ...] = ("alpha", "beta")
+    # method and baseline -> the criteria of its preferences
     pairs: Mapping[tuple[str, str], Sequence[str]] = field(
         default_factory=lambda: {("alpha", "beta"): [f"Q{n}" for n in range(1, 16)]}
     )
+    # criterion -> the mean of its ratings
     ratings: Mapping[str, float] = field(
         default_factory=lambda: {"NCS": 3.7, "MAS": 3.2, "EES": 3.1, "visual": 3.9, "overall": 3.5}
     )
-    people: int = 8
-    each: int = 3
-    lean: float = 0.6
-    seed: int = 42
+    people: int = 8  # how many there are; the even ones are experts, the others novices
+    each: int = 3  # how many answer the same
+    lean: float = 0.6  # mean preference for the method
+    seed: int = 42  # of the random numbers
 
 
 def write_simulated_people(

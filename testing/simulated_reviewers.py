@@ -57,29 +57,17 @@ class Saved:
 
 @dataclass
 class SimulatedReviewer:
-    """A program that takes part.
+    """A program that takes part."""
 
-    Attributes:
-        client: sends its requests, to the server's address; it keeps the session.
-        policy: answers items.
-        name: begins the ids of what it sends.
-        publish: whether it agrees that its votes are published.
-        looks: whether it asks for every picture and video before it answers, as a browser does.
-        pause: waits.
-        saved: votes that the server said were saved.
-        resent: how many requests were sent again.
-        last: the page that it saw last.
-    """
-
-    client: "httpx.AsyncClient"
-    policy: Policy
-    name: str = "simulated-1"
-    publish: bool = True
-    looks: bool = True
-    pause: Pause = asyncio.sleep
-    saved: list[Saved] = field(default_factory=list)
-    resent: int = 0
-    last: Page = field(default_factory=Page)
+    client: "httpx.AsyncClient"  # sends its requests, to the server's address; it keeps the session
+    policy: Policy  # answers items
+    name: str = "simulated-1"  # begins the ids of what it sends
+    publish: bool = True  # whether it agrees that its votes are published
+    looks: bool = True  # whether it asks for every picture and video before it answers, as a browser does
+    pause: Pause = asyncio.sleep  # waits
+    saved: list[Saved] = field(default_factory=list)  # votes that the server said were saved
+    resent: int = 0  # how many requests were sent again
+    last: Page = field(default_factory=Page)  # the page that it saw last
     _sent: int = 0
 
     async def enter(self, link: str) -> Page:
@@ -87,15 +75,7 @@ class SimulatedReviewer:
         return await self._look(link)
 
     async def take_part(self, link: str, most: int | None = None) -> Page:
-        """Enter, answer everything that is asked, close every part; return the last page.
-
-        Args:
-            link: personal link.
-            most: how many items are answered before it stops; None: all.
-
-        Raises:
-            GaveUp: the server does not answer, or refuses.
-        """
+        """Enter, answer everything that is asked, close every part; return the last page."""
         page = await self.enter(link)
         while page.kind not in ("done", "error") and (most is None or len(self.saved) < most):
             await self._act(page)
@@ -140,11 +120,7 @@ class SimulatedReviewer:
         return await self._look("/")
 
     async def send(self, name: str, body: Mapping[str, Json]) -> dict[str, Any]:
-        """Send a request until it is acknowledged; return the answer.
-
-        Raises:
-            GaveUp: it is refused, or the server does not answer.
-        """
+        """Send a request until it is acknowledged; return the answer."""
         headers = {"x-review-token": self.last.token}
         answer = await self._until_answered(
             lambda: self.client.post(f"/api/{name}", json=body, headers=headers)
@@ -199,15 +175,7 @@ async def simulate(
 ) -> list[SimulatedReviewer]:
     """Let programs take part, so many at a time; return them when all are through.
 
-    Args:
-        links: personal links, one for each.
-        policy: number of a program, from 1 -> how it answers.
-        address: of the server, such as http://127.0.0.1:8765.
-        at_a_time: how many take part at the same time.
-        about: other fields of each.
-
-    Raises:
-        GaveUp: one of them could not go on.
+    ``policy``: number of a program, from 1 -> how it answers.
     """
     import httpx2 as httpx
 
@@ -223,11 +191,7 @@ async def simulate(
 
 
 def at_random(seed: object) -> Policy:
-    """Return a policy that answers every question that is asked at random, optional ones at times.
-
-    Args:
-        seed: of its draws; the same page gets the same answers.
-    """
+    """Return a policy that answers every question that is asked at random, optional ones at times."""
 
     def answer(page: Page) -> Mapping[str, Json]:
         draw = random.Random(f"{seed}/{page.key}")
@@ -244,9 +208,7 @@ def at_random(seed: object) -> Policy:
 def mostly_first(seed: object, doubt: float = 0.02) -> Policy:
     """Return a policy that takes the first option of each choice, and now and then the last.
 
-    Args:
-        seed: of its draws; the same pages in the same order get the same answers.
-        doubt: share of the choices of which it takes the last option, from 0 to 1.
+    ``doubt``: share of the choices of which it takes the last option, from 0 to 1.
     """
     draw = random.Random(str(seed))
 

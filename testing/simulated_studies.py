@@ -39,53 +39,32 @@ Failed = tuple[str, str, int | None]
 
 @dataclass(frozen=True)
 class SimulatedStudy:
-    """A simulated study on disk.
+    """A simulated study on disk."""
 
-    Attributes:
-        folder: the study folder; its release lies in ``release``.
-        study: the study.
-        items: stories, questions and pairs.
-    """
-
-    folder: Path
-    study: Study
-    items: Items = field(repr=False)
+    folder: Path  # the study folder; its release lies in ``release``
+    study: Study  # the study
+    items: Items = field(repr=False)  # stories, questions and pairs
 
 
 @dataclass(frozen=True)
 class Simulation:
-    """What is simulated.
+    """What is simulated."""
 
-    Attributes:
-        cells: plan and renderer -> what is true of their pictures.
-        stories: how many there are.
-        seeds: seeds of every renderer that takes them.
-        unseeded: renderers that are run once, without a seed.
-        renderers: how renderers are written in the study, where they are not drawn.
-        only: method -> the only stories, by place, that pictures were asked for.
-        seed: of the random numbers.
-    """
-
-    cells: Mapping[tuple[str, str], Truth]
-    stories: int
-    seeds: tuple[int, ...] = SEEDS
-    unseeded: Collection[str] = ()
+    cells: Mapping[tuple[str, str], Truth]  # plan and renderer -> what is true of their pictures
+    stories: int  # how many there are
+    seeds: tuple[int, ...] = SEEDS  # seeds of every renderer that takes them
+    unseeded: Collection[str] = ()  # renderers that are run once, without a seed
+    # how renderers are written in the study, where they are not drawn
     renderers: Mapping[str, Renderer] = field(default_factory=dict)
+    # method -> the only stories, by place, that pictures were asked for
     only: Mapping[str, Sequence[int]] = field(default_factory=dict)
-    seed: int = 42
+    seed: int = 42  # of the random numbers
 
 
 def write_simulated_study(
     folder: Path, simulation: Simulation, *, failed: Sequence[Failed] = (), pictures: bool = False
 ) -> SimulatedStudy:
-    """Write a study folder as a finished run leaves it, with judgements drawn from truths.
-
-    Args:
-        folder: where.
-        simulation: what is simulated.
-        failed: generations of which the third picture was refused; they were not judged.
-        pictures: whether there are pictures, too.
-    """
+    """Write a study folder as a finished run leaves it, with judgements drawn from truths."""
     release = load(write_loadable_release(folder / "release", sample_bundles(simulation.stories)))
     items = items_of(release.records, release.variants)
     study = _study(simulation)

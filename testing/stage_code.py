@@ -40,21 +40,14 @@ class Definition(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A definition by itself.
+    """A definition by itself."""
 
-    Attributes:
-        text: its syntax tree, with a mark in place of each definition that it names.
-        names: those definitions, in the order of the marks.
-        hangs_on: those of them that stand in its decorators, its bases or statements about it.
-        opens: definitions to which others may have added themselves.
-        files: the data files that its strings name.
-    """
-
-    text: str
-    names: tuple[Definition, ...]
+    text: str  # its syntax tree, with a mark in place of each definition that it names
+    names: tuple[Definition, ...]  # those definitions, in the order of the marks
+    # those of them that stand in its decorators, its bases or statements about it
     hangs_on: frozenset[Definition] = frozenset()
-    opens: tuple[Definition, ...] = ()
-    files: frozenset[Path] = frozenset()
+    opens: tuple[Definition, ...] = ()  # definitions to which others may have added themselves
+    files: frozenset[Path] = frozenset()  # the data files that its strings name
 
 
 @dataclass(slots=True)

@@ -28,11 +28,7 @@ _ACTS = (
 
 
 def answer_suite(asked: Asked) -> Json:
-    """Return a drafted prompt, a caption or a list of events, by what the request asks for.
-
-    Raises:
-        ValueError: it is none of the suite builder's requests.
-    """
+    """Return a drafted prompt, a caption or a list of events, by what the request asks for."""
     prompt_id = prompt_of(asked)
     if prompt_id == "events/caption_video":
         return _drafted_prompt("wheel", ("turns slowly", "stands still"), creative=False)
@@ -102,11 +98,7 @@ _WRITERS: dict[str, Callable[[list[str]], Json]] = {
 
 
 def answer_questions(asked: Asked) -> Json:
-    """Return the reply to a prompt.
-
-    Raises:
-        ValueError: the request was made with another prompt.
-    """
+    """Return the reply to a prompt."""
     prompt = prompt_of(asked) or ""
     if prompt not in _WRITERS:
         raise ValueError(f"not a prompt that questions or prompts are written by: {asked.system[:80]!r}")
@@ -125,11 +117,7 @@ _LINE = re.compile(r"^\[\d+\] (.*)$", re.MULTILINE)
 
 
 def answer_judge(asked: Asked) -> Json:
-    """Return the reply to a judge's prompt, of either wording, as JSON.
-
-    Raises:
-        ValueError: the request was made with another prompt.
-    """
+    """Return the reply to a judge's prompt, of either wording, as JSON."""
     prompt_id = prompt_of(asked) or ""
     if not prompt_id.startswith("judge/"):
         raise ValueError(f"not a judge's prompt: {asked.system[:80]!r}")
@@ -169,11 +157,7 @@ _LISTS = ("Characters of the shot", "Places of the shot", "Objects of the shot")
 
 
 def answer_layout(asked: Asked) -> Json:
-    """Return a valid layout for a shot.
-
-    Raises:
-        ValueError: the request was made with another prompt.
-    """
+    """Return a valid layout for a shot."""
     characters, places, objects = lists_of(asked)
     before = before_of(asked)
     cells = {entry["name"]: entry["cell"] for entry in before["characters"]} if before else {}
@@ -207,11 +191,7 @@ def crowded(asked: Asked) -> Json:
 
 
 def lists_of(asked: Asked) -> tuple[list[str], list[str], list[str]]:
-    """Return the characters, places and objects that a request lists.
-
-    Raises:
-        ValueError: the request was made with another prompt.
-    """
+    """Return the characters, places and objects that a request lists."""
     if prompt_of(asked) != LAYOUT_PROMPT:
         raise ValueError(f"not a prompt about layouts: {asked.system[:80]!r}")
     text = user_text(asked)
@@ -244,22 +224,14 @@ _BEGINNING = "images/judge_"
 
 @dataclass
 class AlignmentModel:
-    """A handler for :class:`fabula.testing.model_server.ModelServer`.
+    """A handler for :class:`fabula.testing.model_server.ModelServer`."""
 
-    Attributes:
-        ratings: dimension -> its rating, or those that one question gets by turns; 2 where there is none.
-        asked: how often each dimension was asked.
-    """
-
+    # dimension -> its rating, or those that one question gets by turns; 2 where there is none
     ratings: Mapping[str, int | Sequence[int]] = field(default_factory=dict)
-    asked: Counter[str] = field(default_factory=Counter)
+    asked: Counter[str] = field(default_factory=Counter)  # how often each dimension was asked
 
     def __call__(self, asked: Asked) -> Json:
-        """Return the rating as a reply.
-
-        Raises:
-            ValueError: the request was made with another prompt.
-        """
+        """Return the rating as a reply."""
         prompt_id = prompt_of(asked) or ""
         if not prompt_id.startswith(_BEGINNING):
             raise ValueError(f"not a prompt of alignment: {asked.system[:80]!r}")
@@ -283,17 +255,13 @@ REFUSAL = "I would rather not look at this."
 
 @dataclass(frozen=True)
 class EventModel:
-    """A handler for :class:`fabula.testing.model_server.ModelServer`.
+    """A handler for :class:`fabula.testing.model_server.ModelServer`."""
 
-    Attributes:
-        flags: prompt -> the flag of each event; all completed where it is not there.
-        refused: prompt -> how many of its scorings are refused before one is answered.
-        seen: prompt -> scorings so far.
-    """
-
+    # prompt -> the flag of each event; all completed where it is not there
     flags: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    # prompt -> how many of its scorings are refused before one is answered
     refused: Mapping[str, int] = field(default_factory=dict)
-    seen: dict[str, int] = field(default_factory=dict)
+    seen: dict[str, int] = field(default_factory=dict)  # prompt -> scorings so far
 
     def __call__(self, asked: Asked) -> Json | Answer:
         """Return a description, or flags for the events of the prompt that is fenced in the request."""

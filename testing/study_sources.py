@@ -30,12 +30,6 @@ def storyboard_evaluation(
     """Write a release and an evaluation of it with pictures, whose judges are simulated.
 
     The pictures say which story and panel they are, as :func:`.drawn_storyboards.numbers_in` reads.
-
-    Args:
-        folder: for ``release`` and ``run``.
-        stories: how many, each with six questions.
-        methods: whose storyboards are evaluated.
-        bridged: methods whose storyboards have a bridge frame after the first picture.
     """
     truth = Truth(errors=(0.1, 0.2))
     made = write_simulated(folder, 6 * stories, [(name, truth) for name in methods])

@@ -31,9 +31,7 @@ def tiny_settings(name: str, folder: Path) -> dict[str, Any]:
 def draw_faces(cells: Sequence[tuple[int, int, int]], size: tuple[int, int] = (SIZE, SIZE)) -> "Image":
     """Return a picture with what the detector of faces here takes for faces.
 
-    Args:
-        cells: column and row of a cell, 0 to 19, and how red it is, 0 to 255: 256 times its score.
-        size: of the picture; cells are of the picture scaled to 640 x 640.
+    ``cells``: column and row of a cell, 0 to 19, and how red it is, 0 to 255: 256 times its score.
     """
     from PIL import Image, ImageDraw
 
@@ -49,10 +47,7 @@ def draw_faces(cells: Sequence[tuple[int, int, int]], size: tuple[int, int] = (S
 def write_face_detector(file: Path, *, points: bool = True, fixed: bool = True) -> Path:
     """Write a detector of faces in the form of SCRFD: three strides, two anchors a cell.
 
-    Args:
-        file: to be written.
-        points: whether it gives the five points of a face.
-        fixed: whether it takes 640 x 640 pixels only; the published one takes any size.
+    ``fixed``: whether it takes 640 x 640 pixels only; the published one takes any size.
     """
     from onnx import TensorProto, helper, numpy_helper
 

@@ -121,16 +121,7 @@ def model_request(
     sets: Sequence[str] = (),
     answer_stage: str = "ANSWER",
 ) -> RunRequest:
-    """Return the request to run the pipeline on one source file.
-
-    Args:
-        folder: the run folder.
-        source: a file with lines of ``id word word ...``, and the spec of the model to ask.
-        options: of the execution; by default one without worker processes.
-        settings: of the model; ``prices`` are :data:`PRICES` unless given.
-        sets: settings of stages.
-        answer_stage: as for :func:`toy_models`.
-    """
+    """Return the request to run the pipeline on one source file."""
     chosen = toy_models(answer_stage)
     lines, model = source
     given = {model: {"prices": PRICES, **(settings or {})}}

@@ -197,12 +197,7 @@ def broken_finish(folder: Path, items: Iterable[Item]) -> None:
 
 
 def toy(work: str = "WORK", **changes: str) -> Pipeline:
-    """Return the toy pipeline: ``read_lines, work, count, number, shorten, assemble``.
-
-    Args:
-        work: which of this module's objects is the stage ``work``, such as ``WORK_V2``.
-        changes: other fields of the pipeline, such as ``finish``.
-    """
+    """Return the toy pipeline: ``read_lines, work, count, number, shorten, assemble``."""
     names = ("READ", work, "COUNT", "NUMBER", "SHORTEN", "ASSEMBLE")
     stages = tuple(f"{HERE}:{name}" for name in names)
     return Pipeline("toy", stages, changes.get("finish", f"{HERE}:finish"))

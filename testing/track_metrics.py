@@ -18,17 +18,11 @@ Named = tuple[int, Hashable, Box4]
 
 @dataclass(frozen=True, slots=True)
 class IdentityScores:
-    """Counts of boxes, and what follows from them (Ristani et al., 2016).
+    """Counts of boxes, and what follows from them (Ristani et al., 2016)."""
 
-    Attributes:
-        right: boxes of both sides that belong together under the best one-to-one matching of names.
-        found: boxes of the tracks.
-        true: boxes of the truth.
-    """
-
-    right: int
-    found: int
-    true: int
+    right: int  # boxes of both sides that belong together under the best one-to-one matching of names
+    found: int  # boxes of the tracks
+    true: int  # boxes of the truth
 
     @property
     def precision(self) -> float | None:

@@ -71,11 +71,7 @@ class HubServer:
         self.stopped = threading.Event()
 
     def __enter__(self) -> "HubServer":
-        """Start.
-
-        Raises:
-            OSError: the port is taken.
-        """
+        """Start."""
         hub = self
 
         class Handler(_Handler):

@@ -37,19 +37,12 @@ class Refusal(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A file in a tree.
+    """A file in a tree."""
 
-    Attributes:
-        oid: git's name of what the tree holds: the content, or the pointer to it.
-        size: bytes of the content.
-        sha256: of the content of a large file; None for others.
-        pointer_size: bytes of the pointer.
-    """
-
-    oid: str
-    size: int
-    sha256: str | None = None
-    pointer_size: int = 0
+    oid: str  # git's name of what the tree holds: the content, or the pointer to it
+    size: int  # bytes of the content
+    sha256: str | None = None  # of the content of a large file; None for others
+    pointer_size: int = 0  # bytes of the pointer
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +68,7 @@ class Repository:
     tags: dict[str, str] = field(default_factory=dict)
 
     def commit_of(self, revision: str) -> Commit:
-        """Return the commit of a branch, a tag or a commit's own name.
-
-        Raises:
-            Refusal: there is none.
-        """
+        """Return the commit of a branch, a tag or a commit's own name."""
         oid = self.branches.get(revision) or self.tags.get(revision) or revision
         if oid not in self.commits:
             raise Refusal(404, f"Invalid rev id: {revision}", "RevisionNotFound")
@@ -112,11 +101,7 @@ class Store:
         self.objects: dict[str, bytes] = {}
 
     def create(self, name: str, *, private: bool) -> Repository:
-        """Make a repository, with the first commit that the Hub makes by itself.
-
-        Raises:
-            Refusal: there is one.
-        """
+        """Make a repository, with the first commit that the Hub makes by itself."""
         if name in self.repositories:
             raise Refusal(409, "You already created this dataset repo")
         repository = self.repositories[name] = Repository(name, private)
@@ -132,11 +117,7 @@ class Store:
         changes: Iterable[Change],
         branch: str = MAIN,
     ) -> Commit:
-        """Put a commit on a branch.
-
-        Raises:
-            Refusal: a large file was not uploaded, or a file to remove is not there.
-        """
+        """Put a commit on a branch."""
         parent = repository.branches.get(branch)
         tree = dict(repository.commits[parent].tree) if parent else {}
         for change in changes:
@@ -185,11 +166,7 @@ class Store:
                 del tree[path]
 
     def upload(self, sha256: str, data: bytes) -> None:
-        """Keep a large file.
-
-        Raises:
-            Refusal: it is not the one that was announced.
-        """
+        """Keep a large file."""
         if sha256_bytes(data) != sha256:
             raise Refusal(400, "The content does not have the announced SHA-256")
         self.objects[sha256] = data

@@ -42,30 +42,17 @@ ROUTES = tuple((name, method, re.compile(pattern)) for name, method, pattern in 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A request, read.
+    """A request, read."""
 
-    Attributes:
-        route: its name.
-        places: the parts of the path that the route names, unquoted.
-        query: its parameters.
-        headers: by lower-case name.
-        body: its content.
-        user: whose token came with it; None for none.
-    """
-
-    route: str
-    places: Mapping[str, str]
-    query: Mapping[str, str]
-    headers: Mapping[str, str]
-    body: bytes
-    user: str | None
+    route: str  # its name
+    places: Mapping[str, str]  # the parts of the path that the route names, unquoted
+    query: Mapping[str, str]  # its parameters
+    headers: Mapping[str, str]  # by lower-case name
+    body: bytes  # its content
+    user: str | None  # whose token came with it; None for none
 
     def document(self) -> dict[str, Any]:
-        """Return the body as a JSON object.
-
-        Raises:
-            Refusal: it is none.
-        """
+        """Return the body as a JSON object."""
         try:
             document = json.loads(self.body)
         except ValueError as error:
@@ -132,21 +119,13 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Refused(Fault):
-    """An HTTP error instead of an answer; nothing is done.
+    """An HTTP error instead of an answer; nothing is done."""
 
-    Attributes:
-        status: such as 401, 403, 409, 412, 429, 500.
-        message: what the Hub says.
-        code: its ``X-Error-Code``, if any.
-        retry_after: seconds in ``Retry-After``; None for no such header.
-        echo: put the caller's ``Authorization`` header into the message, as careless servers do.
-    """
-
-    status: int
-    message: str = "the loopback Hub was told to refuse this"
-    code: str | None = None
-    retry_after: float | None = None
-    echo: bool = False
+    status: int  # such as 401, 403, 409, 412, 429, 500
+    message: str = "the loopback Hub was told to refuse this"  # what the Hub says
+    code: str | None = None  # its ``X-Error-Code``, if any
+    retry_after: float | None = None  # seconds in ``Retry-After``; None for no such header
+    echo: bool = False  # put the caller's ``Authorization`` header into the message, as careless servers do
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,24 +135,16 @@ class HtmlPage(Fault):
 
 @dataclass(frozen=True, slots=True)
 class CutUpload(Fault):
-    """The connection is reset in the middle of the request's body; nothing is done.
+    """The connection is reset in the middle of the request's body; nothing is done."""
 
-    Attributes:
-        after: bytes of the body that are taken.
-    """
-
-    after: int = 0
+    after: int = 0  # bytes of the body that are taken
 
 
 @dataclass(frozen=True, slots=True)
 class LostReply(Fault):
-    """The request is done, and the connection is reset before the client hears of it.
+    """The request is done, and the connection is reset before the client hears of it."""
 
-    Attributes:
-        after: bytes of the reply's body that are sent first, if any.
-    """
-
-    after: int = 0
+    after: int = 0  # bytes of the reply's body that are sent first, if any
 
 
 @dataclass(frozen=True, slots=True)

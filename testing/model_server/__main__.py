@@ -17,11 +17,7 @@ from .serving import Handler
 
 
 def load_handler(text: str) -> Handler:
-    """Return the function that ``module:function`` or ``file.py:function`` names.
-
-    Raises:
-        ConfigError: there is none.
-    """
+    """Return the function that ``module:function`` or ``file.py:function`` names."""
     place, _, name = text.rpartition(":")
     try:
         if place.endswith(".py"):
@@ -58,11 +54,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def make_server(given: argparse.Namespace) -> ModelServer:
-    """Return the server that the options ask for; it keeps no log in memory.
-
-    Raises:
-        ConfigError: a file or a name is wrong.
-    """
+    """Return the server that the options ask for; it keeps no log in memory."""
     handler: Handler = scripted(given.script) if given.script else stand_in.answer
     return ModelServer(
         load_handler(given.handler) if given.handler else handler,

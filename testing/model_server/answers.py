@@ -24,47 +24,29 @@ PICTURE_TOKENS = 1290
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A picture or a video that a model makes.
+    """A picture or a video that a model makes."""
 
-    Attributes:
-        data: its bytes.
-        media_type: such as ``image/png`` or ``video/mp4``.
-        revised_prompt: the prompt as the service rewrote it, where its format has a place for that.
-    """
-
-    data: bytes = field(repr=False)
-    media_type: str = "image/png"
+    data: bytes = field(repr=False)  # its bytes
+    media_type: str = "image/png"  # such as ``image/png`` or ``video/mp4``
+    # the prompt as the service rewrote it, where its format has a place for that
     revised_prompt: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A model's answer, whatever wire format it leaves in.
+    """A model's answer, whatever wire format it leaves in."""
 
-    Attributes:
-        text: the reply's text.
-        usage: tokens; by default one for every four characters.
-        finish: whether the model came to its end or ran into the token limit.
-        refusal: the refusal, instead of the text.
-        blocked: whether a filter of the service stopped the prompt or the reply.
-        block_reason: the service's word for it.
-        thinking: thinking that the service returns beside the text; counted as output.
-        choices: 0 answers without any choice or candidate.
-        model: the model that the service says it used; by default that it is a stand-in,
-            whatever model was asked for.
-        picture: the picture or video that it made.
-    """
-
-    text: str = ""
-    usage: Usage | None = None
-    finish: Finish = "stop"
-    refusal: str | None = None
-    blocked: Where | None = None
-    block_reason: str = "SAFETY"
-    thinking: str | None = None
-    choices: int = 1
+    text: str = ""  # the reply's text
+    usage: Usage | None = None  # tokens; by default one for every four characters
+    finish: Finish = "stop"  # whether the model came to its end or ran into the token limit
+    refusal: str | None = None  # the refusal, instead of the text
+    blocked: Where | None = None  # whether a filter of the service stopped the prompt or the reply
+    block_reason: str = "SAFETY"  # the service's word for it
+    thinking: str | None = None  # thinking that the service returns beside the text; counted as output
+    choices: int = 1  # 0 answers without any choice or candidate
+    # the model that the service says it used; by default that it is a stand-in, whatever model was asked for
     model: str | None = None
-    picture: Picture | None = None
+    picture: Picture | None = None  # the picture or video that it made
 
     def served_as(self, asked: Asked) -> str:
         """Return the model's name in the reply: a stand-in's, unless the answer says otherwise."""
@@ -96,50 +78,30 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """An error that a service reports instead of an answer.
+    """An error that a service reports instead of an answer."""
 
-    Attributes:
-        code: what is wrong, in words of this server; each wire format has its own for them.
-        message: what people read; None takes the service's usual words.
-        status: HTTP status; None takes the one that the service uses.
-        headers: more response headers.
-        retry_after: seconds that the service asks to wait.
-    """
-
-    code: str
-    message: str | None = None
-    status: int | None = None
-    headers: Mapping[str, str] = field(default_factory=dict)
-    retry_after: float | None = None
+    code: str  # what is wrong, in words of this server; each wire format has its own for them
+    message: str | None = None  # what people read; None takes the service's usual words
+    status: int | None = None  # HTTP status; None takes the one that the service uses
+    headers: Mapping[str, str] = field(default_factory=dict)  # more response headers
+    retry_after: float | None = None  # seconds that the service asks to wait
 
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """An HTTP response and how it is delivered.
+    """An HTTP response and how it is delivered."""
 
-    Attributes:
-        status: HTTP status.
-        body: the body, whole.
-        headers: headers beside those that every response has.
-        delay: seconds before the first byte.
-        keep: how many bytes of head and body are sent before the connection is cut; None sends all.
-        announced: the length that the head announces; None announces the true one.
-        piece: bytes sent at a time; None sends all at once.
-        pause: seconds between two pieces.
-        clock_error: seconds by which the Date header is wrong.
-        retry_date: seconds from that Date to a Retry-After given as a date.
-    """
-
-    status: int
-    body: bytes
-    headers: Mapping[str, str] = field(default_factory=dict)
-    delay: float = 0.0
+    status: int  # HTTP status
+    body: bytes  # the body, whole
+    headers: Mapping[str, str] = field(default_factory=dict)  # headers beside those that every response has
+    delay: float = 0.0  # seconds before the first byte
+    # how many bytes of head and body are sent before the connection is cut; None sends all
     keep: int | None = None
-    announced: int | None = None
-    piece: int | None = None
-    pause: float = 0.0
-    clock_error: float = 0.0
-    retry_date: float | None = None
+    announced: int | None = None  # the length that the head announces; None announces the true one
+    piece: int | None = None  # bytes sent at a time; None sends all at once
+    pause: float = 0.0  # seconds between two pieces
+    clock_error: float = 0.0  # seconds by which the Date header is wrong
+    retry_date: float | None = None  # seconds from that Date to a Retry-After given as a date
 
 
 Given: TypeAlias = str | Mapping[str, Any] | list[Any] | Picture | Answer
@@ -147,11 +109,7 @@ Given: TypeAlias = str | Mapping[str, Any] | list[Any] | Picture | Answer
 
 
 def as_answer(given: Given) -> Answer:
-    """Return an answer as :class:`Answer`; JSON becomes its text.
-
-    Raises:
-        TypeError: it is none of what a handler may return.
-    """
+    """Return an answer as :class:`Answer`; JSON becomes its text."""
     if isinstance(given, Answer):
         return given
     if isinstance(given, str):
@@ -235,9 +193,6 @@ def from_schema(schema: Mapping[str, Any], root: Mapping[str, Any] | None = None
 
     It knows types, ``enum``, ``const``, alternatives, local references, required properties and lower bounds;
     patterns and formats it does not.
-
-    Raises:
-        ValueError: the schema nests without end.
     """
     root = schema if root is None else root
     if depth > DEEPEST:

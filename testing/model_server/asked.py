@@ -19,57 +19,40 @@ Step: TypeAlias = Literal["create", "look", "fetch", "upload", "make", "list", "
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One request, whatever wire format it came in.
+    """One request, whatever wire format it came in."""
 
-    Attributes:
-        protocol: the wire format; ``embeddings`` where the vector of a text is asked for, ``images`` where
-            OpenAI's format asks for a picture, ``videos`` where Google's asks for a video, ``batches`` for
-            whatever concerns a batch as a whole; the requests in it are asked when it is over.
-        path: the path of the URL, without query.
-        target: the request target as sent; a whole URL where the client took the server for a proxy.
-        model: the model's name as the service knows it.
-        system: the system message; empty if there is none.
-        messages: the other messages in order, texts and pictures decoded.
-        schema: the JSON Schema that the reply must satisfy, as sent; None if there is none.
-        schema_name: its name; where the format has no place for one (Gemini, and the output format of
-            Anthropic), the schema's ``title``; None if there is none either.
-        structured: ``schema`` or ``json`` where that was asked for, ``tool`` where a forced tool call
-            carries the schema, else None.
-        params: ``temperature``, ``seed`` and ``max_tokens`` as sent, where sent; of pictures also ``size``,
-            ``aspect_ratio``, ``image_size``, ``resolution`` and ``seconds``.
-        headers: header names in lower case -> values.
-        body: the request's body as parsed JSON.
-        key: hash of what bears meaning; equal for equal questions, in every wire format.
-        attempt: how often the server has been asked this key, this time included.
-        number: how many requests the server has had, this one included.
-        at: seconds since the server started.
-        wants: what is to come back.
-        step: of a video made in the background: its creation, a look at how far it is, or the file; of a
-            batch also the upload of its file, the making, the list of batches and the cancelling.
-        cached: input tokens that the server has read before, where it keeps prompts.
-        written: input tokens that it keeps, where that is charged.
-    """
-
+    # the wire format; ``embeddings`` where the vector of a text is asked for, ``images`` where OpenAI's
+    # format asks for a picture, ``videos`` where Google's asks for a video, ``batches`` for whatever concerns
+    # a batch as a whole; the requests in it are asked when it is over
     protocol: Protocol
-    path: str
-    model: str
-    system: str
-    messages: tuple[Message, ...]
+    path: str  # the path of the URL, without query
+    model: str  # the model's name as the service knows it
+    system: str  # the system message; empty if there is none
+    messages: tuple[Message, ...]  # the other messages in order, texts and pictures decoded
+    # the JSON Schema that the reply must satisfy, as sent; None if there is none
     schema: Mapping[str, Any] | None = None
+    # its name; where the format has no place for one (Gemini, and the output format of Anthropic), the
+    # schema's ``title``; None if there is none either
     schema_name: str | None = None
+    # ``schema`` or ``json`` where that was asked for, ``tool`` where a forced tool call carries the schema,
+    # else None
     structured: Literal["schema", "json", "tool"] | None = None
+    # ``temperature``, ``seed`` and ``max_tokens`` as sent, where sent; of pictures also ``size``,
+    # ``aspect_ratio``, ``image_size``, ``resolution`` and ``seconds``
     params: Mapping[str, Any] = field(default_factory=dict)
-    headers: Mapping[str, str] = field(default_factory=dict)
-    body: Mapping[str, Any] = field(default_factory=dict)
-    target: str = ""
-    key: str = ""
-    attempt: int = 1
-    number: int = 1
-    at: float = 0.0
-    wants: Wants = "text"
+    headers: Mapping[str, str] = field(default_factory=dict)  # header names in lower case -> values
+    body: Mapping[str, Any] = field(default_factory=dict)  # the request's body as parsed JSON
+    target: str = ""  # the request target as sent; a whole URL where the client took the server for a proxy
+    key: str = ""  # hash of what bears meaning; equal for equal questions, in every wire format
+    attempt: int = 1  # how often the server has been asked this key, this time included
+    number: int = 1  # how many requests the server has had, this one included
+    at: float = 0.0  # seconds since the server started
+    wants: Wants = "text"  # what is to come back
+    # of a video made in the background: its creation, a look at how far it is, or the file; of a batch also
+    # the upload of its file, the making, the list of batches and the cancelling
     step: Step = "create"
-    cached: int = 0
-    written: int = 0
+    cached: int = 0  # input tokens that the server has read before, where it keeps prompts
+    written: int = 0  # input tokens that it keeps, where that is charged
 
     @property
     def prompt(self) -> str:
@@ -159,10 +142,6 @@ def key_of(request: ChatRequest, model: str) -> str:
 
     With it a journal's requests are looked up in a server's log. Parameters that settings add, or keep from
     being sent, are not considered.
-
-    Args:
-        request: the request.
-        model: the model's name at the service.
     """
     if CHOSEN in request.extra:
         return meaning_key(model, "", request.messages, None, _picture_params(request))

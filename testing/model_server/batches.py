@@ -20,38 +20,25 @@ BatchStep: TypeAlias = Literal["upload", "make", "list", "look", "fetch", "cance
 
 @dataclass(frozen=True, slots=True)
 class Fate:
-    """What becomes of a batch.
+    """What becomes of a batch."""
 
-    Attributes:
-        looks: how often it is said to be under way before it is over.
-        end: how it ends by itself.
-        done: share of its requests that are answered by then, the first of them; the rest expires or is
-            cancelled with it, and where it is ``completed`` is not mentioned at all.
-        word: what is said as its state instead of the truth, for ever or with ``word_looks`` so often.
-        word_looks: how often the word is said; None: for ever.
-        shuffled: whether results come in another order than the requests.
-        torn: how often results are given with their last line cut; -1: always.
-        partial_word: whether Google calls it partially succeeded where some requests were not answered.
-        problem: code and text of why it failed, where it did.
-        bad_lines: numbers of the requests, from 1, that are said to be why it failed.
-        slow_cancel: looks at it between a request to cancel it and its end.
-        strange_result: whether a result has a type that nobody knows (Anthropic).
-        forgotten: whether the service no longer knows it once it was made.
-    """
-
-    looks: int = 1
-    end: End = "completed"
+    looks: int = 1  # how often it is said to be under way before it is over
+    end: End = "completed"  # how it ends by itself
+    # share of its requests that are answered by then, the first of them; the rest expires or is cancelled
+    # with it, and where it is ``completed`` is not mentioned at all
     done: float = 1.0
+    # what is said as its state instead of the truth, for ever or with ``word_looks`` so often
     word: str | None = None
-    word_looks: int | None = None
-    shuffled: bool = True
-    torn: int = 0
+    word_looks: int | None = None  # how often the word is said; None: for ever
+    shuffled: bool = True  # whether results come in another order than the requests
+    torn: int = 0  # how often results are given with their last line cut; -1: always
+    # whether Google calls it partially succeeded where some requests were not answered
     partial_word: bool = False
-    problem: tuple[str, str] | None = None
-    bad_lines: tuple[int, ...] = ()
-    slow_cancel: int = 1
-    strange_result: bool = False
-    forgotten: bool = False
+    problem: tuple[str, str] | None = None  # code and text of why it failed, where it did
+    bad_lines: tuple[int, ...] = ()  # numbers of the requests, from 1, that are said to be why it failed
+    slow_cancel: int = 1  # looks at it between a request to cancel it and its end
+    strange_result: bool = False  # whether a result has a type that nobody knows (Anthropic)
+    forgotten: bool = False  # whether the service no longer knows it once it was made
 
 
 @dataclass(slots=True)
@@ -67,35 +54,20 @@ class Line:
 
 @dataclass(slots=True)
 class Made:
-    """A batch that the service has.
+    """A batch that the service has."""
 
-    Attributes:
-        id: the service's.
-        provider: whose.
-        model: the model's name where the batch has it.
-        tag: what the client named it.
-        lines: its requests.
-        fate: what becomes of it.
-        created: when it was made, in seconds since 1970.
-        looks: how often it is still said to be under way.
-        cancelling: whether it was asked to stop.
-        over: how it ended; None while it has not.
-        fetched: how often its results were fetched.
-        said: how often the strange word was said.
-    """
-
-    id: str
-    provider: Provider
-    model: str
-    tag: str
-    lines: list[Line]
-    fate: Fate
-    created: float
-    looks: int
-    cancelling: bool = False
-    over: End | None = None
-    fetched: int = 0
-    said: int = 0
+    id: str  # the service's
+    provider: Provider  # whose
+    model: str  # the model's name where the batch has it
+    tag: str  # what the client named it
+    lines: list[Line]  # its requests
+    fate: Fate  # what becomes of it
+    created: float  # when it was made, in seconds since 1970
+    looks: int  # how often it is still said to be under way
+    cancelling: bool = False  # whether it was asked to stop
+    over: End | None = None  # how it ended; None while it has not
+    fetched: int = 0  # how often its results were fetched
+    said: int = 0  # how often the strange word was said
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -176,13 +148,7 @@ class Store:
         return file
 
     def make(self, provider: Provider, about: tuple[str, str, str], lines: list[Line]) -> Made:
-        """Make a batch.
-
-        Args:
-            provider: whose.
-            about: what its id begins with, the model's name and the tag.
-            lines: its requests.
-        """
+        """Make a batch."""
         before, model, tag = about
         made = Made(self.new_id(before), provider, model, tag, lines, Fate(), time.time(), 0)
         made.fate = self._fate(made)
@@ -202,13 +168,7 @@ class Store:
         return None if made is None or made.fate.forgotten else made
 
     def look(self, made: Made, path: str, request: HttpRequest) -> None:
-        """Let a batch go on by one look.
-
-        Args:
-            made: the batch.
-            path: where a single request of its kind would be sent.
-            request: the look, whose headers its requests are taken to have.
-        """
+        """Let a batch go on by one look."""
         if made.over is not None:
             return
         if made.looks > 0:
@@ -243,11 +203,7 @@ class Store:
 
 
 def with_files(body: Any, files: Mapping[str, tuple[str, bytes]]) -> Any:  # noqa: ANN401 - any JSON
-    """Return the body of a request with the pictures that it names by file in it, as in a single call.
-
-    Raises:
-        KeyError: there is no such file.
-    """
+    """Return the body of a request with the pictures that it names by file in it, as in a single call."""
     if isinstance(body, list):
         return [with_files(entry, files) for entry in body]
     if not isinstance(body, dict):
@@ -268,14 +224,7 @@ def json_lines(data: bytes) -> list[dict[str, Any]]:
 
 
 def page(request: HttpRequest, entries: Sequence[Made], size: str, after: str) -> tuple[list[Made], bool]:
-    """Return a page of a list, newest first, and whether there are more.
-
-    Args:
-        request: has the parameters.
-        entries: the whole list.
-        size: the parameter that says how many, 20 without it.
-        after: the one that names the last of the page before.
-    """
+    """Return a page of a list, newest first, and whether there are more."""
     from urllib.parse import parse_qs
 
     query = parse_qs(request.target.partition("?")[2])

@@ -16,15 +16,12 @@ from .asked import Asked
 
 @dataclass(frozen=True, kw_only=True)
 class Fault:
-    """One fault.
+    """One fault."""
 
-    Attributes:
-        answer: what is spoiled or delayed when a handler returns the fault; where the fault comes from a
-            plan, it is the handler's answer. By default the smallest reply that satisfies the schema.
-        content: whether it is bound to the question, so that the same question meets it whenever it is asked.
-    """
-
+    # what is spoiled or delayed when a handler returns the fault; where the fault comes from a plan, it is
+    # the handler's answer. By default the smallest reply that satisfies the schema.
     answer: Given | None = field(default=None, hash=False, repr=False)
+    # whether it is bound to the question, so that the same question meets it whenever it is asked
     content: ClassVar[bool] = False
 
 
@@ -56,17 +53,11 @@ class DeliveryFault(Fault):
 
 @dataclass(frozen=True)
 class RateLimited(ErrorFault):
-    """Status 429.
+    """Status 429."""
 
-    Attributes:
-        retry_after: seconds for the Retry-After header; None sends none.
-        as_date: whether the header holds a date instead of seconds.
-        clock_error: seconds by which the service's clock, its Date header, is wrong.
-    """
-
-    retry_after: float | None = None
-    as_date: bool = False
-    clock_error: float = 0.0
+    retry_after: float | None = None  # seconds for the Retry-After header; None sends none
+    as_date: bool = False  # whether the header holds a date instead of seconds
+    clock_error: float = 0.0  # seconds by which the service's clock, its Date header, is wrong
 
     def problem(self, asked: Asked) -> Problem:  # noqa: ARG002
         """Return the error."""
@@ -339,15 +330,10 @@ class Huge(ContentFault):
 
 @dataclass(frozen=True)
 class CorruptPicture(ContentFault):
-    """The file of a picture or video is cut, or is something else: random bytes, or words.
+    """The file of a picture or video is cut, or is something else: random bytes, or words."""
 
-    Attributes:
-        how: what is wrong with it.
-        at: share of the file that is kept where it is cut.
-    """
-
-    how: Literal["cut", "noise", "words"] = "cut"
-    at: float = 0.5
+    how: Literal["cut", "noise", "words"] = "cut"  # what is wrong with it
+    at: float = 0.5  # share of the file that is kept where it is cut
 
     def alter(self, asked: Asked, answer: Answer) -> Answer:  # noqa: ARG002
         """Return the answer with the corrupt file; an answer without one as it is."""
@@ -443,17 +429,13 @@ class NotJson(DeliveryFault):
 
 @dataclass(frozen=True)
 class OddUsage(DeliveryFault):
-    """A sound answer whose count of tokens is missing or cannot be.
+    """A sound answer whose count of tokens is missing or cannot be."""
 
-    Attributes:
-        count: which one; None for all of the usage.
-        value: what stands there instead, such as a text, NaN, -1 or a billion.
-        missing: whether it is left out.
-    """
-
+    # which one; None for all of the usage
     count: Literal["input", "output", "cached", "cache_write", "thinking"] | None = None
+    # what stands there instead, such as a text, NaN, -1 or a billion
     value: Json = field(default=None, hash=False)
-    missing: bool = False
+    missing: bool = False  # whether it is left out
 
     def deliver(self, response: Response) -> Response:
         """Return the response as it is delivered."""

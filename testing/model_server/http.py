@@ -139,11 +139,7 @@ def head(response: Response) -> bytes:
 
 
 def take_request(buffer: bytearray) -> HttpRequest | None:
-    """Take the next whole request off a buffer; None while it is not whole.
-
-    Raises:
-        ValueError: it is no HTTP request, or larger than this server takes.
-    """
+    """Take the next whole request off a buffer; None while it is not whole."""
     end = buffer.find(b"\r\n\r\n", 0, LONGEST_HEAD)
     if end < 0:
         if len(buffer) > LONGEST_HEAD:

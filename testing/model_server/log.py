@@ -17,20 +17,14 @@ from .asked import IMAGE_TOKENS, Asked, count_tokens
 
 @dataclass(slots=True)
 class Exchange:
-    """One question and what came of it.
+    """One question and what came of it."""
 
-    Attributes:
-        asked: the question.
-        status: HTTP status of the response.
-        answer: what was answered, spoiled if a fault spoiled it; None where an error was reported.
-        faults: names of the faults that struck, such as ``RateLimited``.
-        lost: whether the client left before all of the response was sent; faults that cut it do not count.
-    """
-
-    asked: Asked
-    status: int
+    asked: Asked  # the question
+    status: int  # HTTP status of the response
+    # what was answered, spoiled if a fault spoiled it; None where an error was reported
     answer: Answer | None
-    faults: tuple[str, ...]
+    faults: tuple[str, ...]  # names of the faults that struck, such as ``RateLimited``
+    # whether the client left before all of the response was sent; faults that cut it do not count
     lost: bool = False
 
     def as_json(self) -> dict[str, Json]:
@@ -142,32 +136,20 @@ _CHARACTERS = STEP * 4
 
 @dataclass(slots=True)
 class CacheCount:
-    """What the server's cache did.
+    """What the server's cache did."""
 
-    Attributes:
-        requests: questions that were asked.
-        hits: those of them that began with something known.
-        read: input tokens that were known.
-        written: input tokens that were kept where that is charged.
-        input: input tokens in all.
-    """
-
-    requests: int = 0
-    hits: int = 0
-    read: int = 0
-    written: int = 0
-    input: int = 0
+    requests: int = 0  # questions that were asked
+    hits: int = 0  # those of them that began with something known
+    read: int = 0  # input tokens that were known
+    written: int = 0  # input tokens that were kept where that is charged
+    input: int = 0  # input tokens in all
 
 
 @dataclass(slots=True)
 class PromptCache:
-    """The prompts that the server has answered, as hashes of their beginnings.
+    """The prompts that the server has answered, as hashes of their beginnings."""
 
-    Attributes:
-        count: what happened so far.
-    """
-
-    count: CacheCount = field(default_factory=CacheCount)
+    count: CacheCount = field(default_factory=CacheCount)  # what happened so far
     _known: set[bytes] = field(default_factory=set)
 
     def look(self, asked: Asked) -> Asked:

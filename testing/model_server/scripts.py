@@ -30,21 +30,18 @@ class FaultPlan:
     What a model says is bound to the question (a refusal stays one however often it is asked); errors and
     deliveries are drawn anew for every attempt, so that a client that asks again gets through.
 
-    Attributes:
-        seed: another seed, other questions.
-        rates: fault -> share of questions, or of attempts, that it strikes; the shares of each of the two
-            groups add to at most 1.
-        always: faults that strike every question they concern, before any is drawn; for those that
-            concern some only, such as ``TooLong(limit=8192)``.
-        calm_after: attempts at a question after which only faults of content strike it; None: never.
-
     Raises:
         ValueError: a rate is negative, or a group's rates add to more than 1.
     """
 
-    seed: int = 0
+    seed: int = 0  # another seed, other questions
+    # fault -> share of questions, or of attempts, that it strikes; the shares of each of the two groups add
+    # to at most 1
     rates: Mapping[Fault, float] = field(default_factory=dict)
+    # faults that strike every question they concern, before any is drawn; for those that concern some only,
+    # such as ``TooLong(limit=8192)``
     always: tuple[Fault, ...] = ()
+    # attempts at a question after which only faults of content strike it; None: never
     calm_after: int | None = 3
 
     def __post_init__(self) -> None:
@@ -123,9 +120,6 @@ def scripted(path: Path) -> Handler:
     """Return a handler that answers from a script: a YAML list, or JSON lines, of entries.
 
     The first entry whose ``when`` fits answers; a question that fits none gets status 400.
-
-    Raises:
-        ConfigError: the file is missing, or an entry is wrong.
     """
     entries = [_entry(document, f"{path}: entry {n}") for n, document in enumerate(_documents(path), 1)]
     seen: Counter[int] = Counter()
@@ -147,9 +141,6 @@ def read_plan(path: Path) -> FaultPlan:
     """Return the fault plan of a YAML or JSON file with ``seed``, ``calm_after``, ``always`` and ``rates``.
 
     ``always`` lists faults; ``rates`` lists objects with ``fault`` and ``rate``.
-
-    Raises:
-        ConfigError: the file is missing or wrong.
     """
     documents = _documents(path)
     document = documents[0] if len(documents) == 1 else documents
@@ -168,11 +159,7 @@ def read_plan(path: Path) -> FaultPlan:
 
 
 def read_fault(document: Json, where: str) -> Fault:
-    """Return the fault of a name such as ``rate_limited``, or of an object with ``name`` and its fields.
-
-    Raises:
-        ConfigError: there is no such fault, or it has no such field.
-    """
+    """Return the fault of a name such as ``rate_limited``, or of an object with ``name`` and its fields."""
     about = {"name": document} if isinstance(document, str) else dict(document)
     name, kinds = about.pop("name", None), known_faults()
     if name not in kinds:

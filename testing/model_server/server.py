@@ -66,11 +66,7 @@ class ModelServer:
         self._failure: OSError | None = None
 
     def __enter__(self) -> "ModelServer":
-        """Start, in a thread of its own.
-
-        Raises:
-            OSError: the port is taken.
-        """
+        """Start, in a thread of its own."""
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
         self._ready.wait(START_SECONDS)
@@ -94,11 +90,7 @@ class ModelServer:
             asyncio.run(self.serve())
 
     async def serve(self, started: Callable[[], None] | None = None) -> None:
-        """Serve in the running event loop until :meth:`stop`; ``started`` is called once the port is open.
-
-        Raises:
-            OSError: the port is taken.
-        """
+        """Serve in the running event loop until :meth:`stop`; ``started`` is called once the port is open."""
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
         connections: set[Connection] = set()
         try:

@@ -312,11 +312,7 @@ _WIRES: Mapping[str, type[Wire]] = {"openai": OpenAIWire, "google": GoogleWire, 
 
 
 def _document(request: HttpRequest) -> dict[str, Any]:
-    """Return the body of a request: JSON, the fields of a form, or nothing where it has no body.
-
-    Raises:
-        BadRequest: it is neither.
-    """
+    """Return the body of a request: JSON, the fields of a form, or nothing where it has no body."""
     if request.method == "GET":
         return {}
     if request.headers.get("content-type", "").startswith("multipart/"):

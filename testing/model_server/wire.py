@@ -30,19 +30,12 @@ class HttpRequest:
 
 @dataclass(frozen=True, slots=True)
 class WireError:
-    """How a service reports a problem.
+    """How a service reports a problem."""
 
-    Attributes:
-        status: HTTP status.
-        kind: the service's type, code or status word.
-        message: its usual words.
-        more: further members of the error.
-    """
-
-    status: int
-    kind: str
-    message: str
-    more: Mapping[str, Json] = field(default_factory=dict)
+    status: int  # HTTP status
+    kind: str  # the service's type, code or status word
+    message: str  # its usual words
+    more: Mapping[str, Json] = field(default_factory=dict)  # further members of the error
 
 
 class Wire(Protocol):
@@ -77,11 +70,7 @@ class Wire(Protocol):
 
 
 def decode_image(data: str, media_type: str) -> Image:
-    """Return a picture from base64, in the standard or the URL-safe alphabet.
-
-    Raises:
-        BadRequest: it is no base64.
-    """
+    """Return a picture from base64, in the standard or the URL-safe alphabet."""
     try:
         return Image(base64.b64decode(data.replace("-", "+").replace("_", "/"), validate=True), media_type)
     except (binascii.Error, ValueError) as error:
@@ -89,11 +78,7 @@ def decode_image(data: str, media_type: str) -> Image:
 
 
 def form_of(request: HttpRequest) -> dict[str, Any]:
-    """Return the fields of a form: texts as they are, files as a tuple of pictures for each name.
-
-    Raises:
-        BadRequest: the body is no such form.
-    """
+    """Return the fields of a form: texts as they are, files as a tuple of pictures for each name."""
     _, _, boundary = request.headers.get("content-type", "").partition("boundary=")
     parts = request.body.split(b"--" + boundary.strip('"').encode("latin-1"))[1:-1]
     if not boundary or not parts:
@@ -115,11 +100,7 @@ def form_of(request: HttpRequest) -> dict[str, Any]:
 
 
 def data_url(url: str) -> Image:
-    """Return the picture of a ``data:`` URL.
-
-    Raises:
-        BadRequest: it is another URL; this server fetches nothing.
-    """
+    """Return the picture of a ``data:`` URL."""
     head, comma, data = url.partition(",")
     if not comma or not head.startswith("data:") or not head.endswith(";base64"):
         raise BadRequest("an image URL must be a base64 data URL")
@@ -132,11 +113,7 @@ def joined(parts: list[Part]) -> str:
 
 
 def member(document: Mapping[str, Any], name: str, kind: type | tuple[type, ...]) -> Json:
-    """Return a member that must be there and of a type.
-
-    Raises:
-        BadRequest: it is not.
-    """
+    """Return a member that must be there and of a type."""
     value = document.get(name)
     if not isinstance(value, kind) or isinstance(value, bool):
         raise BadRequest(f"{name!r} is missing or has the wrong type")
