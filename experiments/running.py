@@ -1,20 +1,175 @@
 """Running a study: its parts in order, each of which goes on where it was stopped."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import product
+from pathlib import Path
+from typing import cast
 
+from ..baselines.compass.arms import BASE, FULL
+from ..baselines.compass.frozen import FROZEN
+from ..baselines.compass.judging import Ledger
+from ..baselines.compass.questions import Half
+from ..baselines.compass.rendering import FrameMaker
+from ..baselines.compass.requests import CompassRequest, apply, tune
 from ..engine.budget import check_models
 from ..engine.calls import model_uses
 from ..engine.journal_file import NAME as JOURNAL
 from ..engine.progress import Event
-from ..errors import ConfigError
-from ..evaluation.katha.requests import evaluation_request
-from .comparing import compass_part, evaluators_part, plants_part, tables_part
+from ..errors import ConfigError, TargetError
+from ..evaluation.judging.settings import MAIN, PromptSet
+from ..evaluation.katha.requests import EvaluateOptions, evaluate_katha, evaluation_request
+from ..evaluation.recoverability.definitions import Definitions
+from ..generation.pipeline import GenerateOptions
 from .desk import Desk, ExperimentOptions, keep_study
-from .evaluators.deriving import writing_request
+from .evaluators.deriving import derive, write_by_model, writing_request
+from .evaluators.evaluator import Evaluator
 from .evaluators.registry import evaluator_of
+from .forecast_parts import compass_budgets
 from .pictures import judge_methods, judging_options, make_pictures
-from .study import COMPASS, EVALUATION, EVALUATORS, GENERATION, PLANTED, TABLES, Study
+from .planting import PlantOptions, plant
+from .study import (
+    COMPASS,
+    EVALUATION,
+    EVALUATIONS,
+    EVALUATORS,
+    GENERATION,
+    PLANTED,
+    RELEASES,
+    STORYBOARDS,
+    TABLES,
+    TRUTH,
+    Study,
+    method_name,
+)
+
+# -- The other parts of a study: Semantic Compass, the evaluators of others, planted losses, tables and page
+
+FULL_PROTOCOL = "katha"
+"""Name of the evaluator that asks the benchmark's own questions."""
+FRAMES = "frames"
+
+
+def compass_part(desk: Desk) -> None:
+    """Tune Semantic Compass on its split, apply it to the stories that are reported on, and judge its arms.
+
+    The arms are judged with the half of the questions that selection has not seen and the prompts of the
+    report; the base and the whole, for Table 64, also under the three protocols that are less strict.
+    """
+    part = desk.study.compass
+    assert part is not None
+    out = desk.folder / COMPASS
+    given = desk.run_options(out)
+    ledger = Ledger(given.get("max_cost"))
+    options = replace(judging_options(desk, out), stories=())
+    renderer = desk.study.renderers[part.renderer]
+    frames = FrameMaker(
+        out / FRAMES, renderer.model, GenerateOptions(**given, replace_sources=True), renderer.width,
+        renderer.height, renderer.steps, renderer.negative, desk.reporter, ledger,
+    )  # fmt: skip
+    tuning = CompassRequest(
+        desk.release.path, desk.outputs(method_name(part.plan, part.renderer)), out, options, part.coverage,
+        part.copies, part.weakest, definitions=Definitions(matcher=desk.study.matcher),
+        splits=(part.tuned_on,), limit=desk.study.limit, ledger=ledger, reporter=desk.reporter,
+    )  # fmt: skip
+    if desk.reporter is not None:
+        for budget in compass_budgets(desk):
+            desk.reporter.emit(Event("warning", data={"message": "\n".join(budget.lines())}))
+    tune(tuning, frames)
+    applying = replace(tuning, splits=desk.study.split)
+    applied = apply(applying, frames, out / FROZEN, part.arms)
+    _judge_arms(desk, out, applied.outputs, part.reported_prompts)
+
+
+def _judge_arms(desk: Desk, out: Path, outputs: Mapping[str, Path], reported: PromptSet) -> None:
+    halves = cast("tuple[Half, ...]", ("reporting", "selection"))
+    for half, prompts in product(halves, (reported, MAIN)):
+        is_report = (half, prompts) == ("reporting", reported)
+        shown = [path for arm, path in outputs.items() if is_report or arm in (BASE, FULL)]
+        if not shown or (prompts == reported and reported == MAIN and not is_report):
+            continue
+        run = out / EVALUATIONS / f"{half}-{prompts}"
+        options = replace(judging_options(desk, run), prompts=prompts)
+        if not is_report:
+            options = replace(options, questions_only=True)
+        evaluate_katha(out / half, shown, run, options, reporter=desk.reporter)
+
+
+def evaluators_part(desk: Desk) -> None:
+    """Have every method judged with the questions of each evaluator of others.
+
+    Evaluators that ask the benchmark's own questions are read off the evaluation that is there.
+    """
+    methods = [desk.outputs(method) for method in desk.study.methods()]
+    for evaluator in _others(desk):
+        _judge(desk, evaluator, methods, desk.folder / EVALUATORS / evaluator.name)
+
+
+def plants_part(desk: Desk) -> None:
+    """Plant losses into the outputs of one method, and have them judged by every evaluator."""
+    wanted = desk.study.plants
+    assert wanted is not None
+    truth = desk.folder / TRUTH / f"{wanted.method}.jsonl"
+    options = PlantOptions(wanted.losses, desk.study.split, truth if truth.is_file() else None)
+    storyboards = desk.folder / PLANTED / STORYBOARDS
+    try:
+        planted = plant(desk.outputs(wanted.method), desk.release, storyboards, options)
+    except TargetError:  # of pictures that were other ones then: nothing in it was paid for
+        shutil.rmtree(storyboards, ignore_errors=True)
+        planted = plant(desk.outputs(wanted.method), desk.release, storyboards, options)
+    # The unchanged outputs are beside them; what was answered about these elsewhere is not paid for again.
+    shown = [desk.outputs(wanted.method), *planted.methods.values()]
+    run = desk.folder / PLANTED / FULL_PROTOCOL
+    judging = _reusing(judging_options(desk, run), desk.folder / EVALUATION)
+    evaluate_katha(desk.release.path, shown, run, judging, reporter=desk.reporter)
+    for evaluator in _others(desk):
+        run = desk.folder / PLANTED / evaluator.name
+        _judge(desk, evaluator, shown, run, desk.folder / EVALUATORS / evaluator.name)
+
+
+def tables_part(desk: Desk) -> None:
+    """Write every table and the page."""
+    from .tables.page import write_page
+
+    write_page(desk.folder)
+
+
+def _others(desk: Desk) -> list[Evaluator]:
+    """Return the evaluators of the study that ask questions of their own."""
+    named = (evaluator_of(name) for name in desk.study.evaluators)
+    return [evaluator for evaluator in named if not evaluator.reuses]
+
+
+def _judge(
+    desk: Desk, evaluator: Evaluator, outputs: Sequence[Path], run: Path, known: Path | None = None
+) -> None:
+    release = _questions(desk, evaluator)
+    options = replace(judging_options(desk, run), questions_only=not evaluator.contrasts)
+    evaluate_katha(release, outputs, run, _reusing(options, known), reporter=desk.reporter)
+
+
+def _reusing(options: EvaluateOptions, run: Path | None) -> EvaluateOptions:
+    """Return options with which replies of a run are taken over, where there is one."""
+    if run is None or not (run / JOURNAL).is_file():
+        return options
+    return replace(options, reuse=(*options.reuse, run))
+
+
+def _questions(desk: Desk, evaluator: Evaluator) -> Path:
+    """Return the folder of an evaluator's questions, which are made where they are not there."""
+    releases = desk.folder / EVALUATORS / RELEASES
+    written = None
+    writer = desk.study.question_writer
+    if writer is not None and evaluator.prompt is not None:
+        run = releases / f"{evaluator.name}-written"
+        options = ExperimentOptions(**desk.run_options(run))
+        request = writing_request(desk.release.path, evaluator, run, writer, options, desk.study.split)
+        written = write_by_model(request, desk.reporter)
+    return derive(desk.release, evaluator, releases / evaluator.name, desk.study.split, written)
+
+
+# --
 
 
 @dataclass(frozen=True, slots=True)

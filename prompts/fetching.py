@@ -3,22 +3,302 @@
 No official text is part of Fabula. ``official.json`` says where each stands, and which files at which commit.
 """
 
+import ast
 import json
+import tempfile
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from pydantic import Field
 
-from ..errors import ConfigError, InputError, UserError
+from ..errors import ConfigError, InputError, MissingRequirement, UserError
+from ..models.programs import ProgramStopped, allowed_environment, run_program
 from ..schemas.canonical import sha256_bytes
+from ..schemas.packed_files import Limits, NotPacked, PackedFiles, open_tar, open_zip
+from ..schemas.plain_files import open_plain, read_plain
 from ..schemas.values import Own
-from .code_texts import CodeText, NotThere, texts_in
 from .sets import SetManifest, SetText, cache_folder, write_set
-from .sources import Files, open_files
+
+# -- Where the files of a public repository are read from: a clone, an archive, a plain folder or an address
+#
+# Nothing of a repository is executed, and nothing is unpacked: single files are read out.
+
+LARGEST_FILE, LARGEST_ARCHIVE = 5_000_000, 500_000_000
+"""Most bytes of a file that is read, and of an archive that is downloaded."""
+LIMITS = Limits(files=200_000, bytes=2_000_000_000)
+"""What an archive may hold."""
+_CONNECT, _SILENT = 20.0, 120.0
+"""Seconds until a connection stands, and without a byte."""
+
+Read = Callable[[str], bytes | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """Files of a repository at one commit."""
+
+    where: str  # what they are read from, for messages
+    read: Read  # path in the repository -> content; None where there is no such file
+    commit: str | None = None  # the commit, where the source says so itself
+
+
+@contextmanager
+def open_files(location: str | Path, commit: str) -> Iterator[Files]:
+    """Give the files of a repository."""
+    if str(location).startswith(("http://", "https://")):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "archive"
+            download(str(location), path)
+            with _archive(path, str(location)) as files:
+                yield files
+        return
+    path = Path(location)
+    if path.is_dir():
+        yield _clone(path, commit) or Files(str(path), lambda name: _content(path / name))
+    elif path.is_file():
+        with _archive(path, str(path)) as files:
+            yield files
+    else:
+        problem = UserError(str(path), what="there is no such file or folder", fix="check the spelling")
+        raise InputError([problem])
+
+
+def download(address: str, path: Path) -> None:
+    """Download an archive."""
+    import httpx2
+
+    timeout = httpx2.Timeout(_SILENT, connect=_CONNECT)
+    try:
+        with httpx2.stream("GET", address, follow_redirects=True, timeout=timeout) as reply:
+            reply.raise_for_status()
+            size = 0
+            with path.open("wb") as out:
+                for chunk in reply.iter_bytes():
+                    size += len(chunk)
+                    if size > LARGEST_ARCHIVE:
+                        raise OSError(f"more than {LARGEST_ARCHIVE:,} bytes")
+                    out.write(chunk)
+    except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
+        lines = str(error).splitlines() or [type(error).__name__]
+        raise MissingRequirement(
+            address, what=f"it cannot be downloaded: {lines[0][:200]}",
+            fix="fetch the repository on a machine with network, and name the clone or archive with --from",
+        ) from error  # fmt: skip
+
+
+def _clone(folder: Path, commit: str) -> Files | None:
+    """Return the files of a clone at a commit.
+
+    None where files lie in the folder itself, at whatever commit.
+    """
+    bare = (folder / "HEAD").is_file() and (folder / "objects").is_dir()
+    if not bare and not (folder / ".git").exists():
+        return None
+    named = _git(folder, "rev-parse", "--verify", f"{commit}^{{commit}}")
+    if named is None:
+        if not bare:
+            return None
+        what = f"git does not find commit {commit} in this bare clone"
+        fix = "fetch the commit there, and see that git is installed and the clone is yours"
+        raise InputError([UserError(str(folder), what=what, fix=fix)])
+    full = named.decode("ascii").strip()
+    return Files(str(folder), lambda name: _git(folder, "cat-file", "blob", f"{full}:{name}"), full)
+
+
+def _git(folder: Path, *arguments: str) -> bytes | None:
+    """Return what git says; None where it is not installed, or there is no such thing."""
+    command = ["git", "-C", str(folder), "--no-pager", *arguments]
+    try:
+        ended = run_program(command, allowed_environment(), seconds=60, output="kept")
+    except (OSError, ProgramStopped):
+        return None
+    return ended.output if ended.status == 0 else None
+
+
+def _content(path: Path) -> bytes | None:
+    try:
+        return read_plain(path, LARGEST_FILE, follow=True)
+    except OSError:
+        return None
+
+
+@contextmanager
+def _archive(path: Path, where: str) -> Iterator[Files]:
+    """Give the files of an archive; both forms may name their commit, as archives of hosted clones do."""
+    try:
+        with open_plain(path, follow=True) as file:
+            is_zip = file.read(4) == b"PK\x03\x04"
+            with (open_zip if is_zip else open_tar)(file, LIMITS) as packed:
+                yield Files(where, _packed(packed), _commit(packed.comment))
+    except NotPacked as error:
+        what = f"this is no zip or tar archive that can be read: {error}"
+        problem = UserError(where, what=what, fix="give a clone, an archive or a folder")
+        raise InputError([problem]) from error
+
+
+def _packed(archive: PackedFiles) -> Read:
+    members = {_below(name): name for name in archive.sizes}
+
+    def read(name: str) -> bytes | None:
+        member = members.get(name)
+        return None if member is None or archive.sizes[member] > LARGEST_FILE else archive.read(member)
+
+    return read
+
+
+def _below(name: str) -> str:
+    """Return a path without the folder that holds everything."""
+    return "/".join(PurePosixPath(name).parts[1:])
+
+
+def _commit(text: str) -> str | None:
+    is_one = len(text) == 40 and all(char in "0123456789abcdef" for char in text)
+    return text if is_one else None
+
+
+# --
+
+# -- Texts out of program code: the syntax tree is read, and nothing is executed
+#
+# A constant is taken as it is. An f-string, and texts that are joined to it, become a template with a named
+# slot for each expression. A part that stands under a condition gives two texts, with the part and without.
+
+
+class CodeText(Own):
+    """Where a text stands in a file, and how it becomes a template."""
+
+    file: str  # path in the repository
+    function: str | None = None  # function in which it stands; none: anywhere in the file
+    variable: str | None = None  # name that it is assigned to
+    call: str | None = None  # function or method that it is given to, in place of a variable
+    nth: int = Field(default=0, ge=0)  # which of several such places, from 0
+    # keys and indices that lead to it inside a list, a dictionary, ``or`` or the arguments of a call
+    path: tuple[int | str, ...] = ()
+    slots: Mapping[str, str] = Field(default_factory=dict)  # expression -> name of its slot
+    positional: tuple[str, ...] = ()  # names of the slots of a text with empty braces, in order
+    # what the text without its conditional part is called; none: there is no such part
+    otherwise: str | None = None
+    data: bool = False  # whether it is a dictionary of texts, kept as JSON
+
+    @property
+    def is_code(self) -> bool:
+        """Whether it stands in program code; else it is the whole file."""
+        return self.variable is not None or self.call is not None
+
+
+class NotThere(ValueError):
+    """The code has no such text, or it is made in another way; the message says what."""
+
+
+def texts_in(source: str, name: str, location: CodeText) -> Iterator[tuple[str, str, bool]]:
+    """Yield name, text, and whether it is a template, of what stands at a place of some code."""
+    node = _at(_found(source, location), location.path)
+    if location.data:
+        try:
+            yield name, json.dumps(ast.literal_eval(node), ensure_ascii=False, indent=1), False
+        except ValueError as error:
+            raise NotThere(f"{ast.unparse(node)[:60]} is no constant") from error
+        return
+    if location.positional:
+        yield name, _named(_constant(node), location.positional), True
+        return
+    for choice, called in ((True, name), (False, location.otherwise)):
+        if called is not None:
+            text = _template(node, location.slots, choice=choice)
+            yield (called, text, True) if location.slots else (called, _unescaped(text), False)
+
+
+def _found(source: str, location: CodeText) -> ast.expr:
+    tree: ast.AST = ast.parse(source)
+    if location.function is not None:
+        functions = [node for node in _walk(tree) if isinstance(node, ast.FunctionDef)]
+        tree = next((node for node in functions if node.name == location.function), ast.Module([], []))
+    values = [value for node in _walk(tree) if (value := _value(node, location)) is not None]
+    if len(values) <= location.nth:
+        raise NotThere(f"{location.function or 'the file'} has no {location.variable or location.call}")
+    return values[location.nth]
+
+
+def _walk(tree: ast.AST) -> list[ast.AST]:
+    """Return all nodes in the order of the text."""
+    nodes = [node for node in ast.walk(tree) if hasattr(node, "lineno")]
+    return sorted(nodes, key=lambda node: (node.lineno, node.col_offset))  # type: ignore[attr-defined]
+
+
+def _value(node: ast.AST, location: CodeText) -> ast.expr | None:
+    if location.call is not None:
+        is_it = isinstance(node, ast.Call) and ast.unparse(node.func) == location.call
+        return ast.List(node.args, ast.Load()) if is_it else None  # type: ignore[attr-defined]
+    if isinstance(node, ast.Assign | ast.AnnAssign):
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        if any(isinstance(target, ast.Name) and target.id == location.variable for target in targets):
+            return node.value
+    return None
+
+
+def _at(node: ast.expr, path: tuple[int | str, ...]) -> ast.expr:
+    for step in path:
+        inner: ast.expr | None = None
+        if isinstance(node, ast.Dict):
+            keys = [key.value if isinstance(key, ast.Constant) else None for key in node.keys]
+            inner = node.values[keys.index(step)] if step in keys else None
+        elif isinstance(step, int) and isinstance(node, ast.List | ast.BoolOp):
+            entries = node.elts if isinstance(node, ast.List) else node.values
+            inner = entries[step] if step < len(entries) else None
+        if inner is None:
+            raise NotThere(f"nothing at {step!r} of {ast.unparse(node)[:60]}")
+        node = inner
+    return node
+
+
+def _constant(node: ast.expr) -> str:
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value
+    raise NotThere(f"{ast.unparse(node)[:60]} is no text")
+
+
+def _template(node: ast.expr, slots: Mapping[str, str], *, choice: bool) -> str:
+    if isinstance(node, ast.JoinedStr):
+        return "".join(_template(value, slots, choice=choice) for value in node.values)
+    if isinstance(node, ast.Constant):
+        return _constant(node).replace("{", "{{").replace("}", "}}")
+    if isinstance(node, ast.FormattedValue):
+        if node.conversion != -1 or node.format_spec is not None:
+            raise NotThere(f"{ast.unparse(node.value)[:60]} is formatted in a way of its own")
+        return _slot(node.value, slots)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        return _template(node.left, slots, choice=choice) + _template(node.right, slots, choice=choice)
+    if isinstance(node, ast.IfExp):
+        return _template(node.body if choice else node.orelse, slots, choice=choice)
+    return _slot(node, slots)
+
+
+def _slot(node: ast.expr, slots: Mapping[str, str]) -> str:
+    expression = ast.unparse(node)
+    if expression not in slots:
+        raise NotThere(f"no slot is known for {expression[:60]}")
+    return f"{{{slots[expression]}}}"
+
+
+def _unescaped(text: str) -> str:
+    return text.replace("{{", "{").replace("}}", "}")
+
+
+def _named(text: str, names: tuple[str, ...]) -> str:
+    """Return a text whose empty braces have names."""
+    pieces = text.split("{}")
+    if len(pieces) != len(names) + 1:
+        raise NotThere(f"{len(pieces) - 1} slots where {len(names)} are known")
+    filled = [piece + f"{{{name}}}" for piece, name in zip(pieces, names, strict=False)]
+    return "".join([*filled, pieces[-1]])
+
+
+# --
 
 LICENCE = "LICENSE"
 

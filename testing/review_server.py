@@ -17,9 +17,8 @@ from ..pages.serving import WAIT
 from ..people.review.folder import Study, open_study
 from ..people.review.invites import invite, link_of
 from ..people.review.journal import VoteJournal
-from ..people.review.serve.adjudicate import adjudication_routes
 from ..people.review.serve.routes import application
-from ..people.review.serve.running import Address, clock, configured, serve
+from ..people.review.serve.running import Address, adjudication_routes, clock, configured, serve
 from ..people.review.serve.server import Server
 from ..schemas.canonical import Json
 

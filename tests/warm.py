@@ -349,7 +349,7 @@ def _import_all() -> None:
 
 def _read_tables() -> None:
     """Read what a command that drafts or checks a story reads first: the forms of languages."""
-    import_module("fabula.builders.katha.checks.language").detected(_ENGLISH)
+    import_module("fabula.builders.katha.checks.rules").detected(_ENGLISH)
 
 
 class _Forks:

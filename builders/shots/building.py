@@ -1,7 +1,9 @@
 """How stories become shot scripts: what may be chosen, and what that asks of the engine."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,13 +12,169 @@ from ...engine.execute import RunRequest, Source
 from ...engine.report import RunReport
 from ...engine.run_options import Sets
 from ...engine.running import RunKind
+from ...engine.stage import Tools
+from ...schemas.canonical import Json
+from ...schemas.paths import Steps, quoted_path
+from ...schemas.shots import ShotScript
+from ...schemas.text import unspaced_count
+from ...schemas.values import Issue
+from ...validators.codes import label, show
+from ...validators.shots.script_rules import FIELDS, check_plot, check_script
 from ..drafting import Drafting, DraftOptions, listed, planner_texts
+from ..editing import Consequence, Editing
 from ..spending import estimate, tell_plan
-from .pending_edits import EDITING
+from ..text.spans import neighbour_of_moved
+from .apply_edits import apply_edit
+from .cast import base_language
+from .draft import editable_form, make_draft, official_script
 from .pipeline import PIPELINE
 
 if TYPE_CHECKING:
     from ...engine.progress import Reporter
+
+
+# -- A script while it is corrected: its draft under corrections, what follows from one, what the rules find
+
+
+@dataclass(frozen=True)
+class Renaming:
+    """Puts a new name where a text uses the old one.
+
+    Words are not cut (Leo is not in Leonard), a longer name of somebody else stays (the ferryman is not in
+    Old Ferryman Tom), and a possessive keeps its form: Tomas' hat becomes Ana's hat. A name that begins with
+    a small letter is found, and put, with a capital at the start of a sentence, too.
+    """
+
+    old: str  # the name until now
+    new: str  # the name from now on
+    others: Collection[str] = ()  # names of others in the same language, which are left alone
+
+    def __call__(self, text: str) -> str:
+        """Return the text with the new name."""
+        return self._pattern.sub(self._put, text)
+
+    @cached_property
+    def _pattern(self) -> re.Pattern[str]:
+        longer = (name for name in self.others if self.old in name and name != self.old)
+        names = [*sorted(longer, key=len, reverse=True), self.old]
+        listed = "|".join(re.escape(name) for name in names)
+        capital = _capital(self.old)
+        if capital != self.old:
+            listed += f"|{re.escape(capital)}"
+        if unspaced_count(self.old):
+            return re.compile(f"(?P<name>{listed})(?P<own>)")
+        return re.compile(rf"(?<!\w)(?P<name>{listed})(?!\w)(?:(?<=s)(?P<own>['’])(?=\s))?")
+
+    def _put(self, match: re.Match[str]) -> str:
+        written = match["name"]
+        if written not in (self.old, _capital(self.old)):
+            return match[0]
+        name = self.new if written == self.old else _capital(self.new)
+        apostrophe = match["own"] or ""
+        before = match.string[: match.start()]
+        quoted = bool(apostrophe) and before.endswith(("'", "‘"))
+        return name + apostrophe + ("s" if apostrophe and not quoted and not name.endswith("s") else "")
+
+
+def _capital(name: str) -> str:
+    return name[:1].upper() + name[1:]
+
+
+def first_draft(reads: Mapping[str, Json], tools: Tools) -> Json:
+    """Return a script's draft without any correction; see :mod:`.draft`."""
+    return make_draft(reads)
+
+
+def with_edit(reads: Mapping[str, Json], draft: Json, edit: Json) -> Json:
+    """Return a draft with a correction; see :func:`.apply_edits.apply_edit`."""
+    return apply_edit(draft, edit, _base(reads))
+
+
+def _base(reads: Mapping[str, Json]) -> str:
+    return base_language(reads["story"]) or "en"
+
+
+def form_of(reads: Mapping[str, Json], draft: Json) -> Json:
+    """Return a draft by the names of ``story.json``, as people see and correct it."""
+    return editable_form(draft, _base(reads))
+
+
+def consequence_of(reads: Mapping[str, Json], draft: Json, steps: Steps, new: Json) -> Consequence:
+    """Return what else a usual correction changes.
+
+    What one shot takes of the story, its neighbour gives; a name that changes does so in the texts of its
+    language that use it.
+    """
+    base = _base(reads)
+    match steps:
+        case ("Shots", int(), field, language) if (field, language) == (FIELDS["plot"], base) and (
+            "spans" in draft
+        ):
+            return Consequence({})
+        case ("Shots", int(number), field, language) if (field, language) == (FIELDS["plot"], base):
+            moved = neighbour_of_moved(reads["story"]["normalized_text"], draft["plot"], number, new)
+            if moved is not None:
+                return Consequence({quoted_path(("Shots", moved[0], FIELDS["plot"], base)): moved[1]})
+        case ("Characters", str(key), "name_en" | "name_ch" as field):
+            verbatim = "spans" not in draft
+            return _renamed(editable_form(draft, base), key, str(field), new, base if verbatim else None)
+    return Consequence({})
+
+
+def _renamed(form: Json, key: str, field: str, new: str, base: str | None) -> Consequence:
+    """Return what follows from a name; plots in the language ``base`` are the story's own words."""
+    before, language = form["Characters"][key][field], field.removeprefix("name_")
+    if not before or before == new:
+        return Consequence({})
+    others = (sheet[field] for other, sheet in form["Characters"].items() if other != key)
+    renaming = Renaming(before, new, tuple(filter(None, others)))
+    texts = {path: text for path, text in _texts(form, language) if text}
+    changed = {path: renaming(text) for path, text in texts.items() if renaming(text) != text}
+    shots = range(len(form["Shots"]) if base else 0)
+    plots = {quoted_path(("Shots", n, FIELDS["plot"], f"{base}")) for n in shots}
+    kept = sorted(plots & changed.keys())
+    notes = [
+        f"The plots are the story's own words, so {show(before)} stays in {len(kept)} of them, such as"
+        f" {path}. To change the story itself, correct its source."
+        for path in kept[:1]
+    ]
+    return Consequence({path: text for path, text in changed.items() if path not in plots}, tuple(notes))
+
+
+def _texts(form: Json, language: str) -> Iterator[tuple[str, str | None]]:
+    """Yield path and text of everything in a language that may name a character."""
+    for key, sheet in form["Characters"].items():
+        yield quoted_path(("Characters", key, f"prompt_{language}")), sheet[f"prompt_{language}"]
+    for number, shot in enumerate(form["Shots"]):
+        for name in (FIELDS["plot"], FIELDS["setting"], FIELDS["static"]):
+            yield quoted_path(("Shots", number, name, language)), shot[name][language]
+
+
+def issues_in(reads: Mapping[str, Json], draft: Json) -> list[Issue]:
+    """Return what the rules about one script find in the one that a draft makes.
+
+    A translation that will be asked for again counts as it was before: nobody knows the new one yet.
+    """
+    base, where = _base(reads), label(reads["story"]["id"])
+    first = {**reads["named"], **reads["translation"]}
+    other = {part: texts.copy() for part, texts in draft["other"].items()}
+    for part, key in draft["stale"]:
+        other[part][key] = first[part][key]
+    present = {key for keys in draft["onstage"] for key in keys}
+    cast = [character for character in draft["cast"] if character["key"] in present]
+    made = official_script(base, {**draft, "other": other}, cast, draft["labels"]["story_type"])
+    script = ShotScript.model_validate(made)
+    text = reads["story"]["normalized_text"]
+    return [
+        *check_script(script, where),
+        *(() if "spans" in draft else check_plot(script, text, base, where)),
+    ]
+
+
+EDITING = Editing(first_draft, with_edit, form_of, consequence_of, issues_in)
+
+
+# --
 
 TRANSLATING = ("translate_names.languages", "translate_script.languages", "translate_edits.languages")
 

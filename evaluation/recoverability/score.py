@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...errors import ConfigError, InputError, TargetError, UserError
 from ...releases.loading import Release, load
@@ -15,20 +16,303 @@ from ...schemas.judgement import EvaluationManifest, Judgement
 from ...schemas.katha import StoryRecord
 from ...schemas.plain_files import read_json, reason_of
 from ...schemas.text import counted, normalize_answer
+from ...schemas.values import Score
 from ..archive.archive import JUDGEMENTS, Archive, check_hash, lines_of, read_manifest, sources_of
 from ..archive.protocols import release_sha256
 from ..archive.replies import archive_notes, last_attempts, not_judged
-from .assemble import group_scores, method_scores
+from ..stats.correlation import rank_correlations, spearman
+from ..stats.ranks import TOLERANCE
+from . import columns
+from .columns import CHANCE, NO_LABEL, majority_share, moral_columns, question_counts
 from .coverage import coverage_of, generations, invalid_generations, requested_of
 from .definitions import PROTOCOL, Definitions
 from .estimates import Estimates, Sheet
-from .items import CONDITIONS, DIMENSIONS, Items, items_of
-from .method import Method, add_columns, comparisons, estimates_of, methods_of
-from .pooling import SETS
+from .items import CONDITIONS, DIMENSIONS, GROUPINGS, Items, items_of
+from .method import (
+    GROUP_SETS,
+    JUDGE_SETS,
+    JUDGE_VALUES,
+    Method,
+    add_columns,
+    add_group_columns,
+    comparisons,
+    counted_in,
+    estimates_of,
+    group_estimates_of,
+    methods_of,
+    story_gaps,
+)
+from .pooling import LEVELS, SETS, Level, Mask, Outcomes, SetName, Sums, sums_of, triples_of
+from .recoverability import METRICS, Rates
 from .replies import KINDS, Replies, extended, marker_for, moved, read_replies
-from .robustness import filtering_control, half_data_control, judge_control, range_over
-from .scores import KathaScores, MethodScores
+from .scores import GapScores, GroupScores, KathaScores, MethodScores
 from .votes import RIGHT_VERDICT, UNJUDGED, Verdicts, boards
+
+# -- Controls of whether STG means what it says, as far as they need no new generation (Tables 4, 72 and 73)
+#
+# Each control holds against an explanation of the gap other than lost meaning. Rank correlations are between
+# methods, and undefined with fewer than three of them.
+
+Floats = NDArray[np.float64]
+HALVES = 200
+"""How many random halves of the stories the ranking is repeated on."""
+FEWEST = 3
+"""Fewest methods that can be ranked against each other."""
+
+
+def filtering_control(estimates: Mapping[str, Estimates]) -> dict[str, Any]:
+    """Return rank correlations between raw, filtered and common-valid STG (filtering artifact)."""
+    gaps = {
+        name: [estimate.values[f"question.{name}.gap"] for estimate in estimates.values()]
+        for name in ("raw", "filtered", "common")
+    }
+    return {
+        f"{first}_{second}": spearman(gaps[first], gaps[second], of="methods").as_json()
+        for first, second in combinations(gaps, 2)
+    }
+
+
+def judge_control(
+    methods: Sequence[Method], estimates: Mapping[str, Estimates], items: Items
+) -> list[dict[str, Any]]:
+    """Return rank correlations between judges, of methods' and stories' gaps (single-judge artifact)."""
+    judges = list(methods[0].single)
+    by_method = {
+        judge: [estimates[method.name].values[f"judge.{judge}.filtered.gap"] for method in methods]
+        for judge in judges
+    }
+    by_story = {
+        judge: np.concatenate([_judge_gaps(method, judge, items) for method in methods]) for judge in judges
+    }
+    return [
+        {
+            "judges": [first, second],
+            "methods": spearman(by_method[first], by_method[second], of="methods").as_json(),
+            "stories": spearman(by_story[first], by_story[second]).as_json(),
+        }
+        for first, second in combinations(judges, 2)
+    ]
+
+
+def half_data_control(sheet: Sheet, methods: Sequence[Method], definitions: Definitions) -> dict[str, Any]:
+    """Return how well halves of the stories keep the ranking by filtered STG (dataset-size artifact)."""
+    if len(methods) < FEWEST or sheet.stories < 4:
+        return {"mean": None, "lowest": None, "reason": f"fewer than {FEWEST} methods, or than 4 stories"}
+    random = np.random.default_rng(definitions.seed)
+    size = sheet.stories // 2
+    weights = np.zeros((HALVES + 1, sheet.stories))
+    weights[0] = 1
+    for row in weights[1:]:
+        row[random.permutation(sheet.stories)[:size]] = 1
+    sums = weights @ sheet.matrix()
+    gaps = [
+        Rates.of(Sums.of(sheet.part(sums, (method.name, "question", "filtered")))).overall()[2]
+        for method in methods
+    ]
+    table = np.stack(gaps, axis=1)
+    kept = np.concatenate([table[:1], table[1:][~np.isnan(table[1:]).any(axis=1)]])
+    if np.isnan(table[0]).any():
+        return {"mean": None, "lowest": None, "reason": "a method has no STG"}
+    ranks = rank_correlations(kept)
+    ranks = ranks[~np.isnan(ranks)]
+    if not len(ranks):
+        return {"mean": None, "lowest": None, "reason": "all methods have the same STG"}
+    return {"mean": float(ranks.mean()), "lowest": float(ranks.min()), "halves": len(ranks), "reason": None}
+
+
+def evidence_control(method: Method, loose: NDArray[np.int8], items: Items) -> list[dict[str, Any]]:
+    """Return recoverability and STG with more and more evidence used (Table 73).
+
+    ``loose``: verdicts by the answers alone, shape (seeds, conditions, questions).
+    """
+    outcomes = method.outcomes
+    raw = outcomes.sets["raw"]
+    by_answer = raw & outcomes.valid & (loose[:, 2] == RIGHT_VERDICT)
+    rows = [
+        ("image only", raw, False),
+        ("text and image, no filter", raw, True),
+        ("text+image filter, by the answer alone", by_answer, True),
+        ("text+image filter, as scored", outcomes.sets["filtered"], True),
+    ]
+    total = int(outcomes.requested.sum())
+    return [_evidence_row(outcomes, *row, total, items) for row in rows]
+
+
+def range_over(groups: Mapping[str, GroupScores]) -> dict[str, Any]:
+    """Return the lowest and highest filtered STG over groups of stories (source-family artifact)."""
+    gaps = [group.gaps["filtered"].gap.value for group in groups.values()]
+    known = [gap for gap in gaps if gap is not None]
+    return {"lowest": min(known, default=None), "highest": max(known, default=None), "groups": len(known)}
+
+
+def _evidence_row(
+    outcomes: Outcomes, setting: str, chosen: NDArray[np.bool_], with_text: bool, total: int, items: Items
+) -> dict[str, Any]:
+    _, image, gap = Rates.of(sums_of(outcomes, chosen, items).total()).overall()
+    return {
+        "setting": setting,
+        "valid_share": int(chosen.sum()) / total if total else None,
+        "image": _known(image),
+        "gap": _known(gap) if with_text else None,
+    }
+
+
+def _judge_gaps(method: Method, judge: str, items: Items) -> Floats:
+    outcomes = method.single[judge]
+    return Rates.of(sums_of(outcomes, outcomes.sets["filtered"], items)).mean_gap(DIMENSIONS)
+
+
+def _known(value: Floats) -> float | None:
+    return None if np.isnan(value) else float(value)
+
+
+# --
+
+# -- From estimates to the scores that are reported
+
+
+def method_scores(
+    method: Method, estimates: Estimates, loose: Verdicts, groups: Mapping[str, Mapping[str, GroupScores]],
+    items: Items,
+) -> MethodScores:  # fmt: skip
+    """Return the scores of one method.
+
+    ``loose``: verdicts by the answers alone, shape (seeds, conditions, questions).
+    """
+    gaps = {
+        level: {name: gap_scores(method, estimates, level, name, items) for name in SETS} for level in LEVELS
+    }
+    judges = {
+        judge: {
+            name: {rate.name: estimates.score(f"judge.{judge}.{name}.{rate.name}") for rate in JUDGE_VALUES}
+            for name in JUDGE_SETS
+        }
+        for judge in method.single
+    }
+    return MethodScores(
+        generations=method.made.as_json(),
+        questions=question_counts(method.outcomes),
+        ambiguity=estimates.score("ambiguity", counts=_checked(method)),
+        ambiguity_by_dimension={name: estimates.score(f"ambiguity.{name}") for name in DIMENSIONS},
+        gaps=gaps,
+        moral_target=_moral(method, estimates, items),
+        pairs={
+            rate.name: estimates.score(f"pairs.{rate.name}", counts=counts)
+            for rates, counts in ((columns.CONTRASTS, _pairs(method)), (columns.TWINS, _twins(method, items)))
+            for rate in rates
+        },
+        triples=triples_of(method.outcomes),
+        judges=judges,
+        groups=groups,
+        negative=_negative(method, gaps, items),
+        evidence=tuple(evidence_control(method, loose, items)),
+    )
+
+
+def gap_scores(method: Method, estimates: Estimates, level: Level, name: SetName, items: Items) -> GapScores:
+    """Return recoverability and gaps of one level and set, with what they stand on."""
+    sums = sums_of(method.outcomes, method.outcomes.sets[name], items, level).total()
+    return _gap_scores(estimates, f"{level}.{name}", sums, counted_in(method, level, name, items))
+
+
+def group_scores(
+    methods: tuple[Method, ...], items: Items, definitions: Definitions
+) -> dict[str, dict[str, dict[str, GroupScores]]]:
+    """Return method -> grouping -> group -> scores, resampled within each group."""
+    scores_of_groups: dict[str, dict[str, dict[str, GroupScores]]] = {method.name: {} for method in methods}
+    sheet = Sheet(items.stories)
+    for method in methods:
+        add_group_columns(sheet, method, items)
+    for grouping in GROUPINGS:
+        for group, stories in items.groups(grouping).items():
+            drawn = sheet.resampled(definitions, stories)
+            for method in methods:
+                values = group_estimates_of(sheet, method, drawn)
+                gaps = {name: _group_gaps(method, values, name, stories, items) for name in GROUP_SETS}
+                scores = GroupScores(int(stories.sum()), gaps, values.score("ambiguity"))
+                scores_of_groups[method.name].setdefault(grouping, {})[group] = scores
+    return scores_of_groups
+
+
+def _group_gaps(
+    method: Method, estimates: Estimates, name: SetName, stories: Mask, items: Items
+) -> GapScores:
+    chosen = method.outcomes.sets[name]
+    part = sums_of(method.outcomes, chosen, items)
+    sums = Sums(part.text[stories], part.image[stories], part.counted[stories])
+    counts = {
+        "questions": int(chosen[:, stories[items.story]].sum()),
+        "stories": int(sums.counted.any(axis=1).sum()),
+        "dimensions": int(sums.counted.any(axis=0).sum()),
+    }
+    return _gap_scores(estimates, f"question.{name}", sums.total(), counts)
+
+
+def _gap_scores(estimates: Estimates, prefix: str, sums: Sums, counts: dict[str, int]) -> GapScores:
+    return GapScores(
+        **{rate.name: estimates.score(f"{prefix}.{rate.name}", counts=counts) for rate in METRICS},
+        dimensions={
+            dimension: _dimension(estimates, f"{prefix}.{{}}.{dimension}", sums, index)
+            for index, dimension in enumerate(DIMENSIONS)
+        },
+    )
+
+
+def _dimension(estimates: Estimates, pattern: str, sums: Sums, index: int) -> dict[str, Score]:
+    counted = float(sums.counted[index])
+    over = {"text": float(sums.text[index]), "image": float(sums.image[index])}
+    over["gap"] = over["text"] - over["image"]
+    return {
+        value: estimates.score(pattern.format(value), numerator=number, denominator=counted)
+        for value, number in over.items()
+    }
+
+
+def _moral(method: Method, estimates: Estimates, items: Items) -> dict[str, Score]:
+    stories = moral_columns(method.labels, method.made, items)[:, 2] > 0
+    counts = {"stories": int(stories.sum()), "with_label": int((items.moral >= 0).sum())}
+    scores = {rate.name: estimates.score(f"moral.{rate.name}", counts=counts) for rate in columns.MORAL}
+    most, number = majority_share(items, stories)
+    scores["chance"] = Score(value=CHANCE, status="ok")
+    scores["majority"] = Score.ratio(most, number, NO_LABEL)
+    return scores
+
+
+def _checked(method: Method) -> dict[str, int]:
+    return {"ambiguous": int(method.outcomes.ambiguous.sum()), "checked": int(method.outcomes.checked.sum())}
+
+
+def _pairs(method: Method) -> dict[str, int]:
+    return {"judged": int((method.choices[:, 1] != UNJUDGED).sum())}
+
+
+def _twins(method: Method, items: Items) -> dict[str, int]:
+    """Return how many outputs of variants were judged, and how many pairs there are."""
+    judged = method.variant_choices[:, 1] != UNJUDGED
+    return {"judged": int(judged.sum()), "pairs": len(judged) * len(items.pairs)}
+
+
+def _negative(
+    method: Method, gaps: Mapping[Level, Mapping[SetName, GapScores]], items: Items
+) -> dict[str, object]:
+    """Return the names of the scores below zero, and the stories whose raw gap is."""
+    named = []
+    for level, sets in gaps.items():
+        for name, scores in sets.items():
+            parts = {"overall": scores.gap} | {
+                name: dimension["gap"] for name, dimension in scores.dimensions.items()
+            }
+            named += [
+                f"{level}.{name}.{part}"
+                for part, score in parts.items()
+                if score.value is not None and score.value < -TOLERANCE
+            ]
+    below = story_gaps(method, method.outcomes.sets["raw"], items) < -TOLERANCE
+    stories = [items.records[index].story_id for index in np.flatnonzero(below)]
+    return {"scores": named, "stories": stories}
+
+
+# --
 
 
 @dataclass(frozen=True)

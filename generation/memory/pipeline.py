@@ -1,6 +1,8 @@
 """The run that builds a bank of entities: its stages, what may be chosen, what it asks."""
 
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,20 +17,249 @@ from ...engine.running import RunKind
 from ...errors import ConfigError, MissingRequirement
 from ...evaluation.entities.looking.settings import EpisodeSelection
 from ...evaluation.looking import check_places, check_weights, device_named, missing_libraries, pinned
+from ...evaluation.report.model import Frame
+from ...evaluation.report.page import Thumbnails
+from ...pages.page import policy_of, save_page, style_of, template_of
 from ...releases.entities.tree import read_entity_set
-from .bank import Made
-from .budget import MemoryBudget, budget_of
+from ...schemas.canonical import Json
+from ...schemas.plain_files import json_lines
+from ...schemas.text import counted
+from .bank import (
+    BANK,
+    CANDIDATES,
+    CUTOUT,
+    EPISODE,
+    LABELLED,
+    PANORAMA,
+    PORTRAIT,
+    BankEntry,
+    BankEpisode,
+    Made,
+    read_bank,
+)
 from .candidates import DrawSettings
 from .labels import check_labels
 from .list_references import ReferenceSettings
 from .load_scripts import BOXES, EPISODES, OUTPUTS
+from .owners import classify_by_rules
 from .references import ENTITIES
 from .scripts import MemoryScript
-from .wall import PAGE, write_wall
 from .write_bank import kept_entities, write_bank
 
 if TYPE_CHECKING:
     from ...engine.progress import Reporter
+
+
+# -- The bank as one page, a wall of entities: each with its picture, what it was chosen from, and why
+
+PAGE = "bank.html"
+MOST = 400
+"""Entities with a picture that a page shows; the others are listed."""
+_SIDE, _WIDE = 300, 900
+STATUSES = {
+    "verified": "verified", "unverified": "not verified", "part_of": "part of another picture",
+    "text_only": "words alone", "failed": "no picture",
+}  # fmt: skip
+"""Status of an entity -> how the page says it."""
+_SHOWN = (LABELLED, PANORAMA, CUTOUT, PORTRAIT)
+
+
+@dataclass(frozen=True, slots=True)
+class Hung:
+    """An entity on the wall."""
+
+    entry: BankEntry  # what the bank has of it
+    picture: Frame  # its picture, small
+    grid: Frame | None  # the candidates of the try that it was taken from, small; None where there were none
+    tries: tuple[str, ...]  # one line for each try: ground, what was chosen, what failed
+    calls: str  # how many questions it took
+
+    @property
+    def status(self) -> str:
+        """Its status in words."""
+        return STATUSES[self.entry.record.status]
+
+    @property
+    def mark(self) -> str:
+        """Class of the mark that shows its status."""
+        marks = {"verified": "yes", "unverified": "no", "failed": "no"}
+        return marks.get(self.entry.record.status, "neither")
+
+
+@dataclass(frozen=True, slots=True)
+class HungEpisode:
+    """An episode on the wall: its entities with pictures, those without, and how many are not shown."""
+
+    episode: BankEpisode
+    hung: tuple[Hung, ...]
+    others: tuple[BankEntry, ...]
+    more: int
+
+
+def write_wall(run: Path) -> None:
+    """Write the page of a run whose bank is written; none for an empty one."""
+    if any((run / BANK).glob(f"*/{EPISODE}")):
+        save_page(run / PAGE, wall_of(run))
+
+
+def wall_of(run: Path) -> str:
+    """Return the page of a run."""
+    bank = read_bank(run)
+    rows = {_key(row["record"]): row for row in json_lines(run / ENTITIES)}
+    small, wide = Thumbnails(_SIDE), Thumbnails(_WIDE)
+    left, episodes = MOST, []
+    for episode in bank.episodes:
+        pictured = [entry for entry in episode.entries if entry.record.files]
+        shown = pictured[:left]
+        left -= len(shown)
+        hung = tuple(_hung(entry, rows, small, wide) for entry in shown)
+        others = tuple(entry for entry in episode.entries if not entry.record.files)
+        episodes.append(HungEpisode(episode, hung, others, len(pictured) - len(shown)))
+    style = style_of()
+    text: str = template_of("wall.j2", __package__).render(
+        style=style, policy=policy_of(style), episodes=episodes,
+        facts=_facts([entry for episode in bank.episodes for entry in episode.entries]), counted=counted,
+    )  # fmt: skip
+    return text
+
+
+def _key(record: Mapping[str, Json]) -> tuple[str, str, str]:
+    return record["episode_id"], record["type"], record["name"]
+
+
+def _hung(
+    entry: BankEntry, rows: Mapping[tuple[str, str, str], Json], small: Thumbnails, wide: Thumbnails
+) -> Hung:
+    record = entry.record
+    row = rows.get((record.episode_id, record.type, record.name))
+    file = next((path for name in _SHOWN if (path := entry.file(name)) is not None), None)
+    maker = wide if record.type == "location" else small
+    grid = entry.file(CANDIDATES)
+    calls = ", ".join(counted(count, name) for name, count in record.calls.items() if count)
+    return Hung(
+        entry, maker.frame(file, record.name), None if grid is None else wide.frame(grid, record.name),
+        tuple(_tries(row)), calls,
+    )  # fmt: skip
+
+
+def _tries(row: Json | None) -> Sequence[str]:
+    """Return a line for each try at a picture."""
+    lines = []
+    for number, made in enumerate([] if row is None else row["tries"], 1):
+        ground = "" if made["key"] is None else f" on {made['key']}"
+        count = sum(candidate["file"] is not None for candidate in made["candidates"])
+        asked = counted(len(made["candidates"]), "picture")
+        if made["chosen"] is None:
+            outcomes = Counter(candidate["outcome"] for candidate in made["candidates"])
+            result = ", ".join(f"{some} {outcome}" for outcome, some in outcomes.items())
+        else:
+            failed = [f"{check['code']} ({check['note']})" for check in made["checks"]
+                      if check["passed"] is False]  # fmt: skip
+            result = f"number {made['chosen']['number']} taken: {made['chosen']['why']}; " + (
+                "passed" if made["passed"] else f"failed {'; '.join(failed) or 'the check'}"
+            )
+        lines.append(f"Try {number}{ground}: {asked}, {count} made; {result}")
+    return lines
+
+
+def _facts(entries: Sequence[BankEntry]) -> dict[str, str]:
+    statuses = Counter(entry.record.status for entry in entries)
+    calls: Counter[str] = Counter()
+    for entry in entries:
+        calls.update(entry.record.calls)
+    facts = {"Entities": f"{len(entries):,}"}
+    facts |= {text.capitalize(): f"{statuses[name]:,}" for name, text in STATUSES.items() if statuses[name]}  # type: ignore[index]
+    by_hand = sum(bool(entry.record.by_person) for entry in entries)
+    locked = sum(entry.record.locked for entry in entries)
+    facts |= {"From a person": f"{by_hand:,}"} if by_hand else {}
+    facts |= {"Locked": f"{locked:,}"} if locked else {}
+    facts |= {f"Asked: {name}": f"{count:,}" for name, count in calls.items() if count}
+    return facts
+
+
+# --
+
+# -- How many questions a bank takes: at least, if all passes at once, and at most
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryBudget:
+    """What a build asks."""
+
+    episodes: int  # how many
+    characters: int  # scheduled ones, each with a portrait
+    locations: int  # each with a panorama
+    objects: int  # all of them
+    alone: int  # objects with a picture of their own, as rules classify them
+    kept: int  # entities that a person saw to; nobody is asked about these
+    texts: int  # questions about texts: objects, styles, prompts
+    pictures: int  # pictures if all pass at once
+    looks: int  # questions about pictures then
+    most_pictures: int  # pictures if nothing ever passes
+    most_looks: int  # questions about pictures at most, whatever happens
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as plain JSON."""
+        return asdict(self)
+
+    def lines(self) -> list[str]:
+        """Return it as lines for people."""
+        lines = [
+            f"{counted(self.episodes, 'episode')}: {counted(self.characters, 'character')},"
+            f" {counted(self.locations, 'location')}, {counted(self.objects, 'object')}"
+            f" ({self.alone:,} stand alone, by rules)"
+        ]
+        if self.kept:
+            lines.append(f"{counted(self.kept, 'entity')} left as a person made them")
+        if self.texts or self.pictures:
+            lines.append(
+                f"questions about texts: {self.texts:,}; pictures: {self.pictures:,} if all pass at once,"
+                f" at most {self.most_pictures:,}; questions about pictures: {self.looks:,}, at most"
+                f" {self.most_looks:,}"
+            )
+        return lines
+
+
+def budget_of(
+    scripts: Sequence[MemoryScript],
+    drawing: DrawSettings,
+    listing: ReferenceSettings,
+    *,
+    agent: bool,
+    asks_style: bool,
+) -> MemoryBudget:
+    """Return what a build of some episodes asks."""
+    kept = set(listing.kept)
+    counts = {"character": 0, "location": 0, "object": 0, "alone": 0, "kept": 0}
+    portraits = panoramas = 0
+    for script in scripts:
+        for entity in script.entities:
+            counts[entity.type] += 1
+            alone = entity.type == "object" and classify_by_rules(entity, script).owner is None
+            counts["alone"] += alone
+            if f"{script.episode_id}/{entity.key}" in kept:
+                counts["kept"] += 1
+            elif entity.type == "location":
+                panoramas += 1
+            elif entity.type == "character" or alone:
+                portraits += 1
+    drawn = drawing.model is not None
+    if not drawn:
+        portraits = panoramas = 0
+    tries = drawing.retries + 1 if drawing.verify else 1
+    pictures = portraits * drawing.candidates + panoramas
+    viewed = drawn and drawing.viewer is not None
+    looks = portraits * ((drawing.candidates > 1) + drawing.verify) if viewed else 0
+    return MemoryBudget(
+        episodes=len(scripts), characters=counts["character"], locations=counts["location"],
+        objects=counts["object"], alone=counts["alone"], kept=counts["kept"],
+        texts=agent * (counts["object"] + (portraits + panoramas if drawn else 0))
+        + asks_style * len(scripts),
+        pictures=pictures, looks=looks, most_pictures=pictures * tries, most_looks=looks * tries,
+    )  # fmt: skip
+
+
+# --
 
 MEMORY = "memory"
 """Kind of these runs."""

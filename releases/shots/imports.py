@@ -3,24 +3,31 @@
 Bringing sets of shot scripts in and out: the official tree, and requests for generators.
 """
 
+import hashlib
+import json
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from importlib.resources import files
+from pathlib import Path, PurePosixPath
+from typing import Any, Literal
+
+from pydantic import Field, ValidationError
 
 from ...engine.manifest import SourceEntry, creation_time
 from ...engine.sources import Source, fingerprint
-from ...errors import InputError, UserError
+from ...errors import ConfigError, InputError, UserError
 from ...schemas.canonical import Json, jsonl_lines, write_atomic
-from ...schemas.shots import ReferenceImage, ShotRecord, StoryFacts
+from ...schemas.plain_files import read_plain
+from ...schemas.shots import LANGUAGES, CharacterSheet, ReferenceImage, Shot, ShotRecord, StoryFacts
 from ...schemas.text import tallies
+from ...schemas.values import Own
 from ...validators.report import ValidationReport
 from ...validators.rules import RuleSet
 from ...validators.shots.statistics import shot_statistics
 from ..run_folder import write_imported_run
 from ..target import require_free, require_outside, staged
-from .layouts import Inputs
 from .references import Line, read_lines
 from .requests import RequestOptions, shot_requests
 from .tree import (
@@ -31,11 +38,298 @@ from .tree import (
     SHOT_SCRIPTS,
     STORIES,
     ShotSet,
+    ShotStory,
     check_shot_set,
     open_shot_set,
     read_shot_set,
     write_stories,
 )
+
+# -- What a named generator reads, from a description of its files: ``fabula export shots --for NAME``
+#
+# A description is a TOML file. It says which files there are, what is in them, how the texts of a shot are
+# joined, and where the reference images go. Texts in it are Jinja templates, run in Jinja's sandbox. The
+# bundled ones are those that ViStoryBench's public scripts write (``data_process/dataset_process``).
+
+_TEXTS = ("perspective", "plot", "static", "setting")
+
+
+class InputFile(Own):
+    """One file that a generator reads."""
+
+    path: str = Field(description="Where it lies below the new folder; a template.")
+    per: Literal["set", "story"] = Field(default="set", description="One file for all stories, or one each.")
+    form: Literal["json", "jsonl", "text"] = Field(
+        default="json",
+        description="json and jsonl are read back and written anew; jsonl is a list, one entry a line.",
+    )
+    indent: int | None = Field(default=None, ge=0, le=8, description="Spaces by level of JSON [one line].")
+    content: str = Field(description="A template.")
+
+
+class InputLayout(Own):
+    """What a generator reads; ``docs/generators.md`` tells what its templates can use."""
+
+    about: str = Field(description="The generator, and where the form is known from.")
+    results: str = Field(
+        default="{{ story.id }}/shots/shot_{{ '%02d' % shot.index }}.png",
+        description="Where the picture of a shot goes, below the folder of outputs; a template.",
+    )
+    languages: tuple[Literal["en", "ch"], ...] = Field(
+        default=(), description="Languages of the texts [that of --language]."
+    )
+    values: dict[str, str | int | float] = Field(
+        default_factory=dict, description="Values that --value can change, with their defaults."
+    )
+    image: str = Field(default="{{ image.file }}", description="Where a reference image goes; a template.")
+    character: dict[str, str] = Field(
+        default_factory=dict, description="More texts of each character of a story; templates."
+    )
+    onstage: dict[str, str] = Field(
+        default_factory=dict, description="More texts of each character on stage; templates."
+    )
+    shot: dict[str, str] = Field(
+        default_factory=dict, description="More texts of each shot, in order; templates."
+    )
+    file: tuple[InputFile, ...] = Field(min_length=1, description="The files.")
+
+
+def bundled_layouts() -> tuple[str, ...]:
+    """Return the names of the bundled descriptions."""
+    names = (file.name for file in files(__package__).joinpath("generators").iterdir())
+    return tuple(sorted(name.removesuffix(".toml") for name in names if name.endswith(".toml")))
+
+
+def read_layout(name: str) -> InputLayout:
+    """Return a description by its bundled name, or by the path of a TOML file."""
+    try:
+        if name.endswith(".toml"):
+            text = read_plain(Path(name), follow=True).decode("utf-8")
+        elif name in bundled_layouts():
+            text = files(__package__).joinpath("generators", f"{name}.toml").read_text("utf-8")
+        else:
+            raise ConfigError(
+                "--for", expected=f"one of {', '.join(bundled_layouts())}, or a TOML file", found=name,
+                fix="check the spelling; docs/generators.md tells how to describe another generator",
+            )  # fmt: skip
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(
+            "--for", expected="a TOML file in UTF-8", found=f"{name}: {error}", fix="check the path"
+        ) from error
+    try:
+        return InputLayout.model_validate(tomllib.loads(text))
+    except tomllib.TOMLDecodeError as error:
+        raise _bad(name, str(error)) from error
+    except ValidationError as error:
+        wrong = "; ".join(
+            f"{'.'.join(map(str, part['loc']))}: {part['msg']}" for part in error.errors(include_url=False)
+        )
+        raise _bad(name, wrong) from error
+
+
+class Inputs:
+    """The inputs of one generator for a set: the files, the images, and where results go.
+
+    Attributes:
+        images: path below the new folder -> the file to copy.
+        results: ``story_id``, ``shot`` and ``file`` of each shot, in order.
+        missing: paths of texts that the scripts do not have in the languages of the layout.
+        unshown: story and key of characters on stage without a reference image.
+    """
+
+    def __init__(
+        self, shot_set: ShotSet, name: str, options: RequestOptions, values: Mapping[str, str | int | float]
+    ) -> None:
+        self._name, self._layout, self._options = name, read_layout(name), options.checked()
+        self._check_options(values)
+        self._env = _environment()
+        self.images: dict[str, Path] = {}
+        self.missing: list[str] = []
+        self.unshown: list[tuple[str, str]] = []
+        self._common: dict[str, Any] = {
+            "dataset": FOLDER, "language": options.language, "width": options.width,
+            "height": options.height, "seed": options.seed, "values": {**self._layout.values, **values},
+        }  # fmt: skip
+        stories = [self._story(story, shot_set) for story in shot_set.stories]
+        self._common["stories"] = stories
+        self.results = [
+            {
+                "story_id": story["id"],
+                "shot": shot["index"],
+                "file": self._path(self._layout.results, "results", story=story, shot=shot),
+            }
+            for story in stories
+            for shot in story["shots"]
+        ]
+
+    def files(self) -> Iterator[tuple[str, str]]:
+        """Yield path and text of each file."""
+        seen = set(self.images)
+        for number, file in enumerate(self._layout.file, 1):
+            where = f"file {number}"
+            for story in self._common["stories"] if file.per == "story" else [None]:
+                given = {} if story is None else {"story": story}
+                path = self._path(file.path, f"{where} path", **given)
+                if path in seen:
+                    raise _bad(self._name, f"{where}: {path} is written twice")
+                seen.add(path)
+                yield path, self._written(file, self._filled(file.content, where, **given), where)
+
+    def _written(self, file: InputFile, text: str, where: str) -> str:
+        if file.form == "text":
+            return text
+        try:
+            content = json.loads(text)
+        except ValueError as error:
+            raise _bad(self._name, f"{where} gives no JSON: {error}") from error
+        if file.form == "json":
+            return json.dumps(content, indent=file.indent, ensure_ascii=False) + "\n"
+        if not isinstance(content, list):
+            raise _bad(self._name, f"{where}: jsonl needs a list")
+        return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in content)
+
+    def _check_options(self, values: Mapping[str, str | int | float]) -> None:
+        usual = RequestOptions()
+        for name, flag in (
+            ("parts", "--part"), ("max_chars", "--max-chars"), ("references", "--references"),
+            ("previous", "--previous"),
+        ):  # fmt: skip
+            if getattr(self._options, name) != getattr(usual, name):
+                raise ConfigError(
+                    flag, what=f"the description of {self._name} decides this", fix="leave the option out"
+                )
+        unknown = sorted(set(values) - set(self._layout.values))
+        if unknown:
+            known = ", ".join(sorted(self._layout.values)) or "no values"
+            raise ConfigError(
+                "--value", expected=f"values of {self._name}: {known}", found=", ".join(unknown),
+                fix="check the spelling",
+            )  # fmt: skip
+
+    def _story(self, story: ShotStory, shot_set: ShotSet) -> dict[str, Any]:
+        script = story.script
+        kind = script.story_type
+        made: dict[str, Any] = {
+            "id": story.story_id,
+            "type": "" if kind is None else kind.of(self._options.language),
+            "characters": [],
+        }
+        people: dict[str, dict[str, Any]] = {}
+        for key, sheet in script.characters.items():
+            person = people[key] = {"key": key, "tag": sheet.tag or "", **self._both(_sheet_texts, sheet)}
+            paths = []
+            for image in story.references.get(key, ())[: self._options.per_character]:
+                file = f"{image.story_id}/{image.file}"
+                shown = {"file": file, "name": PurePosixPath(file).name, "suffix": PurePosixPath(file).suffix}
+                path = self._path(self._layout.image, "image", story=made, character=person, image=shown)
+                if self.images.setdefault(path, shot_set.path(image)) != shot_set.path(image):
+                    raise _bad(self._name, f"image: two images would be {path}")
+                paths.append(str(self._common["values"].get("root", "")) + path)
+            person |= {"images": paths, "image": paths[0] if paths else None}
+            for name, template in self._layout.character.items():
+                person[name] = self._filled(template, f"character.{name}", story=made, character=person)
+            self._note_missing(f"{story.story_id} {key}", person, ("name", "prompt"))
+        made["characters"] = list(people.values())
+        made["shots"] = []
+        for shot in script.shots:
+            made["shots"].append(self._shot(story, shot, made, people))
+        staged = {person["key"] for shot in made["shots"] for person in shot["onstage"]}
+        self.unshown += [
+            (story.story_id, key) for key in people if key in staged and not people[key]["images"]
+        ]
+        return made
+
+    def _shot(
+        self, story: ShotStory, shot: Shot, made: Mapping[str, Any], people: Mapping[str, Mapping[str, Any]]
+    ) -> dict[str, Any]:
+        texts: dict[str, Any] = {"index": shot.index, **self._both(_shot_texts, shot)}
+        self._note_missing(f"{story.story_id} shot {shot.index}", texts, _TEXTS)
+        cast = story.script.cast(shot)
+        names = self._names(shot, cast, people)
+        onstage = []
+        for key, called in zip(cast, names, strict=True):
+            if key not in people:
+                continue
+            person: dict[str, Any] = {**people[key], "called": called}
+            for name, template in self._layout.onstage.items():
+                person[name] = self._filled(
+                    template, f"onstage.{name}", story=made, shot=texts, onstage=person
+                )
+            onstage.append(person)
+        texts |= {"names": names, "onstage": onstage}
+        for name, template in self._layout.shot.items():
+            texts[name] = self._filled(template, f"shot.{name}", story=made, shot=texts)
+        return texts
+
+    def _names(self, shot: Shot, cast: Sequence[str], people: Mapping[str, Mapping[str, Any]]) -> list[str]:
+        """Return the names of those on stage as the shot lists them in the language, else of their sheets."""
+        listed = None if shot.onstage is None else getattr(shot.onstage, self._options.language)
+        if isinstance(listed, tuple) and len(listed) == len(cast):
+            return list(listed)
+        return [(people[key]["name"] if key in people else "") or key for key in cast]
+
+    def _both(self, texts: Any, of: Shot | CharacterSheet) -> dict[str, Any]:  # noqa: ANN401 - two functions
+        """Return the texts in the chosen language, and below ``en`` and ``ch`` those in both."""
+        by_language = {language: texts(of, language) for language in LANGUAGES}
+        return {**by_language[self._options.language], **by_language}
+
+    def _note_missing(self, where: str, texts: Mapping[str, Any], names: Sequence[str]) -> None:
+        for language in self._layout.languages or (self._options.language,):
+            self.missing += [f"{where} {name}.{language}" for name in names if not texts[language][name]]
+
+    def _filled(self, template: str, where: str, **given: Any) -> str:  # noqa: ANN401 - values of templates
+        import jinja2
+
+        def refuse(why: str) -> None:
+            story = given.get("story", {}).get("id")
+            raise ConfigError(
+                f"--for {self._name}", what=f"story {story}: {why}" if story else why,
+                fix="add what is missing to the set, or choose another form",
+            )  # fmt: skip
+
+        try:
+            return str(self._env.from_string(template).render(**self._common, **given, refuse=refuse))
+        except (jinja2.TemplateError, TypeError) as error:
+            raise _bad(self._name, f"{where}: {error}") from error
+
+    def _path(self, template: str, where: str, **given: Any) -> str:  # noqa: ANN401 - values of templates
+        path = self._filled(template, where, **given)
+        parts = PurePosixPath(path).parts
+        if not parts or path.startswith("/") or ".." in parts or "\\" in path or "\0" in path:
+            raise _bad(self._name, f"{where}: {path!r} is no path below the new folder")
+        return "/".join(parts)
+
+
+def _shot_texts(shot: Shot, language: str) -> Json:
+    return {name: "" if getattr(shot, name) is None else getattr(shot, name).of(language) for name in _TEXTS}
+
+
+def _sheet_texts(sheet: CharacterSheet, language: str) -> Json:
+    return {"name": sheet.name(language), "prompt": sheet.prompt(language)}
+
+
+def _environment() -> Any:  # noqa: ANN401 - jinja2 is imported late
+    import jinja2
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+    environment = ImmutableSandboxedEnvironment(
+        undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
+    )
+    environment.filters.update(python=repr, md5=_md5)
+    return environment
+
+
+def _md5(text: str) -> str:
+    return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
+
+
+def _bad(name: str, what: str) -> ConfigError:
+    return ConfigError(
+        f"--for {name}", what=what, fix="correct the description; docs/generators.md tells its form"
+    )
+
+
+# --
 
 
 def read_story_facts(shot_set: ShotSet) -> dict[str, StoryFacts]:

@@ -1,17 +1,20 @@
 """Validating a data set: every schema, every rule, every finding, in one pass over the stories."""
 
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import ClassVar
 
 from ...errors import UserError
 from ...schemas.canonical import Json
-from ...schemas.layout import DRAFTS, IMPORTED, STATISTICS
+from ...schemas.layout import DRAFTS, IMPORTED, RELEASE, STATISTICS
 from ...schemas.values import Issue
+from ..codes import issue
 from ..lines import ignore
 from ..record_rules import check_part
 from ..report import IssueBin, ValidationReport
+from ..review_marks import MARK, VOTES, is_simulated
 from ..rules import Opened, RuleSet
 from ..statistics import StatisticsCollector, hidden_counts
 from ..view import Story
@@ -21,7 +24,66 @@ from .review_files import tables_of_release
 from .set_files import Assignments, Balance, Manifest, MoralBalance, Statistics, producer_lines
 from .set_rules import AnyStory, Orphans, ProducerLines, Reviews, SetRule, UniqueIds
 from .set_splits import NearDuplicates, Retellings, SplitSizes
-from .vote_rules import Simulated, Votes
+from .votes import order_of, parts_of, read_vote, stray
+
+# -- Rules about the votes of a release, and about the mark that it needs where programs reviewed it
+
+
+@dataclass(slots=True)
+class Votes(SetRule):
+    """Every vote of a release is sound, about one of its stories, and stands there once."""
+
+    reads: ClassVar[tuple[str, ...]] = ("story_id", "transitions", "questions", "variants")
+    parts: dict[str, dict[str, frozenset[str]]] = field(default_factory=dict)
+
+    def add(self, story: Story) -> None:
+        """Note what of a story is voted on."""
+        self.parts[story.id] = parts_of(story.record, [part.data for part in story.variants])
+
+    def finish(self) -> Iterator[Issue]:
+        """Yield what is wrong with the votes."""
+        if self.dataset.kind != "release":
+            return
+        problems: list[Issue] = []
+        seen: set[tuple[str, ...]] = set()
+        for part in self.dataset.lines(VOTES, problems.append):
+            vote = read_vote(part, problems)
+            if vote is None:
+                continue
+            if self.complete and (strange := stray(vote, self.parts)) is not None:
+                problems.append(issue("vote", part.where, f"$.{strange[0]}", strange[1]))
+            if order_of(vote) in seen:
+                problems.append(issue("vote", part.where, "$", "the same reviewer said this before"))
+            seen.add(order_of(vote))
+        yield from problems
+
+
+@dataclass(slots=True)
+class Simulated(SetRule):
+    """A release with reviews or votes of programs bears the mark of it."""
+
+    def finish(self) -> Iterator[Issue]:
+        """Yield the finding that the mark is missing."""
+        if self.dataset.kind != "release" or self.dataset.manifest.get(MARK) is True:
+            return
+        for where, name, simulated in self._raters():
+            if simulated:
+                message = f"{name} at {where} is a program, and {MARK} is not true"
+                yield issue("simulated-unmarked", RELEASE, f"$.{MARK}", message)
+                return
+
+    def _raters(self) -> Iterator[tuple[str, object, bool]]:
+        """Yield where somebody reviewed, who, and whether it was a program."""
+        for part in self.dataset.reviews(ignore):
+            names = part.data.get("annotator_ids")
+            for name in (*(names if isinstance(names, list) else ()), part.data.get("adjudicator_id")):
+                yield part.where, name, is_simulated(name)
+        for part in self.dataset.lines(VOTES, ignore):
+            name = part.data.get("rater")
+            yield part.where, name, is_simulated(name) or part.data.get("simulated") is True
+
+
+# --
 
 PARTS = ("scenes", "transitions", "questions")
 REPORT_EVERY = 100

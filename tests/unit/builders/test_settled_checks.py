@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from fabula.builders.katha import write_questions
-from fabula.builders.katha.checks.language import language_checks
-from fabula.builders.katha.checks.rules import rule_checks
+from fabula.builders.katha.checks.rules import language_checks, rule_checks
 from fabula.builders.katha.checks.settling import APPLIED, CODES, NOBODY, SCREEN, TEXT, settle
 from fabula.builders.katha.drafts import LISTS
 from fabula.builders.katha.write_questions import REPEATED, repetitions

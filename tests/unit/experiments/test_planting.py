@@ -15,17 +15,17 @@ from PIL import Image
 from fabula.errors import InputError
 from fabula.evaluation.outputs.storyboards import check_outputs
 from fabula.experiments import planting
-from fabula.experiments.boxes import boxes_of_truth
 from fabula.experiments.losses import (
     LOSSES,
     Boxes,
     CannotPlant,
     Panel,
+    encoded,
     loss_named,
+    paint_over,
     scenes_needed,
 )
-from fabula.experiments.painting import encoded, paint_over
-from fabula.experiments.planting import PLANTS, UNPLANTED, PlantOptions, plant
+from fabula.experiments.planting import PLANTS, UNPLANTED, PlantOptions, boxes_of_truth, plant
 from fabula.generation.plans import plan_named
 from fabula.models.generators.drawn.canvas import NEUTRAL
 from fabula.models.generators.drawn.codes import code_of

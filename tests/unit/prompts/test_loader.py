@@ -21,8 +21,8 @@ from fabula.prompts.loader import (
     prompt_ids,
     prompt_source,
     read_prompt,
+    reply_schema,
 )
-from fabula.prompts.replies import reply_schema
 from fabula.schemas.vocabulary import vocabulary
 from fabula.testing.model_server import from_schema
 

@@ -14,7 +14,7 @@ from fabula.releases.katha.form import FORM
 from fabula.releases.options import PackOptions, licence
 from fabula.releases.pack.front_matter import check_front_matter, parse_front_matter
 from fabula.releases.parquet import ROW_GROUP, TableWriter
-from fabula.releases.verify.croissant import check_croissant
+from fabula.releases.verify.verification import check_croissant
 from fabula.schemas.katha import Question, Scene, Transition, Variant
 from fabula.schemas.layout import SPLIT_FILES, files_in
 from fabula.testing.katha_folders import read_rows

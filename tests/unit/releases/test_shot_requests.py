@@ -8,8 +8,7 @@ import pytest
 
 from fabula.errors import ConfigError
 from fabula.evaluation.outputs.shots import check_shots
-from fabula.releases.shots.imports import RESULTS, export_inputs
-from fabula.releases.shots.layouts import bundled_layouts
+from fabula.releases.shots.imports import RESULTS, bundled_layouts, export_inputs
 from fabula.releases.shots.requests import RequestOptions, shot_requests
 from fabula.releases.shots.tree import ShotSet, read_shot_set
 from fabula.releases.subsets.requests import GOLD, SubsetRequest, requested

@@ -12,8 +12,8 @@ from fabula.baselines.compass.budget import budget, tuning_budget
 from fabula.baselines.compass.encoders import DrawnMarksEncoder, PixelEncoder, cosine
 from fabula.baselines.compass.measuring import Measured
 from fabula.baselines.compass.questions import split_questions
+from fabula.baselines.compass.requests import Grid, grid_of, search
 from fabula.baselines.compass.scoring import Weights
-from fabula.baselines.compass.tuning import Grid, grid_of, search
 from fabula.errors import InputError
 from fabula.generation.plans import PLANS
 from fabula.models.vision.types import Encoder, TextEncoder

@@ -10,9 +10,9 @@ import pytest
 from fabula.builders.books.blocks import BadBook, Book, flat, plain_blocks
 from fabula.builders.books.building import BookOptions, import_books
 from fabula.builders.books.encodings import text_of
-from fabula.builders.books.epub import epub_book
+from fabula.builders.books.load_books import epub_book
 from fabula.builders.books.markup import html_book
-from fabula.builders.books.outline import Limits, outline
+from fabula.builders.books.split_book import Limits, outline
 from fabula.testing.made_books import all_tales, as_epub, as_html, as_markdown, as_text, made_book
 
 BOOK = made_book(14, frames=2)

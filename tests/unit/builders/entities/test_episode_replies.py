@@ -10,9 +10,9 @@ from fabula.builders.entities.enrich_actions import read_actions
 from fabula.builders.entities.films import Local
 from fabula.builders.entities.guarantees import settle
 from fabula.builders.entities.list_entities import places_of, read_registry
+from fabula.builders.entities.merge_entities import Merged, read_identities
 from fabula.builders.entities.pictures import colour_word, distance, histogram, word_of
 from fabula.builders.entities.polish_descriptions import read_descriptions
-from fabula.builders.entities.read_identities import Merged, read_identities
 from fabula.builders.entities.verify_script import read_settled
 from fabula.builders.entities.write_script import read_script
 from fabula.engine.stage import BadReply

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fabula.builders.shots.building import ShotOptions, build_shots
-from fabula.builders.shots.pending_edits import Renaming
+from fabula.builders.shots.building import Renaming, ShotOptions, build_shots
 from fabula.kinds.verbs import continue_run, correct
 from fabula.validators.shots.script_rules import FIELDS
 

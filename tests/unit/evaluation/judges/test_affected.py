@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from fabula.evaluation.archive.archive import read_archive
-from fabula.evaluation.katha.affected import Affected, Fate, affected_judgements
 from fabula.evaluation.katha.requests import EvaluateOptions, estimate_evaluation, evaluate_katha
+from fabula.evaluation.katha.scoring import Affected, Fate, affected_judgements
 from fabula.releases.loading import Release
 from fabula.schemas.canonical import Json
 from fabula.testing.drawn_storyboards import draw_outputs, judged_release

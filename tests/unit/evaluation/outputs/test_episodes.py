@@ -9,8 +9,15 @@ from typer.testing import CliRunner
 from fabula.cli.main import app
 from fabula.errors import InputError
 from fabula.evaluation.outputs.checked import require_shots
-from fabula.evaluation.outputs.cut_lists import BadCuts, Span, read_cuts
-from fabula.evaluation.outputs.entities import FATAL, CheckOptions, EpisodeOutputs, check_episodes
+from fabula.evaluation.outputs.entities import (
+    FATAL,
+    BadCuts,
+    CheckOptions,
+    EpisodeOutputs,
+    Span,
+    check_episodes,
+    read_cuts,
+)
 from fabula.releases.entities.tree import EntitySet, read_entity_set
 from fabula.testing.drawn import write_video
 from fabula.testing.drawn_entities import write_outputs

@@ -14,7 +14,6 @@ from fabula.evaluation.stats.uncertainty import Uncertainty
 from fabula.experiments.measures.defects import plant_defects
 from fabula.experiments.measures.detection import detection
 from fabula.experiments.measures.falls import Fall, Plant, accused, falls_of, read_plants
-from fabula.experiments.measures.false_alarms import false_alarms
 from fabula.experiments.measures.human_correlation import (
     human_correlation,
     recovered_by_people,
@@ -22,7 +21,7 @@ from fabula.experiments.measures.human_correlation import (
 )
 from fabula.experiments.measures.leakage import leakage
 from fabula.experiments.measures.localisation import localise_dimensions, localise_transitions
-from fabula.experiments.measures.planted import judged_as, planted_measures
+from fabula.experiments.measures.planted import false_alarms, judged_as, planted_measures
 from fabula.experiments.measures.reliability import corrected, correlations, reliability
 from fabula.experiments.measures.sensitivity import sensitivity
 from fabula.experiments.measures.views import View, view_scores

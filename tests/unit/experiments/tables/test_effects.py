@@ -12,10 +12,10 @@ from fabula.evaluation.recoverability.definitions import Definitions
 from fabula.evaluation.recoverability.items import DIMENSIONS
 from fabula.evaluation.recoverability.score import question_rows
 from fabula.experiments.tables.ablations import contrasts, effects_of
-from fabula.experiments.tables.grids import COMPASS_RULES, RULES, Facts, chosen_stories, facts_of
 from fabula.experiments.tables.page import GROUPS, render_study, study_page, write_page
 from fabula.experiments.tables.registry import TABLES, make_tables
 from fabula.experiments.tables.results import read_results
+from fabula.experiments.tables.shown_stories import COMPASS_RULES, RULES, Facts, chosen_stories, facts_of
 from fabula.testing.simulated_evaluations import write_simulated
 
 PLANNER, RENDERER = 0.15, 0.05

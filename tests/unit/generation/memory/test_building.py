@@ -12,9 +12,9 @@ from PIL import Image
 
 from fabula.engine.manifest import read_manifest
 from fabula.generation.memory.bank import Bank, read_bank, told_of
-from fabula.generation.memory.budget import MemoryBudget
 from fabula.generation.memory.keying import KEYS
 from fabula.generation.memory.pipeline import (
+    MemoryBudget,
     MemoryOptions,
     build_memory,
     estimate_memory,

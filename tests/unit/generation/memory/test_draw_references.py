@@ -12,8 +12,7 @@ import pytest
 
 from fabula.engine.stage import Answer, Ask, Item, Made, NoAnswer, Tools
 from fabula.generation.memory.candidates import DrawSettings
-from fabula.generation.memory.draw_references import run
-from fabula.generation.memory.judge_pictures import QUESTIONS
+from fabula.generation.memory.draw_references import QUESTIONS, run
 from fabula.generation.memory.keying import KEYS, rgb_of
 from fabula.generation.memory.references import Reference
 from fabula.generation.render_pictures import LABEL

@@ -13,8 +13,8 @@ from fabula.people.review.folder import Study
 from fabula.people.review.invites import link_of
 from fabula.people.review.journal import Event, VoteJournal
 from fabula.people.review.serve.access import page_token, session_of
-from fabula.people.review.serve.adjudicate import adjudication_routes
 from fabula.people.review.serve.routes import application
+from fabula.people.review.serve.running import adjudication_routes
 from fabula.people.review.serve.server import Server
 from fabula.testing.review_studies import NOW, add_votes, toy_answers, toy_study
 from fabula.testing.reviewed_records import add_adjudicator, answers_of, edit, item_of, record_study, vote_all

@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image, ImageDraw
 
-from fabula.generation.memory.shots.check_layout import layout_faults
 from fabula.generation.memory.shots.compose import Cutout, compose, soft
 from fabula.generation.memory.shots.layout import (
     Beside,
@@ -18,6 +17,7 @@ from fabula.generation.memory.shots.layout import (
     plain_layout,
     standing_at,
 )
+from fabula.generation.memory.shots.plan_layouts import layout_faults
 
 SIZE = (140, 80)
 """Seven cells of 20 pixels."""

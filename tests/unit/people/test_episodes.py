@@ -5,8 +5,8 @@ import pytest
 from sklearn.metrics import cohen_kappa_score
 
 from fabula.evaluation.stats.correlation import correlate
+from fabula.people.episodes import Table, agreement, majority
 from fabula.people.participants import Resampling
-from fabula.people.raters import Table, agreement, majority
 
 FEW = Resampling(200)
 HAND = Resampling(0)

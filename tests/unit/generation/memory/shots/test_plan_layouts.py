@@ -2,7 +2,6 @@
 
 import pytest
 
-from fabula.generation.memory.shots.check_layout import MOST_KEYFRAMES, layout_faults, pan_faults
 from fabula.generation.memory.shots.layout import (
     Angle,
     Beside,
@@ -12,6 +11,7 @@ from fabula.generation.memory.shots.layout import (
     ShotLayout,
     standing_at,
 )
+from fabula.generation.memory.shots.plan_layouts import MOST_KEYFRAMES, layout_faults, pan_faults
 
 ACTION = "Ana holds the cup. Ben enters from the left."
 HALL = {"location": "Hall"}
