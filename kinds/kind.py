@@ -2,8 +2,9 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..schemas.plain_files import open_plain
 
@@ -16,6 +17,12 @@ if TYPE_CHECKING:
     from ..releases.form import ReleaseForm
     from ..releases.loading import Release
     from ..validators.rules import RuleSet
+
+
+def part(place: str) -> Callable[[], Any]:
+    """Return what imports a part when it is asked for, such as ``releases.katha.form:FORM``."""
+    module, _, name = place.partition(":")
+    return lambda: getattr(import_module(f"..{module}", __package__), name)
 
 
 _LOOKED_INTO = 5_000_000
@@ -73,7 +80,7 @@ class Judging:
 class Kind:
     """A kind of benchmark.
 
-    Parts are functions that import what they return, so that a list of kinds loads none of them.
+    Parts are functions that import what they return (:func:`part`): a list of kinds loads none of them.
     """
 
     name: str  # as ``run.json``, ``release.json`` and the command line have it; builds are runs of it

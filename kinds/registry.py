@@ -9,7 +9,7 @@ from ..engine.manifest import read_manifest
 from ..errors import ConfigError, RunError
 from ..schemas.plugins import plugins
 from . import entities, events, katha, shots
-from .kind import Judging, Kind
+from .kind import Judging, Kind, part
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -100,39 +100,13 @@ def run_kind_of(run: Path) -> "RunKind":
     return dict(zip(kind.runs, run_kinds(kind), strict=True))[name]
 
 
-def _books() -> "RunKind":
-    from ..builders.books.building import RUN
-
-    return RUN
-
-
-def _generate() -> "RunKind":
-    from ..generation.pipeline import RUN
-
-    return RUN
-
-
-def _memory() -> "RunKind":
-    from ..generation.memory.pipeline import RUN
-
-    return RUN
-
-
-def _packets() -> "RunKind":
-    from ..generation.memory.shots.pipeline import RUN
-
-    return RUN
-
-
-def _shots() -> "RunKind":
-    from ..generation.memory.shots.generating import RUN
-
-    return RUN
-
-
 _WITHOUT_KIND = {
-    BOOKS: _books, GENERATE: _generate, MEMORY: _memory, PACKETS: _packets, SHOTS: _shots,
-}  # fmt: skip
+    BOOKS: part("builders.books.building:RUN"),
+    GENERATE: part("generation.pipeline:RUN"),
+    MEMORY: part("generation.memory.pipeline:RUN"),
+    PACKETS: part("generation.memory.shots.pipeline:RUN"),
+    SHOTS: part("generation.memory.shots.generating:RUN"),
+}
 """Kind of a run that is of no kind of benchmark -> what executes it."""
 
 

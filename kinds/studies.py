@@ -8,91 +8,25 @@ from ..engine.manifest import NAME as RUN
 from ..engine.manifest import read_manifest as read_run
 from ..errors import ConfigError, InputError, UserError
 from ..schemas.layout import RELEASE
+from .kind import part
 from .verbs import load_stories
 
 if TYPE_CHECKING:
     from ..people.review.sources.source import Drawing, DrawOptions, Material, Source
     from ..people.review.task import Task
 
-
-def _storyboard_questions() -> "Source":
-    from ..people.review.sources.storyboards import QUESTIONS
-
-    return QUESTIONS
-
-
-def _storyboards() -> "Source":
-    from ..people.review.sources.storyboards import BOARDS
-
-    return BOARDS
-
-
-def _storyboard_pairs() -> "Source":
-    from ..people.review.sources.storyboards import PAIRS
-
-    return PAIRS
-
-
-def _shots() -> "Source":
-    from ..people.review.sources.shots import SOURCE
-
-    return SOURCE
-
-
-def _videos() -> "Source":
-    from ..people.review.sources.videos import SOURCE
-
-    return SOURCE
-
-
-def _appearances() -> "Source":
-    from ..people.review.sources.episodes import APPEARANCES
-
-    return APPEARANCES
-
-
-def _appearance_pairs() -> "Source":
-    from ..people.review.sources.episodes import PAIRS
-
-    return PAIRS
-
-
-def _answers() -> "Source":
-    from ..people.review.sources.answers import SOURCE
-
-    return SOURCE
-
-
-def _drafts() -> "Source":
-    from ..audits.draw_parts import SOURCE
-
-    return SOURCE
-
-
-def _records() -> "Source":
-    from ..people.review.sources.records import RECORDS
-
-    return RECORDS
-
-
-def _items() -> "Source":
-    from ..people.review.sources.given import SOURCE
-
-    return SOURCE
-
-
 SOURCES: Mapping[str, Callable[[], "Source"]] = {
-    "storyboard_questions": _storyboard_questions,
-    "storyboards": _storyboards,
-    "storyboard_pairs": _storyboard_pairs,
-    "shots": _shots,
-    "videos": _videos,
-    "appearances": _appearances,
-    "appearance_pairs": _appearance_pairs,
-    "answers": _answers,
-    "drafts": _drafts,
-    "records": _records,
-    "items": _items,
+    "storyboard_questions": part("people.review.sources.storyboards:QUESTIONS"),
+    "storyboards": part("people.review.sources.storyboards:BOARDS"),
+    "storyboard_pairs": part("people.review.sources.storyboards:PAIRS"),
+    "shots": part("people.review.sources.shots:SOURCE"),
+    "videos": part("people.review.sources.videos:SOURCE"),
+    "appearances": part("people.review.sources.episodes:APPEARANCES"),
+    "appearance_pairs": part("people.review.sources.episodes:PAIRS"),
+    "answers": part("people.review.sources.answers:SOURCE"),
+    "drafts": part("audits.draw_parts:SOURCE"),
+    "records": part("people.review.sources.records:RECORDS"),
+    "items": part("people.review.sources.given:SOURCE"),
 }
 """What a task may name as ``draws`` -> its source."""
 

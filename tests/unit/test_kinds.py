@@ -6,8 +6,17 @@ from pathlib import Path
 
 import pytest
 
+from fabula.builders.drafting import Drafting
+from fabula.engine.running import RunKind
 from fabula.errors import ConfigError
-from fabula.kinds.registry import OURS, foreign_sections, kind_with, kinds, run_kinds
+from fabula.evaluation.protocol import Protocol, Scoring
+from fabula.evaluation.running import Evaluating
+from fabula.kinds.registry import OURS, every_run_kind, foreign_sections, kind_with, kinds, run_kinds
+from fabula.kinds.studies import SOURCES
+from fabula.people.review.sources.source import Source
+from fabula.people.study import Study
+from fabula.releases.form import ReleaseForm
+from fabula.validators.rules import RuleSet
 
 
 def test_kinds_when_listed_have_their_runs() -> None:
@@ -27,6 +36,23 @@ def test_kinds_when_listed_in_a_fresh_process_load_no_stage() -> None:
     )
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert shown.stdout.strip() == "[]"
+
+
+def test_parts_of_kinds_and_sources_of_studies_when_loaded_are_what_their_names_say() -> None:
+    for kind in OURS:
+        assert kind.rules is not None
+        loaded: list[tuple[object, type]] = [
+            (kind.release(), ReleaseForm), (kind.drafting(), Drafting), (kind.rules(), RuleSet)
+        ]  # fmt: skip
+        for judging in kind.judging:
+            assert judging.study is not None
+            assert judging.evaluating is not None
+            loaded += [(judging.protocol(), Protocol), (judging.scored(), Scoring)]
+            loaded += [(judging.study(), Study), (judging.evaluating(), Evaluating)]
+        assert [type(value) for value, _ in loaded] == [wanted for _, wanted in loaded]
+        assert kind.release().kind == kind.name
+    assert all(isinstance(source(), Source) for source in SOURCES.values())
+    assert all(isinstance(run, RunKind) for _, run in every_run_kind())
 
 
 def test_foreign_sections_when_asked_for_are_the_stages_of_all_kinds_and_the_judges() -> None:

@@ -58,11 +58,21 @@ def code_lines(tree: ast.AST, text: str) -> int:
     return sum(bool(lines[n - 1].strip()) and n not in doc for n in range(first, last + 1))
 
 
+def parts_named(path: Path, tree: ast.AST) -> Iterator[str]:
+    """Modules whose parts a file of ``kinds`` names, as ``part("room.module:NAME")``."""
+    for node in ast.walk(tree) if path.parent == ROOT / "kinds" else ():
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "part":
+            (place,) = node.args
+            assert isinstance(place, ast.Constant), "a part is named by a string, so that it can be checked"
+            yield str(place.value).partition(":")[0]
+
+
 @cache
 def imports_of(path: Path) -> tuple[str, ...]:
     """Top-level areas of the package that a module imports."""
-    here, areas = path.relative_to(ROOT).parent.parts, []
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    here, tree = path.relative_to(ROOT).parent.parts, ast.parse(path.read_text("utf-8"))
+    areas = [module.partition(".")[0] for module in parts_named(path, tree)]
+    for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.level:
             base = here[: len(here) - node.level + 1]
             target = (*base, *(node.module or "").split(".")) if node.module else base
@@ -88,6 +98,7 @@ def test_imports_when_modules_are_in_folders_follow_the_total_order() -> None:
 def needed_by(module: str, code: Code) -> Iterator[str]:
     """Modules that one imports, in functions and for types, too; of a name handed on, the one that has it."""
     tree = ast.parse(code.paths[module].read_text("utf-8"))
+    yield from (f"{code.package}.{part}" for part in parts_named(code.paths[module], tree))
     for _, origin in code.imports(tree, module):
         above = origin.rpartition(".")[0]
         if origin in code.paths:
