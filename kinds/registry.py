@@ -12,7 +12,7 @@ from . import entities, events, katha, shots
 from .kind import Judging, Kind, part
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from ..engine.running import RunKind
     from ..releases.form import ReleaseForm
@@ -100,7 +100,7 @@ def run_kind_of(run: Path) -> "RunKind":
     return dict(zip(kind.runs, run_kinds(kind), strict=True))[name]
 
 
-_WITHOUT_KIND = {
+_WITHOUT_KIND: "Mapping[str, Callable[[], RunKind]]" = {
     BOOKS: part("builders.books.building:RUN"),
     GENERATE: part("generation.pipeline:RUN"),
     MEMORY: part("generation.memory.pipeline:RUN"),

@@ -10,7 +10,7 @@ from ...schemas.canonical import Json
 from ..judging.answers import last_attempts
 from ..metrics.vectors import unpacked
 from .gate import admitted, anchor, similarities_to_centroid
-from .judging.settings import MOST, GateSettings
+from .judging import MOST, GateSettings
 
 SPEC = StageSpec(
     name="gate_appearances",

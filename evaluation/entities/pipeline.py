@@ -15,8 +15,7 @@ from ...schemas.judgement import EvaluationManifest, Judgement
 from ..archive.replies import ReplyTally, identity_of
 from ..judging.settings import public_judge
 from .entities import EPISODES, PROTOCOL
-from .judging.official import PUBLISHED
-from .judging.settings import EpisodeJudgeSettings
+from .judging import PUBLISHED, EpisodeJudgeSettings
 from .looking.crops import SIDE
 from .looking.draw_grids import COLUMNS
 from .looking.settings import GRID_FRAMES, GROUND_FRAMES
@@ -29,10 +28,8 @@ LOOKING = (
     "looking.encode_appearances", "looking.draw_grids",
 )  # fmt: skip
 """The stages that open videos or look at pictures."""
-JUDGING = ("judging.judge_fidelity", "judging.judge_actions")
-ACROSS = ("group_episodes", "gate_appearances", "judging.judge_pairs", "judging.judge_locations")
-ASKING = ("judge_fidelity", "judge_actions", "judge_pairs", "judge_locations")
-"""The stages that ask the judge, each with the same settings."""
+JUDGING = ("judging:JUDGE_FIDELITY", "judging:JUDGE_ACTIONS")
+ACROSS = ("group_episodes", "gate_appearances", "judging:JUDGE_PAIRS", "judging:JUDGE_LOCATIONS")
 ANSWERS = ("fidelity", "actions")
 """The fields of a shot that hold rows of replies."""
 DECODING = ("temperature", "max_tokens", "max_input_tokens", "sample")

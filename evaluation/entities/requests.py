@@ -21,8 +21,7 @@ from ..running import Evaluating
 from .assume_shots import AssumeSettings
 from .entities import entity_parts
 from .group_episodes import GroupSettings
-from .judging.official import JUDGING, PUBLISHED
-from .judging.settings import EpisodeJudgeSettings, LocationSettings
+from .judging import ASKING, PUBLISHED, EpisodeJudgeSettings, LocationSettings
 from .load_episodes import EPISODES, OUTPUTS, chosen_episodes
 from .looking.settings import (
     EpisodeSelection,
@@ -33,7 +32,7 @@ from .looking.settings import (
     scheduled,
 )
 from .merging import ARCHIVE
-from .pipeline import ASKING, ASSUMED, PIPELINE
+from .pipeline import ASSUMED, PIPELINE
 from .quality.definitions import QualitySettings
 
 if TYPE_CHECKING:
@@ -237,7 +236,7 @@ def episodes_request(
     check_needs(config, pillars)
     if asking.texts is not None:
         _check_locations(config)
-    return asking.put_into(replace(request, config=config), JUDGING)
+    return asking.put_into(replace(request, config=config), ASKING)
 
 
 def _check_locations(config: RunConfig) -> None:

@@ -14,8 +14,8 @@ from ...schemas.canonical import Json, jsonl_lines, write_atomic
 from ...schemas.judgement import EvaluationManifest, Judgement
 from ..archive.replies import ReplyTally, identity_of
 from ..judging.settings import public_judge
+from .judging import PUBLISHED
 from .load_videos import SUITE_ROLE, outputs_sha256
-from .official import PUBLISHED
 from .settings import EventJudgeSettings
 from .votes import METRIC
 
@@ -99,7 +99,7 @@ FRAMES = "frames.jsonl"
 
 PIPELINE = Pipeline(
     name=KIND,
-    stages=tuple(f"{__package__}.{name}" for name in ("load_videos", "take_frames", "judge_events")),
+    stages=tuple(f"{__package__}.{name}" for name in ("load_videos", "take_frames", "judging:JUDGE_EVENTS")),
     finish=f"{__name__}:finish",
     final_fields=("frames", "outputs", "taken", "video"),
 )

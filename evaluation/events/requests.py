@@ -18,8 +18,8 @@ from ..judging.presets import asking_with
 from ..judging.settings import JUDGES, judges_of, without_judges
 from ..outputs.videos import check_methods, videos_of
 from ..running import Evaluating, check_intact, check_request
+from .judging import PUBLISHED
 from .load_videos import OUTPUTS, SUITE_ROLE, chosen_prompts
-from .official import PUBLISHED
 from .pipeline import PIPELINE
 from .settings import EventJudgeSettings, VideoSelection
 

@@ -4,13 +4,14 @@ Where a run allows several attempts, each has a row: those after the first say t
 """
 
 import asyncio
-from collections.abc import Iterable, Iterator, Sequence
+import math
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from ...engine.stage import UNASKED, Ask, Item, NoAnswer, Receipt, Tools
+from ...engine.stage import UNASKED, Ask, Item, Made, NoAnswer, Outcome, Receipt, StageSpec, Tools
 from ...errors import InputError, RunError
 from ...models.chat import Image
 from ...schemas.canonical import Json
@@ -19,6 +20,7 @@ from .packets import GivenPacket, Packet
 from .pictures import absent_picture, kept_picture
 from .settings import JudgeSettings, public_judge
 
+T = TypeVar("T")
 OUTCOMES = {
     "refused": "refused",
     "blocked": "blocked",
@@ -33,30 +35,47 @@ OUTCOMES = {
 Any other code is raised: the judge had no part in it, and the item is run again."""
 
 
+@dataclass(frozen=True)
+class Asking:
+    """A stage in which judges are asked; it writes one field, a row per question, judge, vote and attempt."""
+
+    SPEC: StageSpec  # its declaration, whose settings are :class:`JudgeSettings`
+    questions: Callable[[Item, Tools], Iterable[Any]]  # what is asked about an item: packets
+    # what asks, where that is not :func:`ask_judges`: questions of whatever sort -> rows
+    ask: Callable[[Sequence[Any], Tools], Awaitable[list[Json]]] | None = None
+
+    async def run(self, item: Item, tools: Tools) -> Outcome:
+        """Return the rows; without a judge nothing is asked, and no picture read."""
+        (answers,) = self.SPEC.writes
+        if tools.asker is None or not tools.own(JudgeSettings).judges:
+            return Made({answers: []})
+        ask = self.ask or ask_judges
+        return Made({answers: await ask(list(self.questions(item, tools)), tools)})
+
+
+async def together(calls: Iterable[Awaitable[T]]) -> list[T]:
+    """Wait for all calls, so that none is given up because another could not be made; then raise that."""
+    made: list[T] = []
+    for outcome in await asyncio.gather(*calls, return_exceptions=True):
+        if isinstance(outcome, BaseException):
+            raise outcome
+        made.append(outcome)
+    return made
+
+
 async def ask_judges(packets: Sequence[Packet | GivenPacket], tools: Tools) -> list[Json]:
     """Return one row per packet, judge, vote and attempt: what :func:`judgement_of` completes.
 
     All are asked at the same time; no reply is sent back for repair.
     """
-    settings = tools.settings
-    assert isinstance(settings, JudgeSettings)
-    if tools.asker is None:
-        return []
-    rows = await asyncio.gather(
-        *(
-            _rows(packet, spec, vote, settings, tools)
-            for packet in packets
-            for spec in settings.judges
-            for vote in range(settings.votes)
-        ),
-        return_exceptions=True,
+    settings = tools.own(JudgeSettings)
+    asked = (
+        _rows(packet, spec, vote, settings, tools)
+        for packet in packets
+        for spec in settings.judges
+        for vote in range(settings.votes)
     )
-    made: list[Json] = []
-    for row in rows:
-        if isinstance(row, BaseException):
-            raise row
-        made.extend(row)
-    return made
+    return [row for rows in await together(asked) for row in rows]
 
 
 def last_attempts(rows: Iterable[Json]) -> list[Json]:
@@ -88,12 +107,10 @@ async def _rows(
         came.append((answer.receipt, _said("answered", None, answer.value)))
     identity = {"kind": packet.kind, "item": packet.item, "condition": packet.condition}
     rows = []
+    counted = vote if packet.place is None else packet.place
     for number, (receipt, said) in enumerate(came, 1):
-        judge = public_judge(spec).model_copy(
-            update={"reported_model": None if receipt is None else receipt.reply.reported_model}
-        )
-        row = {"judge": judge.as_json(), "vote": vote, "prompt": packet.label, **attempt(number)}
-        rows.append(clean({**identity, **row, **said, **_used(receipt)}))
+        row = row_of(spec, counted, packet.label, said | attempt(number), [receipt])
+        rows.append(identity | row)
     return rows
 
 
@@ -112,15 +129,29 @@ def _said(outcome: str, reason: str | None, parsed: Json) -> dict[str, Json]:
     return {"outcome": outcome, "reason": reason, "parsed": parsed}
 
 
-def _used(receipt: Receipt | None) -> dict[str, Json]:
-    reply = None if receipt is None else receipt.reply
-    usage = None if reply is None else reply.usage
-    return {
-        "raw": None if reply is None else reply.text,
-        "input_tokens": None if usage is None else usage.input_tokens,
-        "output_tokens": None if usage is None else usage.output_tokens,
-        "cost": None if receipt is None else receipt.cost,
-    }
+def row_of(
+    spec: str, vote: int, prompt: str, said: Mapping[str, Json], receipts: Sequence[Receipt | None]
+) -> dict[str, Json]:
+    """Return what is kept of an answer: who said it, what it cost over all calls, and the last reply."""
+    known, last = [receipt for receipt in receipts if receipt is not None], receipts[-1]
+    reported = None if last is None else last.reply.reported_model
+    usages = [receipt.reply.usage for receipt in known if receipt.reply.usage is not None]
+    costs = [receipt.cost for receipt in known]
+    paid = [cost for cost in costs if cost is not None]
+    row: dict[str, Json] = clean({
+        "judge": public_judge(spec).model_copy(update={"reported_model": reported}).as_json(),
+        "vote": vote, "prompt": prompt, **said,
+        "raw": None if last is None else last.reply.text,
+        "input_tokens": _sum(usage.input_tokens for usage in usages),
+        "output_tokens": _sum(usage.output_tokens for usage in usages),
+        "cost": math.fsum(paid) if paid and None not in costs else None,
+    })  # fmt: skip
+    return row
+
+
+def _sum(counts: Iterable[int | None]) -> int | None:
+    known = [count for count in counts if count is not None]
+    return sum(known) if known else None
 
 
 def clean(value: Any) -> Any:  # noqa: ANN401 - any JSON value

@@ -43,6 +43,8 @@ class Packet:
     asked: tuple[str, ...] = ()
     # whether a reply that breaks the prompt's schema is no answer; else ``read`` says what is
     strict: bool = True
+    # the number of the answer that is judged, where one is: in its rows it stands for the vote
+    place: int | None = None
 
     @property
     def label(self) -> str:
@@ -82,6 +84,7 @@ class GivenPacket:
     max_tokens: int  # most tokens of a reply, unless the settings say
     seed: int | None = None  # sampling seed; None leaves it to the service
     warmer: float = 0.0  # by how much each further attempt raises the temperature
+    place: None = None  # no answer is judged
 
     @property
     def strict(self) -> bool:

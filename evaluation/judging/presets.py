@@ -68,7 +68,7 @@ class Published:
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
+class Wording:
     """Whose words an evaluation is to use."""
 
     texts: TextSet | None = None  # a set of texts; None for our own
@@ -97,14 +97,14 @@ class Asking:
         return replace(request, config=config)
 
 
-def asking_with(published: Published, prompts: str | None, protocol: str | None) -> Asking:
+def asking_with(published: Published, prompts: str | None, protocol: str | None) -> Wording:
     """Return whose words an evaluation is to use.
 
     ``protocol``: a published protocol by name; None for none.
     """
     if protocol is None:
         texts = _texts(published, prompts)
-        return Asking(texts)
+        return Wording(texts)
     if prompts is not None:
         raise ConfigError(
             "--prompts, --protocol", what="a protocol names its prompts itself", fix="leave one out"
@@ -115,7 +115,7 @@ def asking_with(published: Published, prompts: str | None, protocol: str | None)
             fix=f"use {' or '.join(published.presets)}",
         )  # fmt: skip
     texts = published.official_texts() if "@" in protocol else None
-    return Asking(texts, protocol, published.presets[protocol])
+    return Wording(texts, protocol, published.presets[protocol])
 
 
 def _texts(published: Published, prompts: str | None) -> TextSet | None:

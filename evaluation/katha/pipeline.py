@@ -211,12 +211,12 @@ STAGES = (
     "load_items",
     "prepare_images",
     "scan_packets",
-    "judge:JUDGE_TEXT",
-    "judge:JUDGE_IMAGES",
-    "judge:JUDGE_BOTH",
-    "judge:JUDGE_CONTRASTS",
-    "match_answers",
-    "match_vectors",
+    "judging:JUDGE_TEXT",
+    "judging:JUDGE_IMAGES",
+    "judging:JUDGE_BOTH",
+    "judging:JUDGE_CONTRASTS",
+    "judging:MATCH_ANSWERS",
+    "judging:MATCH_VECTORS",
 )
 ANSWERS = (
     "text_answers",

@@ -16,7 +16,7 @@ from ..judging.settings import public_judge
 from ..metrics.metric import Metric
 from ..metrics.registry import metrics
 from .found import IMAGES
-from .official import PUBLISHED
+from .judging import PUBLISHED
 from .settings import AlignmentSettings
 
 DECODING = ("temperature", "max_tokens", "max_input_tokens", "sample")
@@ -112,7 +112,7 @@ PIPELINE = Pipeline(
         f"{__package__}.{name}"
         for name in (
             "load_stories", "detect_characters", "encode_crops", "encode_pictures", "match_crops",
-            "prepare_views", "judge_alignment",
+            "prepare_views", "judging:JUDGE_ALIGNMENT",
         )
     ),
     finish=f"{__name__}:finish",

@@ -28,8 +28,8 @@ from ..metrics.registry import names, needs
 from ..metrics.story import FoundFacts, FoundStory
 from ..running import Evaluating
 from .found import IMAGES, read_found
+from .judging import PUBLISHED
 from .load_stories import OUTPUTS, SHOTS, chosen_stories
-from .official import PUBLISHED
 from .pipeline import PIPELINE
 from .settings import (
     AlignmentSettings,

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from fabula.evaluation.entities.judging.judge_actions import objects_named
-from fabula.evaluation.entities.judging.settings import LocationSettings
+from fabula.evaluation.entities.judging import LocationSettings, objects_named
 from fabula.evaluation.entities.looking.settings import Grounding
 from fabula.evaluation.entities.requests import budget_of, for_methods
 from fabula.releases.entities.tree import read_entity_set

@@ -14,14 +14,9 @@ import pytest
 from PIL import Image
 
 from fabula.engine.stage import BadReply, Item, Tools
+from fabula.evaluation.entities import judging
 from fabula.evaluation.entities.entities import CRITERIA
-from fabula.evaluation.entities.judging import (
-    judge_actions,
-    judge_fidelity,
-    judge_locations,
-    judge_pairs,
-)
-from fabula.evaluation.entities.judging.settings import EpisodeJudgeSettings, LocationSettings
+from fabula.evaluation.entities.judging import EpisodeJudgeSettings, LocationSettings
 from fabula.evaluation.entities.looking import draw_grids
 from fabula.evaluation.entities.looking.settings import GridSettings
 from fabula.evaluation.judging.packets import GivenPacket
@@ -195,8 +190,8 @@ def test_shots_when_asked_about_by_both_are_asked_and_read_alike(
     tools = Tools(EpisodeJudgeSettings(texts=texts), "", store=tmp_path / "store")
     grids = Tools(GridSettings(wanted=True, drawing="code", format="png"), "", store=tmp_path / "store")
     grid = draw_grids.run(Item("x", shot), grids).fields["grid"]  # type: ignore[union-attr]
-    fidelity = list(judge_fidelity.packets_of(Item("x", shot), tools))
-    actions = list(judge_actions.packets_of(Item("x", {"shot": shot["shot"], "grid": grid}), tools))
+    fidelity = list(judging.JUDGE_FIDELITY.questions(Item("x", shot), tools))
+    actions = list(judging.JUDGE_ACTIONS.questions(Item("x", {"shot": shot["shot"], "grid": grid}), tools))
 
     def run(reply: str) -> Any:
         client.asked.clear()
@@ -236,7 +231,7 @@ def test_pairs_when_asked_about_by_both_are_asked_and_read_alike(
     keys = [f"1:{number}" for number in (1, 2, 3)]
     gate = {f"{kind}:{name}": {"anchor": "1:2", "pool": keys} for name, kind, _ in ENTITIES}
     item = Item("x", {"shots": [drawn.shot(number) for number in range(3)], "gate": gate})
-    packets = list(judge_pairs.packets_of(item, tools))
+    packets = list(judging.JUDGE_PAIRS.questions(item, tools))
 
     def run(reply: str) -> list[Any]:
         client.asked.clear()
@@ -269,7 +264,7 @@ def test_locations_when_asked_about_by_both_are_asked_and_read_alike(
     keys = [f"1:{number + 1}" for number in range(shots)]
     gate = {"location:The Hall": {"anchor": "1:2", "pool": keys}}
     item = Item("x", {"shots": [drawn.shot(number) for number in range(shots)], "gate": gate})
-    (packet,) = judge_locations.set_packets(item, tools)
+    (packet,) = judging.JUDGE_LOCATIONS.questions(item, tools)
     frames = [[drawn.frames[number][index] for index in (2, 0, 4)] for number in range(shots)]
 
     def run(reply: str) -> Any:
@@ -289,5 +284,5 @@ def test_locations_when_asked_about_by_both_are_asked_and_read_alike(
             their["consistency"],
         )
         assert {key: tenth(value) for key, value in our["criteria"].items()} == their["criteria"]
-        chosen = judge_locations.evenly(keys, 8)
+        chosen = judging.evenly(keys, 8)
         assert {chosen[(number - 1) // 2] for number in our["outliers"]} == set(their["outlier_shots"])

@@ -30,10 +30,14 @@ ORDER = "comic-order"
 """Name of the protocol."""
 PIPELINE = Pipeline(
     name=f"evaluate-{ORDER}",
-    stages=("comic_pages.load_items", "fabula.evaluation.katha.prepare_images", "comic_pages.judge_order"),
+    stages=(
+        "comic_pages.load_items",
+        "fabula.evaluation.katha.prepare_images",
+        "comic_pages.judge_order:JUDGE_ORDER",
+    ),
     finish="comic_pages.evaluating_order:finish",
     final_fields=("about", "shown", "unusable", "orders"),
-)
+)  # fmt: skip
 ARCHIVE = ArchiveForm()
 
 

@@ -16,7 +16,7 @@ from ....errors import InputError, UserError
 from ....evaluation.archive.archive import JUDGEMENTS, read_archive
 from ....evaluation.entities.entities import CRITERIA, entity_parts
 from ....evaluation.entities.gate import admitted
-from ....evaluation.entities.judging.judge_pairs import described, pairs_of
+from ....evaluation.entities.judging import described, pairs_of
 from ....evaluation.entities.merging import read_lines
 from ....schemas.canonical import Json, sha256_file
 from ....schemas.entities import TYPES, EntityType

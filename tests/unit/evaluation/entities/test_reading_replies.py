@@ -16,9 +16,17 @@ from fabula.errors import ConfigError
 from fabula.evaluation.archive.archive import read_archive
 from fabula.evaluation.entities import gate_appearances, group_episodes
 from fabula.evaluation.entities.entities import ACTION_CRITERIA, CRITERIA
-from fabula.evaluation.entities.judging import judge_actions, judge_fidelity, judge_locations, judge_pairs
-from fabula.evaluation.entities.judging.official import PUBLISHED, PublicReading, first_object
-from fabula.evaluation.entities.judging.settings import EpisodeJudgeSettings, GateSettings, LocationSettings
+from fabula.evaluation.entities.judging import (
+    PUBLISHED,
+    EpisodeJudgeSettings,
+    GateSettings,
+    LocationSettings,
+    PublicReading,
+    action_shape,
+    fidelity_shape,
+    first_object,
+    set_shape,
+)
 from fabula.evaluation.entities.requests import EVALUATING, EpisodeOptions
 from fabula.evaluation.metrics.vectors import packed
 from fabula.models.chat import Image
@@ -36,7 +44,7 @@ JUDGE = "openai:some-judge"
 @pytest.mark.parametrize("value", [None, "nine", "8", [8], {"score": 8}, 0, 11, 95, True, float("nan")])
 def test_fidelity_when_one_value_cannot_be_used_loses_that_value_alone(value: Json) -> None:
     reply = {"reason": "r", "face": value, "hair": 7, "clothing": 8, "build": 9, "overall": 8}
-    parsed = judge_fidelity.reader_of("character")(reply)
+    parsed = fidelity_shape("character").read(reply)
     assert parsed["criteria"] == {"face": None, "hair": 7, "clothing": 8, "build": 9}
     assert parsed["overall"] == 8
     assert list(parsed["unread"]) == ["face"]
@@ -49,7 +57,7 @@ def test_location_set_when_outliers_are_odd_keeps_the_numbers_that_can_be() -> N
         "consistent": False,
         "outliers": [2, 2, 9, "3", True],
     }
-    parsed = judge_locations.set_reader(4)(reply)
+    parsed = set_shape(4).read(reply)
     assert (parsed["consistent"], parsed["consistency"], parsed["outliers"]) == (False, 4, [2])
     assert parsed["descriptions"] == ["a"]
 
@@ -57,9 +65,9 @@ def test_location_set_when_outliers_are_odd_keeps_the_numbers_that_can_be() -> N
 def test_action_when_no_object_is_named_has_no_value_for_them() -> None:
     reply = dict.fromkeys(("subject_identity", "subject_action", "object_interaction", "motion_quality"), 6)
     reply |= {"overall": 6, "depicted": True}
-    assert judge_actions.reader_of(with_objects=False)(reply)["object_interaction"] is None
-    assert "unread" not in judge_actions.reader_of(with_objects=False)(reply)
-    assert judge_actions.reader_of(with_objects=True)(reply)["object_interaction"] == 6
+    assert action_shape(with_objects=False).read(reply)["object_interaction"] is None
+    assert "unread" not in action_shape(with_objects=False).read(reply)
+    assert action_shape(with_objects=True).read(reply)["object_interaction"] == 6
 
 
 # -- what is asked
@@ -104,9 +112,9 @@ def shot(index: int, vector: float, status: str = "present", overall: int | None
     }  # fmt: skip
 
 
-def asked(module: object, fields: Json, **settings: object) -> list[Ask[Json]]:
-    kind = LocationSettings if module is judge_locations else EpisodeJudgeSettings
-    stage = load_stage(module.__name__)  # type: ignore[attr-defined]
+def asked(name: str, fields: Json, **settings: object) -> list[Ask[Json]]:
+    kind = LocationSettings if name == "JUDGE_LOCATIONS" else EpisodeJudgeSettings
+    stage = load_stage(f"fabula.evaluation.entities.judging:{name}")
     tools = Tools(kind.model_validate({"judges": [JUDGE], **settings}), NOW)
     return asyncio.run(questions_of(stage, Item("m/e", fields), tools))
 
@@ -128,14 +136,14 @@ def test_fidelity_when_an_entity_is_weak_says_so_and_when_absent_asks_nothing() 
     base["grounded"]["entities"] = {
         ANA["key"]: seen("present"), CUP["key"]: seen("weak"), HALL["key"]: seen("absent"),
     }  # fmt: skip
-    questions = asked(judge_fidelity, {"shot": base["shot"], "grounded": base["grounded"]})
+    questions = asked("JUDGE_FIDELITY", {"shot": base["shot"], "grounded": base["grounded"]})
     assert [question.prompt.partition("@")[0] for question in questions] == [
         "episodes/judge_character", "episodes/judge_object",
     ]  # fmt: skip
     assert ["not certain" in str(question.request.messages[-1].parts[-1]) for question in questions] == [
         False, True,
     ]  # fmt: skip
-    assert asked(judge_fidelity, {"shot": base["shot"], "grounded": None}) == []
+    assert asked("JUDGE_FIDELITY", {"shot": base["shot"], "grounded": None}) == []
 
 
 def test_gate_when_fidelity_is_low_or_missing_tells_the_three_apart_and_takes_the_middle_one() -> None:
@@ -161,7 +169,7 @@ def test_gate_when_fidelity_is_low_or_missing_tells_the_three_apart_and_takes_th
 
 def test_pairs_when_asked_are_the_anchor_with_each_other_in_no_telling_order() -> None:
     shots = [shot(0, 0.0), shot(1, 0.1), shot(2, 0.4)]
-    questions = asked(judge_pairs, {"shots": shots, "gate": gate_of(shots)})
+    questions = asked("JUDGE_PAIRS", {"shots": shots, "gate": gate_of(shots)})
     assert [question.prompt.partition("@")[0] for question in questions] == [
         *["episodes/compare_characters"] * 2, *["episodes/compare_objects"] * 2,
     ]  # fmt: skip
@@ -169,7 +177,7 @@ def test_pairs_when_asked_are_the_anchor_with_each_other_in_no_telling_order() -
         assert list(files(question)) == sorted(files(question))
     moved = gate_of(shots)
     moved["character:Ana"]["anchor"] = "1:1"
-    again = asked(judge_pairs, {"shots": shots, "gate": moved})
+    again = asked("JUDGE_PAIRS", {"shots": shots, "gate": moved})
     keys = [{question.request.key() for question in each[:2]} for each in (questions, again)]
     assert len(keys[0] & keys[1]) == 1, "the pair of 1:1 and 1:2 is the same question whichever is the anchor"
 
@@ -177,13 +185,13 @@ def test_pairs_when_asked_are_the_anchor_with_each_other_in_no_telling_order() -
 def test_locations_when_asked_show_the_sharpest_frames_in_pairs_or_as_a_set() -> None:
     shots = [shot(0, 0.0), shot(1, 0.1), shot(2, 0.4)]
     fields = {"shots": shots, "gate": gate_of(shots)}
-    first, second = asked(judge_locations, fields)
+    first, second = asked("JUDGE_LOCATIONS", fields)
     frames = {key: [file_of(f"{key}f3"), file_of(f"{key}f1")] for key in ("1:1", "1:2", "1:3")}
     assert list(files(first)) == [*frames["1:1"], *frames["1:2"]]
     assert list(files(second)) == [*frames["1:2"], *frames["1:3"]]
-    (whole,) = asked(judge_locations, fields, definition="code")
+    (whole,) = asked("JUDGE_LOCATIONS", fields, definition="code")
     assert list(files(whole)) == [file for files in frames.values() for file in files]
-    (few,) = asked(judge_locations, fields, definition="code", shots=2, frames=1)
+    (few,) = asked("JUDGE_LOCATIONS", fields, definition="code", shots=2, frames=1)
     assert list(files(few)) == [frames["1:1"][0], frames["1:3"][0]]
 
 

@@ -11,7 +11,7 @@ from fabula.engine.machines.merging import Merge
 from fabula.engine.report import RunReport
 from fabula.evaluation.archive.archive import read_archive
 from fabula.evaluation.archive.replies import last_attempts
-from fabula.evaluation.shots.official import PUBLISHED
+from fabula.evaluation.shots.judging import PUBLISHED
 from fabula.kinds.verbs import merge_runs
 from fabula.models.vision import store
 from fabula.prompts.sets import SetManifest, SetText, write_set

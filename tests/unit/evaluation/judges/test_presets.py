@@ -12,7 +12,7 @@ from fabula.engine.stage import BadReply
 from fabula.errors import ConfigError, InputError, MissingRequirement
 from fabula.evaluation.archive.archive import read_archive
 from fabula.evaluation.archive.protocols import check_alike
-from fabula.evaluation.events.official import PUBLISHED, read_completion
+from fabula.evaluation.events.judging import PUBLISHED, read_completion
 from fabula.evaluation.events.requests import EventOptions, events_request
 from fabula.evaluation.judging.presets import asking_with
 from fabula.evaluation.katha.report.page import katha_report

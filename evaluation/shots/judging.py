@@ -2,21 +2,28 @@
 
 Each dimension is a question of its own: the place, the framing, what characters do with each other, and what
 a single character does, for which the judge sees the crop of that character.
+
+What the public code asks and how it reads ratings: ``prompt_align_evaluator.py``, ``gptv_utils.py``,
+``cids_evaluator.py`` at 514cc31; its texts are of a set. One message holds rubric, text and picture; for a
+single character the rubric is the system text, and the name stands apart. The rating is the first number
+behind ``score:``; where there is none, the question is asked again, a little warmer.
 """
 
+import re
 from collections.abc import Iterator
 
-from ...engine.stage import BadReply, Item, Made, Outcome, StageSpec, Tools
-from ...models.chat import Image
+from ...engine.stage import BadReply, Item, StageSpec, Tools
+from ...models.chat import Image, Message
 from ...prompts.loader import load_prompt
+from ...prompts.sets import TextSet
 from ...schemas.canonical import Json
 from ...schemas.shots import Shot, ShotScript, TwoTexts
 from ...schemas.vocabulary import vocabulary
 from ...validators.shots.camera import LISTS, read_camera
-from ..judging.answers import ask_judges, pictures_of
+from ..judging.answers import Asking, pictures_of
 from ..judging.packets import GivenPacket, Packet
+from ..judging.presets import Published
 from ..metrics.alignment import MOST
-from .official import official_packet
 from .settings import AlignmentSettings
 
 PROMPTS = {name: f"images/judge_{name}" for name in ("scene", "shot", "interaction", "action")}
@@ -25,28 +32,26 @@ TEXT = {"scene": "setting", "shot": "perspective", "interaction": "description",
 LANGUAGE = "en"
 """Of the texts that judges read, as in the public code; Chinese where a text has no English."""
 
-SPEC = StageSpec(
-    name="judge_alignment",
-    version=3,
-    shape="map",
-    reads=("story", "shots", "views"),
-    writes=("ratings",),
-    settings=AlignmentSettings,
-    asks=tuple(PROMPTS.values()),
-)
+PUBLISHED = Published(
+    "images",
+    "vistorybench",
+    ("scene", "shot", "interaction", "action", "character"),
+    {
+        "vistorybench@514cc31": {
+            "prepare_views.size": [512, 512], "prepare_views.stretching": "bicubic",
+            "prepare_views.quality": 75, "prepare_views.subsampled": True, "judge_alignment.votes": 1,
+            "judge_alignment.interaction_from": 0, "judge_alignment.temperature": 0.0, "run.attempts": 10,
+        },
+    },
+)  # fmt: skip
+MAX_TOKENS, SEED, WARMER = 512, 123, 0.1
+"""Most tokens of a reply, the seed of every request, and by how much each attempt is warmer."""
+_SCORE = re.compile(r"(?:score|Score):\s*[a-zA-Z]*\s*(\d{1,9})")
 
 
-async def run(item: Item, tools: Tools) -> Outcome:
-    """Return one row per question, judge and vote; none without judges."""
-    settings = tools.settings
-    assert isinstance(settings, AlignmentSettings)
-    if tools.asker is None or not settings.judges:
-        return Made({"ratings": []})
-    return Made({"ratings": await ask_judges(list(packets_of(item, settings, tools)), tools)})
-
-
-def packets_of(item: Item, settings: AlignmentSettings, tools: Tools) -> Iterator[Packet | GivenPacket]:
+def _questions(item: Item, tools: Tools) -> Iterator[Packet | GivenPacket]:
     """Yield what is asked about a story, shot by shot."""
+    settings = tools.own(AlignmentSettings)
     script = ShotScript.model_validate(item["story"]["script"])
     views = item["views"]
     for shot in script.shots:
@@ -123,9 +128,49 @@ def read_rating(reply: Json) -> dict[str, Json]:
     return {"rating": reply["rating"], "reason": str(reply["reason"])}
 
 
+def official_packet(
+    texts: TextSet, item: str, dimension: str, text: str, picture: Image, character: str | None = None
+) -> GivenPacket:
+    """Return a question as the public code asks it."""
+    rubric = texts.text(dimension)
+    if character is None:
+        messages = [Message("user", (rubric, text, picture))]
+    else:
+        named = texts.fill("character", {"name": character})
+        small = Image(picture.data, picture.media_type, picture.sha256, "low")
+        messages = [Message("system", (rubric,)), Message("user", (text, named, small))]
+    return GivenPacket(
+        "alignment", item, "image", texts.label(dimension), tuple(messages), read_score,
+        max_tokens=MAX_TOKENS, seed=SEED, warmer=WARMER,
+    )  # fmt: skip
+
+
+def read_score(reply: Json) -> dict[str, Json]:
+    """Return the rating of a reply, as the public code reads it.
+
+    Departure: a number above 4 is no rating here, and a reply without one is not 0.
+    """
+    match = _SCORE.search(str(reply))
+    if match is None:
+        raise BadReply("no score in the reply")
+    rating = int(match[1])
+    if rating > MOST:
+        raise BadReply(f"expected a score of 0 to {MOST}, found {rating}")
+    return {"rating": rating, "reason": str(reply)}
+
+
 def _text(texts: TwoTexts | None) -> str:
     return "" if texts is None else (texts.of(LANGUAGE) or texts.of("ch")).strip()
 
 
 def _name(script: ShotScript, key: str) -> str:
     return script.characters[key].name(LANGUAGE) or key
+
+
+JUDGE_ALIGNMENT = Asking(
+    StageSpec(
+        name="judge_alignment", version=3, shape="map", reads=("story", "shots", "views"),
+        writes=("ratings",), settings=AlignmentSettings, asks=tuple(PROMPTS.values()),
+    ),
+    _questions,
+)  # fmt: skip
