@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from ..builders.katha.extend import ExtendOptions
     from ..builders.katha.extend_report import ExtendReport
     from ..engine.estimate import CallPlan
-    from ..engine.report import RunReport
     from ..engine.run_options import RunOptions
+    from ..engine.status import RunReport
     from ..validators.report import ValidationReport
 
 

@@ -16,7 +16,7 @@ from .calling import as_paths
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from ..engine.report import RunReport
+    from ..engine.status import RunReport
     from ..evaluation.report.writing import Written
 
 JUDGEMENTS = "judgements"

@@ -14,9 +14,9 @@ from ..builders.katha.measure_edits import SUMMARY
 from ..builders.replies import public_name
 from ..builders.spending import tell_plan, without_models
 from ..engine.execute import RunRequest, Source
-from ..engine.report import read_report
 from ..engine.run_options import RunOptions, Sets
 from ..engine.running import RunKind
+from ..engine.status import read_report
 from ..errors import ConfigError
 from ..evaluation.recoverability.matchers import matcher_of
 from ..evaluation.stats.uncertainty import Uncertainty

@@ -21,7 +21,7 @@ from pathlib import Path
 import httpx2 as httpx
 
 from fabula.people.review.design import Plan
-from fabula.people.review.invites import invite
+from fabula.people.review.folder import invite
 from fabula.people.review.journal import VoteJournal, read_events
 from fabula.testing.review_server import StudyProcess
 from fabula.testing.review_studies import NOW, toy_study

@@ -7,10 +7,10 @@ from pathlib import Path
 from ..engine.estimate import CallPlan
 from ..engine.execute import RunRequest
 from ..engine.pipeline import Pipeline, load_pipeline
-from ..engine.report import RunReport
 from ..engine.run_options import RunOptions, setting_texts
 from ..engine.running import RunKind
 from ..engine.sources import Source
+from ..engine.status import RunReport
 from ..errors import ConfigError, InputError, UserError
 from ..models.spec import ModelSettings
 from ..prompts.loader import ENDING, other_form

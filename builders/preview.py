@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NoReturn
 
+from ..engine.estimate import questions_of, run_apart
 from ..engine.execute import execute
 from ..engine.manifest import read_manifest
 from ..engine.pipeline import Pipeline, Stage, load_pipeline
-from ..engine.rehearsal import questions_of, run_apart
 from ..engine.stage import Item, Tools
 from ..engine.status import StageView, show_item
 from ..errors import BelowThreshold, ConfigError, RunError

@@ -14,8 +14,8 @@ from ..engine.manifest import NAME as MANIFEST
 from ..engine.manifest import read_manifest
 from ..engine.pipeline import load_pipeline
 from ..engine.progress import Event
-from ..engine.report import NAME as REPORT
-from ..engine.report import read_report
+from ..engine.status import NAME as REPORT
+from ..engine.status import read_report
 from ..errors import BelowThreshold
 from ..models.spec import ModelSettings
 from ..schemas.values import Own

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from ..builders.events.building import SuiteOptions
     from ..builders.katha.building import BuildOptions
     from ..builders.shots.building import ShotOptions
-    from ..engine.report import RunReport
     from ..engine.run_options import RunOptions
+    from ..engine.status import RunReport
 
 Rates = dict[str, dict[str, float | None]]
 
@@ -260,7 +260,7 @@ def summary_first(run: Path, *, as_json: bool) -> Iterator[None]:
     try:
         yield
     except BelowThreshold:
-        from ..engine.report import read_report
+        from ..engine.status import read_report
 
         if not as_json:
             say(*read_report(run).lines())

@@ -48,8 +48,8 @@ def packets(
     """
     from ..api.reporters import choose_reporter
     from ..builders.spending import estimate
+    from ..generation.memory.shots.exports import PACKETS, read_packets
     from ..generation.memory.shots.pipeline import make_packets, packets_request
-    from ..generation.memory.shots.place_packets import PACKETS, read_packets
     from ..generation.memory.shots.strips import PAGE
 
     folder = out or run / PACKETS_RUN
@@ -154,8 +154,7 @@ def export(
         fabula memory export runs/memory --for storymem --out storymem-inputs
         fabula memory export runs/memory --for mine.toml --value seconds=8 --out inputs
     """
-    from ..generation.memory.shots.exports import export_packets
-    from ..generation.memory.shots.place_packets import read_packets
+    from ..generation.memory.shots.exports import export_packets, read_packets
 
     given: dict[str, str | int | float] = {}
     for value in values:

@@ -204,7 +204,7 @@ def prompts() -> Lines:
 
 def codes() -> Lines:
     """Yield every code that a validator reports."""
-    from ..validators import codes as tables
+    from ..validators import report as tables
 
     packages = sorted(path.parent for path in Path(tables.__file__).parent.rglob("codes.toml"))
     yield from ("# Codes of findings", "", "[Rules](../rules.md) says when each set of rules is applied.", "")

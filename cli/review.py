@@ -13,7 +13,7 @@ from .command import command
 from .common import answer, emit, say, warn
 
 if TYPE_CHECKING:
-    from ..people.review.invites import Invited
+    from ..people.review.folder import Invited
 
 
 @command(
@@ -143,23 +143,23 @@ def invite(
         fabula review invite studies/gold --count 1 --role adjudicator --url https://review.example.org
         fabula review invite studies/gold --drop r-5f2c91aa --why 'answered without looking'
     """
-    from ..people.review import invites
+    from ..people.review import folder
     from ..people.review.folder import open_study
     from ..people.review.journal import VoteJournal
     from ..people.review.serve.running import clock
 
-    opened, address = open_study(study), url or invites.USUAL_ADDRESS
+    opened, address = open_study(study), url or folder.USUAL_ADDRESS
     with VoteJournal(study) as journal:
         if revoke:
-            invites.revoke(opened, journal, clock(), revoke)
+            folder.revoke(opened, journal, clock(), revoke)
         if drop:
-            invites.drop(opened, journal, clock(), drop, why)
+            folder.drop(opened, journal, clock(), drop, why)
         people = (
-            invites.invite(opened, journal, clock(), count, role=role, group=group)
+            folder.invite(opened, journal, clock(), count, role=role, group=group)
             if count
-            else list(invites.invited(opened, opened.standing()))
+            else list(folder.invited(opened, opened.standing()))
         )
-    people = [replace(each, link=invites.link_of(opened, each.reviewer, address)) for each in people]
+    people = [replace(each, link=folder.link_of(opened, each.reviewer, address)) for each in people]
     return answer({"people": [_invited(each) for each in people]}, list(_links(people)), as_json=as_json)
 
 

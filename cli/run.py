@@ -42,7 +42,7 @@ def spend(run: Path, *, by: str = "stage", as_json: bool = False) -> int:
         fabula run spend runs/mine --by prompt
         fabula run spend runs/mine --by item --json
     """
-    from ..engine.spend import run_spend
+    from ..engine.status import run_spend
 
     show(run_spend(run, by), as_json=as_json)
     return 0
@@ -204,7 +204,7 @@ def retry(
         fabula run retry runs/mine --sources /data/stories
     """
     from ..api.reporters import choose_reporter
-    from ..engine.batches.settle import Batching
+    from ..engine.batches.books import Batching
     from ..engine.run_options import costs_of, share_of
     from ..kinds.verbs import continue_run
 

@@ -219,7 +219,7 @@ class CountedEpisodes:
 
 def _count_table(table: "Table") -> "CountTable":
     from ..evaluation.report.model import CountRow, CountTable
-    from ..validators.entities.counting import value_text
+    from ..validators.entities.measures import value_text
 
     rows = []
     for row in table.rows:
@@ -248,7 +248,7 @@ def _by_tier(table: "Table") -> Iterator[str]:
 
 
 def _row(row: "Row", tiers: list[str]) -> Iterator[str]:
-    from ..validators.entities.counting import value_text
+    from ..validators.entities.measures import value_text
 
     yield f"  {row.label:<{_LABEL - 2}}" + "".join(
         f"{value_text(row.values[tier]):>{_CELL}}" for tier in tiers

@@ -15,14 +15,14 @@ from ..models.prices import Booked, Price, book, estimate_request, highest_cost,
 from ..models.spec import ATTEMPT, COMPATIBLE, ModelSettings, parse_spec
 from ..models.stand_ins import notes_on
 from ..schemas.canonical import Json
+from .batches.books import Batching, Lane
 from .batches.desk import AskSingly, BatchDesk, House
-from .batches.settle import Batching, Lane
 from .budget import Budget, known_price, over_budget
 from .calls import Call, Calls, Outgoing, Sending
 from .config import MOST_ATTEMPTS, RunConfig
-from .group_commit import Done, on_disk
 from .journal import NAME as JOURNAL
 from .journal import Journal
+from .journal_file import Done, on_disk
 from .manifest import NAME as MANIFEST
 from .manifest import read_manifest
 from .stage import UNAVAILABLE, UNUSABLE, Answer, Ask, BadReply, NoAnswer, Receipt

@@ -19,9 +19,8 @@ from ..schemas.canonical import Json
 from ..schemas.plain_files import unzipped
 from ..schemas.text import tallied
 from . import journal_file
-from .group_commit import Done, Statement
 from .journal import Journal
-from .journal_file import explained
+from .journal_file import Done, Statement, explained
 
 LEVEL = 1  # replies are small: a higher level saves little and costs time on every call
 

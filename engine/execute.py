@@ -23,7 +23,7 @@ from ..errors import (
 from ..media.kept_files import check_shared_store
 from ..schemas.canonical import digest, digest_rows, sha256_file, write_atomic
 from ..schemas.disks import network_disk
-from . import edits, lock, manifest, report
+from . import edits, lock, manifest, status
 from .asker import FACT as ATTEMPTS
 from .asker import attempts_of
 from .batches.books import running_lines
@@ -53,17 +53,17 @@ from .model_pool import ModelPool
 from .pipeline import LoadedPipeline, Pipeline, library_versions, load_pipeline
 from .progress import Event, Reporter, SilentReporter
 from .replacing import Change, changed_by, refuse_gone
-from .report import NAME as REPORT
-from .report import ItemReport, RunReport, StageReport, meaning, read_report, write_report
 from .runner import Means, Options, Runner
 from .sources import EDITS, Fingerprint, Source, fingerprints, with_added
 from .stage import PROGRESS
+from .status import NAME as REPORT
+from .status import ItemReport, RunReport, StageReport, meaning, read_report, write_report
 from .walk import Items, LazyItems
 
 # -- The files of a finished run: its pipeline writes them, unless those on disk are what it would write
 
 _FACT = "outputs"
-_OWN = {manifest.NAME, report.NAME, edits.NAME, lock.LOCK, lock.HOLDER}
+_OWN = {manifest.NAME, status.NAME, edits.NAME, lock.LOCK, lock.HOLDER}
 
 
 @dataclass(frozen=True, slots=True)

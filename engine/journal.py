@@ -17,8 +17,7 @@ from ..errors import FabulaError, RunError
 from ..schemas.canonical import Json
 from . import journal_file
 from .codec import Encoded, damaged_result, decode
-from .group_commit import Done, GroupCommit, Statement
-from .journal_file import explained
+from .journal_file import Done, GroupCommit, Statement, explained
 from .spilled import HELD, Spilled
 
 NAME = journal_file.NAME

@@ -24,7 +24,7 @@ from ..models.registry import has_batches
 from ..models.spec import ModelSettings, parse_spec
 from .asker import Closed, Desk, ItemAsker, Line
 from .batches import books
-from .batches.settle import Batching, Lane
+from .batches.books import Batching, Lane
 from .budget import Budget, unknown_price
 from .calls import Call, Calls
 from .codec import Encoded, encode, gather_fields

@@ -119,7 +119,7 @@ class RunOptions:
 
     def for_engine(self, **more: Any) -> "Options":  # noqa: ANN401 - the other fields of Options
         """Return them as the engine takes them."""
-        from .batches.settle import Batching
+        from .batches.books import Batching
         from .machines.shards import Shard
         from .runner import Options
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..errors import ConfigError, InputError, Interrupted, UserError
 from ..models.spec import ModelSettings
-from .batches.settle import Batching
+from .batches.books import Batching
 from .codec import Basis, Encoded, content_key, encode, encode_lists
 from .config import RunConfig, models_of
 from .journal import Decisions, Entry, Head, Journal, Known, Listing, read_decisions, read_listing

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import BelowThreshold, ConfigError
-from .batches.settle import Batching
+from .batches.books import Batching
 from .config import models_of
 from .estimate import CallPlan
 from .execute import Options, RunRequest, execute, last_limit, last_stage_costs
@@ -17,9 +17,9 @@ from .manifest import NAME as MANIFEST
 from .manifest import read_manifest
 from .pipeline import Pipeline, load_pipeline, prompt_hashes
 from .progress import Event, Reporter
-from .report import NAME as REPORT
-from .report import RunReport, read_report
 from .sources import EDITS
+from .status import NAME as REPORT
+from .status import RunReport, read_report
 
 
 @dataclass(slots=True)

@@ -1,24 +1,36 @@
 """``run status`` and ``run show``: how far each stage is, and what each read and wrote for one item."""
 
 import difflib
+import math
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass, field, replace
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from ..errors import RunError
-from ..schemas.canonical import Json, canonical_text
+from pydantic import TypeAdapter, ValidationError
+
+from ..errors import ConfigError, RunError
+from ..schemas.canonical import Json, canonical_text, plain_fields, pretty_bytes, write_atomic
+from ..schemas.paths import format_path
+from ..schemas.plain_files import read_plain
+from ..tables.grid import Grid
+from ..tables.tabular import Tabular
+from . import journal_file
 from .batches.books import BatchStatus, batches_in, counts_line, counts_of
-from .calls import ModelUse, calls_of, model_uses
+from .calls import ModelUse, calls_of, model_uses, rows_of
 from .codec import decode
 from .edits import WHOLE, edits_of
+from .journal import NAME as JOURNAL
 from .journal import Journal
+from .journal_file import unwritable
 from .lock import holder
 from .manifest import read_manifest
 from .pipeline import Pipeline, Stage
+from .stage import StageSpec
 from .survey import Passage, Survey, surveyed
 
 
@@ -273,3 +285,261 @@ def _call_lines(call: Mapping[str, Any]) -> list[str]:
 def _short(value: Json) -> str:
     text = canonical_text(value)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}... ({len(text)} characters)"
+
+
+# -- ``report.json``: how a run ended, with every item that was not made and the reason why
+
+NAME = "report.json"
+USED = ("calls", "attempts", "input_tokens", "output_tokens", "cost")
+"""What a table of models tells of each."""
+
+_MEANINGS = {
+    "failed": "The stage could not do its work on the item.",
+    "pending": "The stage has not been run on the item.",
+}
+
+
+def meaning(spec: StageSpec, status: str, code: str | None) -> str:
+    """Return what an item's status and code mean, without a word about the item itself."""
+    return spec.reject_codes[code or ""] if status == "rejected" else _MEANINGS[status]
+
+
+@dataclass(frozen=True, slots=True)
+class StageReport:
+    """How many items a stage made, rejected and failed; how many of them it ran and how many it reused."""
+
+    name: str
+    version: int
+    made: int
+    rejected: int
+    failed: int
+    reused: int
+    ran: int
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class ItemReport:
+    """One item that was not made."""
+
+    id: str  # the item's id
+    stage: str  # where it went no further
+    status: str  # ``rejected``, ``failed`` or ``pending``
+    code: str | None  # code of a rejection or failure
+    reason: str | None  # why, in words that may quote the item
+    meaning: str  # what status and code mean, in words that are the same for every item
+
+
+@dataclass(frozen=True, slots=True)
+class RunReport(Tabular):
+    """How a run ended."""
+
+    totals: Mapping[str, int]  # items ``made``, ``rejected``, ``failed`` and ``pending``
+    stages: tuple[StageReport, ...]  # counts per stage, in order
+    items: tuple[ItemReport, ...]  # every item that was not made, sorted by id
+    # hash of ``run.json`` as it was when the outputs were settled; None when they were not, because stages
+    # were left out
+    manifest_sha256: str | None = None
+    # name -> hash of the files that ``finish`` wrote, now or at an earlier time
+    outputs: Mapping[str, str] = field(default_factory=dict)
+    models: tuple[ModelUse, ...] = ()  # what each stage used of each model, over all the time of the run
+
+    @property
+    def share(self) -> float:
+        """Share of the items made among those made or failed.
+
+        Without any of these it is 0 when every item that was tried was rejected, and 1 when none was tried.
+        """
+        return self.share_with(0)
+
+    def share_with(self, underway: int) -> float:
+        """Return the share when so many items, stopped by nothing but the end of the run, count as made."""
+        made = self.totals["made"] + underway
+        tried = made + self.totals["failed"]
+        if tried:
+            return made / tried
+        return 0.0 if self.totals["rejected"] else 1.0
+
+    def grids(self) -> Iterator[Grid]:
+        """Yield the stages, the items that were not made, and what models were asked and cost."""
+        counts = ("made", "rejected", "failed", "reused", "ran")
+        rows = ((stage.name, *(getattr(stage, name) for name in counts)) for stage in self.stages)
+        yield Grid("stages", "Stages", ("stage", *counts), tuple(rows), f"Items: {self._counts()}.")
+        if self.items:
+            columns = ("item", "stage", "status", "code", "reason")
+            listed = ((item.id, item.stage, item.status, item.code, item.reason) for item in self.items)
+            yield Grid("items", "Items that were not made", columns, tuple(listed), words=(1, 2, 3, 4))
+        if self.models:
+            rows = ((use.model, use.stage, *(getattr(use, name) for name in USED)) for use in self.models)
+            yield Grid("models", "Models", ("model", "stage", *USED), tuple(rows), words=(1,))
+
+    def _counts(self) -> str:
+        return ", ".join(f"{self.totals[name]} {name}" for name in ("made", "rejected", "failed", "pending"))
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the document that ``report.json`` holds.
+
+        Tokens of caches stand there only where there are some: reports without them stay as they were.
+        """
+        document = plain_fields(self)
+        for use in document["models"]:
+            for name in ("cached_tokens", "written_tokens"):
+                if not use[name]:
+                    del use[name]
+        return document
+
+    def lines(self) -> list[str]:
+        """Return the report as lines for people."""
+        ran = sum(stage.ran for stage in self.stages)
+        reused = sum(stage.reused for stage in self.stages)
+        lines = [f"{self._counts()}  ({ran} results computed, {reused} reused)"]
+        groups = Counter((item.status, item.stage, item.code or "") for item in self.items)
+        for (status, stage, code), count in sorted(groups.items()):
+            first = next(
+                item
+                for item in self.items
+                if (item.status, item.stage, item.code or "") == (status, stage, code)
+            )
+            name = f"{status} in {stage}" + (f" ({code})" if code else "")
+            lines.append(f"  {count} {name}, such as {first.id}: {first.reason or 'no reason given'}")
+        lines.extend(f"  {use.line()}" for use in self.models)
+        return lines
+
+
+def write_report(folder: Path, report: RunReport) -> None:
+    """Write ``report.json``, whole or not at all."""
+    path = folder / NAME
+    try:
+        write_atomic(path, [pretty_bytes(report.as_json())])
+    except OSError as error:
+        raise unwritable(path, error) from error
+
+
+def read_report(folder: Path) -> RunReport:
+    """Read a run's report."""
+    path = Path(folder) / NAME
+    try:
+        return TypeAdapter(RunReport).validate_json(read_plain(path, follow=True))
+    except (OSError, ValidationError) as error:
+        if isinstance(error, OSError):
+            found = error.strerror or str(error)
+        else:
+            first = error.errors(include_url=False)[0]
+            found = f"{first['msg']} at {format_path(first['loc'])}"
+        raise RunError(
+            str(path), what=f"the report of the run cannot be read: {found}",
+            fix="run the build again: it continues where it stopped",
+        ) from error  # fmt: skip
+
+
+# -- ``run spend``: what a run has cost so far, by stage, model, prompt or item. Reads only
+
+_FIRST = """
+(SELECT request, sample, min(seq) AS seq FROM asks JOIN results ON results.key = asks.result
+ GROUP BY request, sample) f USING (request, sample) LEFT JOIN results r ON r.seq = f.seq
+"""
+BY: Mapping[str, tuple[str, str, str]] = {
+    "stage": ("c.stage", "", "s.stage"),
+    "model": ("c.model", "", "s.model"),
+    "prompt": ("{prompt}", "", "NULL"),
+    "item": ("r.item", f"LEFT JOIN {_FIRST}", "NULL"),
+}
+"""What money is shown by -> what a call belongs to, the tables that say so, the same of a lost request."""
+OTHERS = {
+    "prompt": "not recorded",
+    "item": "no result yet",
+}
+"""What calls belong to of which the journal does not say it."""
+LOST = "without a reply"
+
+_ANSWERED = """
+SELECT {of}, sum(attempts > 0), coalesce(sum(CASE WHEN attempts > 0 THEN input_tokens END), 0),
+    coalesce(sum(CASE WHEN attempts > 0 THEN {cached_tokens} END), 0),
+    coalesce(sum(CASE WHEN attempts > 0 THEN {written_tokens} END), 0),
+    coalesce(sum(CASE WHEN attempts > 0 THEN output_tokens END), 0), coalesce(exact_sum(cost), 0.0),
+    sum(cost IS NULL AND attempts > 0)
+FROM calls c {tables} GROUP BY 1
+"""
+_LOST = "SELECT {of}, count(*), coalesce(exact_sum(bound), 0.0) FROM sent s GROUP BY 1"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """What one stage, model, prompt or item has cost."""
+
+    name: str  # of it; a prompt as ``id@version#hash``
+    calls: int = 0  # answered calls
+    input_tokens: int = 0  # as the service counted them
+    cached_tokens: int = 0  # of these, those that the service had kept
+    written_tokens: int = 0  # of these, those that it kept and charged for
+    output_tokens: int = 0  # of the replies
+    cost: float = 0.0  # USD of calls whose price is known
+    unpriced: int = 0  # calls whose price is not
+    lost: int = 0  # requests without a reply that may have been charged
+    lost_cost: float = 0.0  # USD that those cost at most
+
+    @property
+    def most(self) -> float:
+        """USD at most: what was charged, and what may have been."""
+        return self.cost + self.lost_cost
+
+
+@dataclass(frozen=True, slots=True)
+class Spend:
+    """What a run has cost."""
+
+    by: str  # what the lines are: a key of :data:`BY`
+    rows: tuple[Line, ...]  # the dearest first
+
+    @property
+    def spent(self) -> float:
+        """USD in all, requests without a reply at the most that they cost."""
+        return math.fsum(value for line in self.rows for value in (line.cost, line.lost_cost))
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as plain JSON."""
+        return {"by": self.by, "spent": self.spent, "rows": [asdict(line) for line in self.rows]}
+
+    def lines(self) -> list[str]:
+        """Return it as lines for people."""
+        width = max(len(self.by), 5, *(len(line.name) for line in self.rows)) if self.rows else 5
+        row = f"{{:{width}}}  {{:>7}}  {{:>11}}  {{:>11}}  {{:>10}}  {{:>10}}  {{:>6}}".format
+        lines = [row(self.by, "calls", "tokens in", "from cache", "tokens out", "USD", "share")]
+        for line in self.rows:
+            share = f"{line.most / self.spent:.1%}" if self.spent else "-"
+            counts = (line.calls, line.input_tokens, line.cached_tokens, line.output_tokens)
+            lines.append(row(line.name, *counts, f"{line.most:.4f}", share))
+        lines.append(row("total", *self._sums(), f"{self.spent:.4f}", ""))
+        lost, unpriced = (sum(getattr(line, name) for line in self.rows) for name in ("lost", "unpriced"))
+        if lost:
+            most = math.fsum(line.lost_cost for line in self.rows)
+            lines.append(f"{lost} requests without a reply may have cost {most:.4f} USD of it; they count so")
+        if unpriced:
+            lines.append(f"{unpriced} calls are not in it, as their price is not known")
+        return lines
+
+    def _sums(self) -> tuple[int, ...]:
+        names = ("calls", "input_tokens", "cached_tokens", "output_tokens")
+        return tuple(sum(getattr(line, name) for line in self.rows) for name in names)
+
+
+def run_spend(folder: Path, by: str = "stage") -> Spend:
+    """Return what a run has cost so far; works while another process works on it.
+
+    A reply that several items use counts for the first of them. A reply that was sent back for repair counts
+    for the prompt of the question.
+    """
+    by = "item" if by == "story" else by
+    if by not in BY:
+        raise ConfigError("--by", expected=", ".join(BY), found=by, fix="choose one of these")
+    path = Path(folder) / JOURNAL
+    with journal_file.explained(path), closing(journal_file.connect(path, read_only=True)) as connection:
+        journal_file.check_format(path, connection)
+    of, tables, of_lost = BY[by]
+    lines: dict[str, Line] = {}
+    for name, *counts in rows_of(path, _ANSWERED.replace("{of}", of).replace("{tables}", tables)):
+        known = OTHERS[by] if name is None else name
+        lines[known] = Line(known, *counts)
+    for name, count, bound in rows_of(path, _LOST.replace("{of}", of_lost)):
+        known = LOST if name is None else name
+        lines[known] = replace(lines.get(known, Line(known)), lost=count, lost_cost=bound)
+    return Spend(by, tuple(sorted(lines.values(), key=lambda line: (-line.most, line.name))))

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from ..engine.estimate import CallPlan
     from ..engine.pipeline import Pipeline
     from ..engine.progress import Reporter
-    from ..engine.report import RunReport
     from ..engine.run_options import RunOptions
+    from ..engine.status import RunReport
 
 RELEASE = "release"
 """Role of a source that is a release."""

@@ -10,8 +10,8 @@ from typing import Any
 
 from ..engine.estimate import CallPlan
 from ..evaluation.katha.requests import estimate_evaluation
-from ..generation.orders import ORDERS, Order, write_orders
 from ..generation.pipeline import GenerateOptions, estimate_generation
+from ..generation.plans import ORDERS, Order, write_orders
 from ..media.images import encode_image
 from ..models.options import options_for
 from ..models.spec import parse_spec

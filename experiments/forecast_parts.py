@@ -7,7 +7,7 @@ from pathlib import Path
 from ..baselines.compass.arms import BASE, FULL, arms_named
 from ..baselines.compass.budget import Budget, budget, tuning_budget
 from ..baselines.compass.frozen import CELLS
-from ..baselines.compass.questions import split_questions
+from ..baselines.compass.judging import split_questions
 from ..evaluation.katha.requests import estimate_evaluation
 from ..schemas.katha import StoryRecord
 from .desk import Desk

@@ -6,8 +6,7 @@ from pathlib import Path
 
 from ..audits.records import read_records
 from ..errors import ConfigError
-from ..generation.orders import Order, PanelOrder
-from ..generation.plans import Plan, check_panels, plan_named
+from ..generation.plans import Order, PanelOrder, Plan, check_panels, plan_named
 from ..releases.loading import Release
 from ..schemas.katha import StoryRecord
 from .study import Renderer, Study, method_name

@@ -5,9 +5,8 @@ from pathlib import Path
 from ..engine.run_options import setting_texts
 from ..evaluation.katha.requests import EvaluateOptions, evaluate_katha
 from ..evaluation.katha.spending import STAGE_OF
-from ..generation.orders import ORDERS, write_orders
-from ..generation.pipeline import GenerateOptions, generate
-from ..generation.placing import place_outputs
+from ..generation.pipeline import GenerateOptions, generate, place_outputs
+from ..generation.plans import ORDERS, write_orders
 from ..schemas.canonical import Json
 from .desk import Desk
 from .ordering import orders_of

@@ -9,8 +9,7 @@ from typing import cast
 
 from ..baselines.compass.arms import BASE, FULL
 from ..baselines.compass.frozen import FROZEN
-from ..baselines.compass.judging import Ledger
-from ..baselines.compass.questions import Half
+from ..baselines.compass.judging import Half, Ledger
 from ..baselines.compass.rendering import FrameMaker
 from ..baselines.compass.requests import CompassRequest, apply, tune
 from ..engine.budget import check_models

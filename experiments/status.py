@@ -10,9 +10,8 @@ from ..engine.manifest import NAME as MANIFEST
 from ..engine.pipeline import Pipeline
 from ..engine.survey import surveyed
 from ..evaluation.katha.pipeline import PIPELINE as JUDGING
-from ..generation.pipeline import GENERATIONS
+from ..generation.pipeline import GENERATIONS, generations_of
 from ..generation.pipeline import PIPELINE as GENERATING
-from ..generation.placing import generations_of
 from ..schemas.text import tallied
 from ..tables.grid import Grid
 from ..tables.tabular import Tabular

@@ -7,7 +7,7 @@ from ..engine.stage import Child, Item, Made, StageSpec, Tools
 from ..errors import InputError, UserError
 from ..schemas.canonical import Json, sha256_bytes
 from ..schemas.plain_files import read_plain
-from .orders import Order, read_orders
+from .plans import Order, read_orders
 
 ROLE = "orders"
 """Role of the sources."""

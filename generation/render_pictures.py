@@ -18,7 +18,7 @@ from ..models.generators.request import Generated, PictureRequest, read_generate
 from ..models.spec import ModelSettings, parse_spec
 from ..schemas.canonical import Json, sha256_bytes
 from ..schemas.plain_files import read_plain
-from .orders import Order, PanelOrder
+from .plans import Order, PanelOrder
 
 LABEL = "generation/picture@1#000000000000"
 """What the journal calls the prompt of a picture: it is made from a plan, and stands in the order."""

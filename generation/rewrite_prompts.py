@@ -9,7 +9,7 @@ from ..engine.stage import Ask, Item, Made, Outcome, StageSpec, Tools
 from ..models.spec import ModelSettings, parse_spec
 from ..prompts.loader import load_prompt
 from ..schemas.canonical import Json
-from .orders import Order
+from .plans import Order
 
 PROMPT = "generation/rewrite_prompt"
 

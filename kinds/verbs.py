@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from ..engine.machines.merging import Merge, MergedRun
     from ..engine.pipeline import Pipeline
     from ..engine.progress import Reporter
-    from ..engine.report import RunReport
     from ..engine.run_options import RunOptions
+    from ..engine.status import RunReport
     from ..releases.diff.compare import ReleaseDiff
     from ..releases.hub.plan import PublishPlan
     from ..releases.hub.publish import Published, PublishOptions

@@ -38,7 +38,7 @@ from ..evaluation.stats.paired import SignedRank, signed_rank
 from ..schemas.judgement import HumanRow
 from ..schemas.katha import Question
 from ..schemas.values import Score
-from ..validators.agreement import fleiss_kappa
+from ..validators.resampling import fleiss_kappa
 from .participants import Resampling, lines_of, means, score_of
 from .recoverability import Unit, is_right
 

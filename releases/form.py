@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from pydantic import BaseModel
 
 from ..engine.manifest import Manifest
-from ..engine.report import RunReport
+from ..engine.status import RunReport
 from ..models.stand_ins import stand_ins_among
 from ..schemas.canonical import Json
 from ..schemas.layout import CROISSANT, LICENSE, RELEASE, SUMS, WITHDRAWN

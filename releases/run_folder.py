@@ -10,9 +10,9 @@ from ..engine.journal import decisions
 from ..engine.lock import hold
 from ..engine.manifest import NAME as MANIFEST
 from ..engine.manifest import Manifest, RunPart, SourceEntry, read_manifest, write_manifest
-from ..engine.report import NAME as REPORT
-from ..engine.report import RunReport, read_report, write_report
 from ..engine.sources import EDITS
+from ..engine.status import NAME as REPORT
+from ..engine.status import RunReport, read_report, write_report
 from ..errors import RunError
 from ..schemas.canonical import sha256_file
 from ..schemas.plain_files import open_plain

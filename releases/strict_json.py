@@ -14,8 +14,7 @@ from pydantic import BaseModel, ValidationError
 from ..schemas.paths import format_path
 from ..schemas.plain_files import read_plain
 from ..schemas.values import Issue
-from ..validators.codes import show
-from ..validators.report import IssueBin
+from ..validators.report import IssueBin, show
 
 Document = TypeVar("Document", bound=BaseModel)
 

@@ -7,8 +7,8 @@ from ..engine.codec import encode
 from ..engine.journal import Entry, Journal
 from ..engine.manifest import NAME as MANIFEST
 from ..engine.manifest import Manifest, RunPart, SourceEntry, StageEntry, write_manifest
-from ..engine.report import ItemReport, RunReport, read_report, write_report
 from ..engine.stage import Made
+from ..engine.status import ItemReport, RunReport, read_report, write_report
 from ..schemas.canonical import Json, digest, jsonl_lines, pretty_bytes, sha256_file, write_atomic
 from ..schemas.layout import (
     ANNOTATIONS,
@@ -22,7 +22,7 @@ from ..schemas.layout import (
     VARIANTS,
 )
 from ..validators.katha.field_rules import record_hashes
-from ..validators.katha.set_splits import RunBalance
+from ..validators.katha.set_rules import RunBalance
 from ..validators.statistics import HiddenCounts, StatisticsCollector, moral_balance
 from .katha_samples import CREATED_AT
 

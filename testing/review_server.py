@@ -14,8 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ..pages.serving import WAIT
-from ..people.review.folder import Study, open_study
-from ..people.review.invites import invite, link_of
+from ..people.review.folder import Study, invite, link_of, open_study
 from ..people.review.journal import VoteJournal
 from ..people.review.serve.routes import application
 from ..people.review.serve.running import Address, adjudication_routes, clock, configured, serve

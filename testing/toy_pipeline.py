@@ -18,8 +18,8 @@ from ..engine.config import resolve_config
 from ..engine.execute import Options, RunRequest, Source, execute
 from ..engine.pipeline import Pipeline
 from ..engine.progress import Reporter
-from ..engine.report import RunReport
 from ..engine.stage import Child, Failed, Item, Made, Outcome, Rejected, StageSpec, Tools
+from ..engine.status import RunReport
 from ..errors import InputError, MissingRequirement, UserError
 from ..schemas.canonical import Json, jsonl_lines, write_atomic
 from ..schemas.values import Own

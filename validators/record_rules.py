@@ -8,7 +8,6 @@ from ..errors import ConfigError
 from ..schemas.canonical import Json
 from ..schemas.plugins import plugins
 from ..schemas.values import Issue
-from .codes import label
 from .katha.field_rules import (
     check_bundle,
     check_complete,
@@ -23,20 +22,24 @@ from .katha.field_rules import (
     incomplete_reason,
     missing_fields,
 )
-from .katha.question_rules import check_answers, check_moral_answers, check_question_places, check_temporal
 from .katha.scene_rules import (
+    check_answers,
     check_characters,
     check_entities,
+    check_moral_answers,
     check_moral_target,
+    check_question_places,
     check_scenes,
     check_spans,
     check_story_text,
+    check_temporal,
     check_transitions,
     check_variant_ids,
     check_variant_labels,
     check_variant_texts,
 )
-from .schema_check import check_schema
+from .lines import check_schema
+from .report import label
 from .view import Part, Story, check_redacted
 
 __all__ = ["STORY_RULES", "StoryRule", "check_part", "check_story", "incomplete_reason", "missing_fields"]

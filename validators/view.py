@@ -12,7 +12,7 @@ from ..schemas.canonical import Json
 from ..schemas.paths import Steps, quoted_path
 from ..schemas.text import contains_phrase, normalize_answer, normalize_text
 from ..schemas.values import Issue
-from .codes import issue, show
+from .report import issue, show
 
 
 @dataclass(frozen=True, slots=True)

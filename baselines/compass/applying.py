@@ -18,13 +18,56 @@ from ...schemas.values import Score
 from .arms import Arm
 from .boards import Board, Candidates, frame_of, write_boards
 from .budget import budget
-from .frozen import CELLS, HELD_OUT, Frozen, check_applies, conditions_of
+from .frozen import CELLS, HELD_OUT, Frozen, Setting, check_applies, conditions_of
+from .judging import MASTER_SEED, Answers, Key
 from .measuring import Measured
-from .questions import MASTER_SEED
 from .rendering import FrameRequest, Frames, requests_for
 from .repairing import Recovered, Repair, Workroom, rendered, repaired, transitions_recovered
 from .scoring import TERMS, copy_penalty, ranked, weakest_transition
-from .selecting import Measurements, chosen_by, measure_candidates
+
+# -- The candidates of stories, judged and looked at once; which one each arm takes
+
+
+@dataclass(frozen=True)
+class Measurements:
+    """Candidates with what their terms are counted from."""
+
+    method: str  # of the candidates
+    outputs: Path  # a folder with them, as evaluations read it
+    # story id -> its valid candidates by seed; stories without one are left out
+    stories: Mapping[str, tuple[Measured, ...]] = field(repr=False)
+    answers: Mapping[Key, Answers] = field(repr=False)  # what judges answered to the selection questions
+
+
+def measure_candidates(work: Workroom, candidates: Candidates) -> Measurements:
+    """Have candidates judged by the selection questions, and look at their pictures."""
+    boards = {story: some for story, some in sorted(candidates.boards.items()) if some}
+    listed = [board for some in boards.values() for board in some]
+    outputs = write_boards(work.judging.folder / "candidates", candidates.method, listed)
+    answers = work.judging.answers("candidates-selection", work.halved.selection, [outputs], boards)
+    method = candidates.method
+    return Measurements(
+        method,
+        outputs,
+        {
+            story: tuple(work.measure(board, answers.get((method, story, board.seed), {})) for board in some)
+            for story, some in boards.items()
+        },
+        answers,
+    )
+
+
+def chosen_by(
+    arm: Arm, candidates: Sequence[Measured], first: int | None, setting: Setting
+) -> Measured | None:
+    """Return the candidate of a story that an arm takes; None where that of the first seed is invalid."""
+    if arm.start == "first":
+        return next((candidate for candidate in candidates if candidate.board.seed == first), None)
+    terms = [candidate.terms(setting.delta, setting.gamma) for candidate in candidates]
+    return candidates[ranked(terms, setting.weights.only(arm.terms)).best]
+
+
+# --
 
 COMPASS, SPENT, OUTPUTS = "compass.json", "spent.json", "outputs"
 Repairs = Mapping[str, Mapping[str, Repair]]

@@ -12,8 +12,7 @@ from typing import Any
 from ...schemas.katha import StoryRecord
 from .arms import ARMS, FULL, Arm
 from .frozen import WeakestBy
-from .judging import UNSCORED
-from .questions import REPORTING, SELECTION, QuestionHalves
+from .judging import REPORTING, SELECTION, UNSCORED, QuestionHalves
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,8 +22,7 @@ from ...schemas.plain_files import read_json, reason_of
 from ...schemas.text import counted
 from ...schemas.values import Own
 from .arms import PSI
-from .judging import selection_prompts
-from .questions import REPORTING, SELECTION, HalvedRelease
+from .judging import REPORTING, SELECTION, HalvedRelease, selection_prompts
 from .scoring import Weights
 
 FROZEN = "frozen.json"

@@ -16,9 +16,8 @@ from pydantic import Field
 from ...engine.execute import STORE
 from ...engine.run_options import RunOptions
 from ...errors import MissingRequirement, TargetError
-from ...generation.orders import ORDERS, Order, PanelOrder, read_orders, write_orders
-from ...generation.pipeline import GenerateOptions, generate
-from ...generation.placing import generations_of
+from ...generation.pipeline import GenerateOptions, generate, generations_of
+from ...generation.plans import ORDERS, Order, PanelOrder, read_orders, write_orders
 from ...models.generators.drawn.scene import DrawnScene
 from ...schemas.canonical import jsonl_lines, write_atomic
 from ...schemas.katha import StoryRecord

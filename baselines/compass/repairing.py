@@ -16,9 +16,8 @@ from ...schemas.values import Score
 from .boards import Board, Seed, frame_of, write_boards
 from .encoders import Encoders
 from .frozen import Setting, WeakestBy
-from .judging import Answers, Judging, Key, part_of, recovered, write_parts
+from .judging import SELECTION, Answers, HalvedRelease, Judging, Key, part_of, recovered, write_parts
 from .measuring import Measured, measured
-from .questions import SELECTION, HalvedRelease
 from .rendering import FrameRequest, Frames, Render, requests_for
 from .scoring import ranked, resembles, weakest_transition
 

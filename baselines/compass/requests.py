@@ -19,7 +19,7 @@ from ...models.vision.weights import Place
 from ...releases.loading import Release, load
 from ...schemas.katha import StoryRecord
 from ...schemas.values import Score
-from .applying import Applied, apply_compass
+from .applying import Applied, Measurements, apply_compass, measure_candidates
 from .arms import arms_named
 from .boards import Candidates, read_candidates, write_boards
 from .budget import Budget, budget, tuning_budget
@@ -35,13 +35,11 @@ from .frozen import (
     read_frozen,
     write_frozen,
 )
-from .judging import Judging, Ledger, recovered
+from .judging import MASTER_SEED, REPORTING, HalvedRelease, Judging, Ledger, halve_release, recovered
 from .measuring import Measured
-from .questions import MASTER_SEED, REPORTING, HalvedRelease, halve_release
 from .rendering import Render
 from .repairing import Repair, Workroom, repaired, transitions_recovered
 from .scoring import Floats, Weights, best_of, scores_of
-from .selecting import Measurements, measure_candidates
 
 if TYPE_CHECKING:
     from ...engine.progress import Reporter

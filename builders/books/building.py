@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from ...engine.pipeline import Pipeline
-from ...engine.report import RunReport
 from ...engine.run_options import Sets
 from ...engine.running import RunKind
 from ...engine.stage import Item
+from ...engine.status import RunReport
 from ...schemas.canonical import Json, jsonl_lines, pretty_bytes, write_atomic
 from ..drafting import DraftOptions, listed, planner_texts
 from ..spending import estimate, tell_plan

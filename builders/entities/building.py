@@ -17,10 +17,10 @@ from ...engine.execute import RunRequest, execute
 from ...engine.journal import NAME as JOURNAL
 from ...engine.pipeline import load_pipeline
 from ...engine.progress import Event
-from ...engine.report import NAME as REPORT
-from ...engine.report import RunReport, read_report
 from ...engine.run_options import setting_texts
 from ...engine.running import RunKind
+from ...engine.status import NAME as REPORT
+from ...engine.status import RunReport, read_report
 from ...engine.survey import surveyed
 from ...errors import BelowThreshold, ConfigError
 from ...models.vision.measured import vision_plan

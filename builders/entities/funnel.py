@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 
-from ...engine.report import RunReport
+from ...engine.status import RunReport
 from ...schemas.canonical import Json
 from .filter_shots import CONTENT, DECIDES, QUALITY
 from .filter_shots import SPEC as FILTER

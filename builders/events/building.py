@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 from ...engine.estimate import CallPlan
 from ...engine.execute import RunRequest, Source, check_sources, execute
 from ...engine.manifest import NAME as MANIFEST
-from ...engine.report import RunReport
 from ...engine.run_options import RunOptions, Sets
 from ...engine.running import RunKind
+from ...engine.status import RunReport
 from ...errors import ConfigError
 from ..drafting import Drafting
 from ..spending import estimate, tell_plan

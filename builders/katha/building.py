@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 from ...engine.estimate import CallPlan
 from ...engine.execute import RunRequest, Source
 from ...engine.pipeline import stages_through
-from ...engine.report import RunReport
 from ...engine.run_options import Sets
 from ...engine.running import RunKind
+from ...engine.status import RunReport
 from ..drafting import Drafting, DraftOptions, listed, planner_texts
 from ..spending import draft_sample, estimate, tell_plan
 from .choosing.tell_quotas import execute_told

@@ -12,17 +12,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...engine.batches.settle import Batching
+from ...engine.batches.books import Batching
 from ...engine.config import models_of
+from ...engine.estimate import Script, rehearse
 from ...engine.execute import Options, RunRequest, execute, last_limit, last_stage_costs
 from ...engine.manifest import NAME as MANIFEST
 from ...engine.manifest import creation_time, read_manifest
 from ...engine.pipeline import load_pipeline
-from ...engine.rehearsal import Script, rehearse
-from ...engine.report import NAME as REPORT
-from ...engine.report import ItemReport, read_report
 from ...engine.running import changed_prompts
 from ...engine.sources import EDITS, Source, fingerprint, place_of, unreadable
+from ...engine.status import NAME as REPORT
+from ...engine.status import ItemReport, read_report
 from ...engine.walk import Items
 from ...errors import ConfigError, InputError, RunError
 from ...schemas.canonical import Json, digest, sha256_file

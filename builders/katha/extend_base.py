@@ -8,8 +8,8 @@ from ...engine.codec import decode
 from ...engine.edits import NAME as EDITS
 from ...engine.edits import is_withdrawal, read_edits
 from ...engine.manifest import Manifest, read_manifest
-from ...engine.report import read_report
 from ...engine.sources import Source, fingerprint, place_of
+from ...engine.status import read_report
 from ...engine.survey import Survey, surveyed
 from ...errors import InputError, RunError, UserError
 from ...releases.katha.form import FORM

@@ -10,14 +10,14 @@ one that is there.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 
-from ...engine.report import ItemReport, RunReport
+from ...engine.status import ItemReport, RunReport
 from ...schemas.canonical import Json, canonical_text
 from ...schemas.text import primary_language
 from ...schemas.values import Edit, Story
 from ...tables.grid import Grid
 from ...tables.tabular import Tabular
-from ...validators.katha.set_splits import SECTIONS
-from ...validators.similarity import near_duplicates, signature
+from ...validators.katha.set_rules import SECTIONS
+from ...validators.retellings import near_duplicates, signature
 from ..rows import Reader, Row
 from ..story_rows import StoryRows
 

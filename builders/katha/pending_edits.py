@@ -8,8 +8,8 @@ from ...schemas.canonical import Json, canonical_text
 from ...schemas.paths import Steps
 from ...schemas.text import normalize_answer
 from ...schemas.values import Issue
-from ...validators.codes import label, show
 from ...validators.record_rules import check_story, missing_fields
+from ...validators.report import label, show
 from ..editing import Consequence, Editing
 from ..text.spans import neighbour_of_moved, scene_spans, with_scene
 from . import apply_edits

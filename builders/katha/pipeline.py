@@ -9,7 +9,7 @@ from ...engine.stage import Item
 from ...schemas.canonical import Json, jsonl_lines, pretty_bytes, write_atomic
 from ...schemas.katha import SCHEMA_VERSION
 from ...schemas.layout import ASSIGNMENTS, BALANCE, RECORDS, RETELLINGS, SOURCES
-from ...validators.katha.set_splits import RunBalance
+from ...validators.katha.set_rules import RunBalance
 from ..step import added_fields, keeping_added, with_packages
 from .choosing.tell_quotas import QuotaTally
 from .measure_edits import ROWS, SUMMARY, EditSummary

@@ -10,7 +10,7 @@ from pydantic import Field
 from ...engine.stage import BadReply
 from ...schemas.canonical import Json
 from ...schemas.text import contains_phrase, normalize_answer
-from ...validators.katha.question_rules import (
+from ...validators.katha.scene_rules import (
     check_answers,
     check_question_places,
     check_temporal,

@@ -16,8 +16,7 @@ from ...engine.stage import Failed, Item, Made, Outcome, StageSpec, Tools
 from ...schemas.canonical import Json, canonical_text
 from ...schemas.paths import Steps, parse_quoted, quoted_path, value_at, with_value
 from ...schemas.vocabulary import vocabulary
-from ...validators.shots.camera import read_camera
-from ...validators.shots.script_rules import FIELDS
+from ...validators.shots.script_rules import FIELDS, read_camera
 from ..editing import Refused
 from ..text.spans import scene_spans
 from .cast import MOST_ONSTAGE, base_language, by_key

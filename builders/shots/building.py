@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Annotated
 
 from ...engine.estimate import CallPlan
 from ...engine.execute import RunRequest, Source
-from ...engine.report import RunReport
 from ...engine.run_options import Sets
 from ...engine.running import RunKind
 from ...engine.stage import Tools
+from ...engine.status import RunReport
 from ...schemas.canonical import Json
 from ...schemas.paths import Steps, quoted_path
 from ...schemas.shots import ShotScript
 from ...schemas.text import unspaced_count
 from ...schemas.values import Issue
-from ...validators.codes import label, show
+from ...validators.report import label, show
 from ...validators.shots.script_rules import FIELDS, check_plot, check_script
 from ..drafting import Drafting, DraftOptions, listed, planner_texts
 from ..editing import Consequence, Editing

@@ -2,7 +2,7 @@
 
 from ...schemas.canonical import Json
 from ...schemas.text import normalize_answer, unspaced_count
-from ...validators.shots.cast_rules import words_of
+from ...validators.shots.script_rules import words_of
 from ..replies import Problems, language
 from ..step import PlannerSettings, Step
 from .cast import Sketch, as_planned, by_key

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from ...schemas.canonical import Json
-from ...validators.shots.camera import Camera, is_jump, is_repeated
+from ...validators.shots.script_rules import Camera, is_jump, is_repeated
 from ..replies import Problems
 from ..step import PlannerSettings, Step
 from .cast import Sketch, as_planned

@@ -31,9 +31,8 @@ from ...schemas.file_names import below, composed
 from ...schemas.plain_files import open_plain
 from ...schemas.shots import ReferenceImage
 from ...schemas.values import Own
-from ...validators.codes import show
-from ...validators.report import IssueBin, ValidationReport
-from ...validators.shots.cast_rules import issue
+from ...validators.report import IssueBin, ValidationReport, show
+from ...validators.shots.script_rules import issue
 from .pipeline import PRODUCERS
 
 if TYPE_CHECKING:

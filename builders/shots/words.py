@@ -5,7 +5,7 @@ from functools import cache
 from importlib.resources import files
 
 from ...schemas.vocabulary import vocabulary
-from ...validators.shots.camera import Camera
+from ...validators.shots.script_rules import Camera
 
 STORY_TYPES_CH = {
     "folktale": "民间故事",

@@ -14,10 +14,9 @@ from ...models.batches.service import BatchView, NotDone, NotYetKnown, Order, Ou
 from ...models.chat import TRANSIENT, CallFault, ChatRequest, Image, base64_text
 from ...schemas.canonical import sha256_bytes
 from ..calls import Calls
-from ..group_commit import Statement
+from ..journal_file import Statement
 from . import books
-from .books import Entry, name_of
-from .settle import HOUR, LOST, Batch, Batching, Lane
+from .books import HOUR, LOST, Batch, Batching, Entry, Lane, name_of
 
 T = TypeVar("T")
 

@@ -15,11 +15,11 @@ from ...models.spec import parse_spec
 from ...schemas.text import tallied
 from ..budget import Budget, over_budget
 from ..calls import Call, Calls, Outgoing
-from ..group_commit import Statement
+from ..journal_file import Statement
 from ..progress import Event
 from . import books
+from .books import Batch, Batching, Lane, Settlement, bound_of, settled
 from .carrier import Carrier, Halted, Strange, Unsettled, stored_pictures
-from .settle import Batch, Batching, Lane, Settlement, bound_of, settled
 
 Key = tuple[str, int]
 """A request's key, and which sample of the reply."""

@@ -26,10 +26,10 @@ from ..lock import hold, is_private, keep_private
 from ..manifest import NAME as MANIFEST
 from ..manifest import Manifest, read_manifest
 from ..pipeline import load_pipeline
-from ..report import RunReport
 from ..runner import PLACES
 from ..running import RunKind
 from ..sources import EDITS
+from ..status import RunReport
 from .reuse import take_file
 from .shards import STATE, Shard
 

@@ -25,8 +25,8 @@ from ...schemas.shared_files import STORE as SHARED
 from .. import journal_file
 from ..calls import call_row, calls_of
 from ..codec import Encoded
-from ..group_commit import Statement
 from ..journal import Entry, Head, Journal, Known, Listing, read_listing
+from ..journal_file import Statement
 from ..manifest import NAME as MANIFEST
 from ..manifest import read_manifest
 from ..stage import StageSpec

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 from ...engine.estimate import CallPlan, plan_calls
 from ...engine.execute import RunRequest, Source
 from ...engine.pipeline import Pipeline
-from ...engine.report import RunReport
 from ...engine.run_options import RunOptions, Sets, setting_texts
+from ...engine.status import RunReport
 from ...errors import ConfigError
 from ...models.spec import parse_spec
 from ..archive.form import ArchiveForm

@@ -19,7 +19,7 @@ from ...prompts.sets import TextSet
 from ...schemas.canonical import Json
 from ...schemas.shots import Shot, ShotScript, TwoTexts
 from ...schemas.vocabulary import vocabulary
-from ...validators.shots.camera import LISTS, read_camera
+from ...validators.shots.script_rules import LISTS, read_camera
 from ..judging.answers import Asking, pictures_of
 from ..judging.packets import GivenPacket, Packet
 from ..judging.presets import Published

@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ...validators.agreement import pair_shares, paired
+from ...validators.resampling import pair_shares, paired
 
 __all__ = [
     "MISSING", "Counts", "Level", "cohen_kappa",

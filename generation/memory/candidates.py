@@ -24,8 +24,20 @@ from ...schemas.canonical import Json, sha256_bytes
 from ...schemas.values import is_unset
 from ..render_pictures import LABEL, OUTCOMES
 from .bank import PANORAMA_SIZE, BankCheck
-from .checks import CheckLimits, Subject, check_cut, check_panorama, composition, passes
-from .keying import KEYS, CutOut, Key, cut_by_colour, cut_by_mask, rgb_of
+from .keying import (
+    KEYS,
+    CheckLimits,
+    CutOut,
+    Key,
+    Subject,
+    check_cut,
+    check_panorama,
+    composition,
+    cut_by_colour,
+    cut_by_mask,
+    passes,
+    rgb_of,
+)
 from .pictures import panorama_of, png_bytes
 from .references import Reference
 from .write_prompts import with_ground

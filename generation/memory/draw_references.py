@@ -16,8 +16,7 @@ from ...models.chat import Image as ChatImage
 from ...schemas.canonical import Json, sha256_bytes
 from .bank import BankCheck
 from .candidates import Candidate, DrawSettings, Studio, sound_ones
-from .checks import bounds_of
-from .keying import KEYS, CutOut, Key, grounds_for
+from .keying import KEYS, CutOut, Key, bounds_of, grounds_for
 from .pictures import grid_of, on_checkers, png_bytes
 from .references import Reference
 from .write_prompts import GROUND

@@ -6,9 +6,8 @@ from ...builders.replies import ask
 from ...engine.stage import UNAVAILABLE, BadReply, Item, Made, NoAnswer, Outcome, StageSpec, Tools
 from ...models.spec import ModelSettings
 from ...schemas.canonical import Json
-from .owners import RULES
 from .scripts import MemoryScript
-from .words import style_in
+from .words import RULES, style_in
 
 PROMPT = "memory/infer_style"
 USUAL = "photorealistic film still, natural light"

@@ -7,9 +7,9 @@ from pydantic import Field
 from ...engine.stage import Child, Item, Made, StageSpec, Tools
 from ...schemas.values import Own, is_unset
 from .bank import Made as HowMade
-from .owners import Classified
 from .references import references_of
 from .scripts import MemoryScript
+from .words import Classified
 
 
 class ReferenceSettings(Own):

@@ -11,9 +11,9 @@ from ...engine.config import RunConfig
 from ...engine.estimate import CallPlan, plan_calls
 from ...engine.execute import RunRequest, Source
 from ...engine.pipeline import Pipeline
-from ...engine.report import RunReport
 from ...engine.run_options import RunOptions, Sets, setting_texts
 from ...engine.running import RunKind
+from ...engine.status import RunReport
 from ...errors import ConfigError, MissingRequirement
 from ...evaluation.entities.looking.settings import EpisodeSelection
 from ...evaluation.looking import check_places, check_weights, device_named, missing_libraries, pinned
@@ -38,12 +38,12 @@ from .bank import (
     read_bank,
 )
 from .candidates import DrawSettings
-from .labels import check_labels
 from .list_references import ReferenceSettings
 from .load_scripts import BOXES, EPISODES, OUTPUTS
-from .owners import classify_by_rules
+from .pictures import check_labels
 from .references import ENTITIES
 from .scripts import MemoryScript
+from .words import classify_by_rules
 from .write_bank import kept_entities, write_bank
 
 if TYPE_CHECKING:

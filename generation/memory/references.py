@@ -25,8 +25,8 @@ from .bank import (
     Made,
     Owner,
 )
-from .owners import Classified
 from .scripts import MemoryScript, ScriptEntity
+from .words import Classified
 
 Needs: TypeAlias = Literal["portrait", "panorama"]
 

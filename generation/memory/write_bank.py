@@ -31,10 +31,8 @@ from .bank import (
     read_record,
 )
 from .candidates import DrawSettings
-from .checks import Subject, bounds_of, check_cut
-from .keying import cut_by_colour, cut_by_mask, rgb_of
-from .labels import labelled
-from .pictures import opened_rgb, opened_rgba, panorama_of, png_bytes, thirds_of
+from .keying import Subject, bounds_of, check_cut, cut_by_colour, cut_by_mask, rgb_of
+from .pictures import labelled, opened_rgb, opened_rgba, panorama_of, png_bytes, thirds_of
 from .references import ENTITIES
 
 if TYPE_CHECKING:

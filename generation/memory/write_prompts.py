@@ -13,8 +13,8 @@ from ...prompts.loader import load_prompt
 from ...schemas.canonical import Json
 from ...schemas.entities import EntityType
 from .keying import KEYS, Key
-from .owners import RULES
 from .references import Reference
+from .words import RULES
 
 GROUND = "memory/ground"
 FILLED: Mapping[EntityType, str] = {

@@ -24,7 +24,7 @@ from ...schemas.judgement import HumanRow
 from ...schemas.layout import REVIEWS
 from ...schemas.text import tallied
 from ...validators.careless import CARELESS
-from ...validators.katha.seen import SEEN
+from ...validators.katha.votes import SEEN
 from ...validators.review_marks import STANDS_FOR
 from .adjudication import cases
 from .corrections import said_value

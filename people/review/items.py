@@ -19,7 +19,7 @@ from pydantic import Field
 from ...builders.replies import texts_in
 from ...schemas.canonical import Json
 from ...schemas.values import Own
-from ...validators.katha.seen import content_sha256
+from ...validators.katha.votes import content_sha256
 from .task import Texts
 
 ITEMS, KEY = "items.jsonl", "key.jsonl"

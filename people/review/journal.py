@@ -13,8 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from ...engine.group_commit import Done, GroupCommit, Statement
-from ...engine.journal_file import connect, explained
+from ...engine.journal_file import Done, GroupCommit, Statement, connect, explained
 from ...errors import FabulaError, RunError
 from ...schemas.canonical import Json, canonical_text
 

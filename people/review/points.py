@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ...schemas.canonical import Json, digest
-from ...validators.katha.seen import SEEN
+from ...validators.katha.votes import SEEN
 from .corrections import edits_after, edits_in, listed_edits, notes_after
 from .flow import dealt_votes
 from .folder import Study

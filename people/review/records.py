@@ -25,7 +25,7 @@ from ...builders.katha.pending_edits import EDITING
 from ...schemas.canonical import Json
 from ...schemas.katha import HumanValidation
 from ...schemas.values import Edit
-from ...validators.katha.seen import SEEN, seen_content, seen_sha256
+from ...validators.katha.votes import SEEN, seen_content, seen_sha256
 from .folder import Study
 from .items import Item, Part, Stands, Value
 from .journal import Event

@@ -15,8 +15,7 @@ import numpy as np
 
 from ...evaluation.stats.agreement import krippendorff_alpha, observed_agreement
 from ...schemas.canonical import Json, canonical_text
-from ...validators.agreement import fleiss_kappa
-from ...validators.resampling import Floats
+from ...validators.resampling import Floats, fleiss_kappa
 from .corrections import edits_after, said_value
 from .folder import Study
 from .points import points, upright

@@ -13,7 +13,7 @@ from typing import Any
 
 from ...schemas.canonical import Json
 from ...schemas.judgement import HumanRow
-from ...validators.katha.seen import SEEN
+from ...validators.katha.votes import SEEN
 from .exclusions import Excluded, answer_of, apply
 from .folder import Study
 from .items import Item, Stands

@@ -12,7 +12,7 @@ from ...schemas.canonical import Json
 from ...schemas.entities import EpisodeRecord
 from ...schemas.layout import SOURCE_MANIFEST, STATISTICS, parquet_path
 from ...schemas.values import Issue
-from ...validators.entities.counting import fixed
+from ...validators.entities.measures import fixed
 from ...validators.entities.view import BLOCKING, CONTRADICTIONS
 from ..diff.form import DiffForm, RecordFile
 from ..flat_records import FlatRecords

@@ -11,7 +11,7 @@ from typing import Any
 from ...pages.figures import Ridges, draw_figure, figure_table, ridges
 from ...pages.page import policy_of, save_page, style_of, template_of
 from ...schemas.entities import ALL, TYPES
-from ...validators.entities.counting import value_text
+from ...validators.entities.measures import value_text
 from ...validators.entities.statistics import EntityStatistics, distributions
 from ...validators.entities.tables import Table
 from ...validators.entities.view import view_of

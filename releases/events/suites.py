@@ -14,9 +14,8 @@ from ...schemas.events import EventPrompt, Suite, SuiteRecord
 from ...schemas.paths import quoted_path
 from ...schemas.plain_files import read_plain, reason_of
 from ...schemas.values import Issue
-from ...validators.codes import show
 from ...validators.events.rules import check_events, check_prompts, issue
-from ...validators.report import IssueBin
+from ...validators.report import IssueBin, show
 from ...validators.rules import Opened
 from ...validators.view import find_redacted
 from ..loading import read_rows, repeated

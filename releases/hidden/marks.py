@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ...schemas.layout import ANNOTATIONS, VARIANTS
 from ...schemas.plain_files import json_lines
-from ...validators.similarity import DEFAULT_THRESHOLD, shingles, signature, similarity
+from ...validators.retellings import DEFAULT_THRESHOLD, shingles, signature, similarity
 
 _MARK = 120
 SHORTEST = _MARK // 2

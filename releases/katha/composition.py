@@ -17,8 +17,8 @@ from ...schemas.layout import ANNOTATIONS, SPLIT_FILES, VARIANTS
 from ...schemas.states import state_of
 from ...schemas.values import SourceDetails
 from ...schemas.vocabulary import vocabulary
-from ...validators.codes import CODES
 from ...validators.katha.field_rules import names_judges
+from ...validators.report import CODES
 from ...validators.review_marks import VOTES, is_simulated
 from ..tables import PlacedRow, Table, columns_of, read_lines, row_of
 from .votes import VOTE_TABLE, vote_rows

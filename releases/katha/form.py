@@ -35,7 +35,7 @@ from ...schemas.plain_files import json_lines, read_json
 from ...schemas.text import tallied
 from ...schemas.values import Issue
 from ...schemas.vocabulary import vocabulary
-from ...validators.codes import issue
+from ...validators.report import issue
 from ...validators.retellings import PLAIN, Traces, links_between
 from ...validators.review_marks import BINDINGS, MARK, REVIEWED, VOTES
 from ..canary import canary_file

@@ -12,9 +12,9 @@ from ...schemas.layout import ANNOTATIONS, HIDDEN_SPLIT, JSONL_FILES, PRODUCERS,
 from ...schemas.plain_files import open_plain
 from ...schemas.text import is_language_tag, normalize_text
 from ...schemas.values import Issue, Own
-from ...validators.codes import label, show
 from ...validators.katha.field_rules import record_hashes
 from ...validators.lines import read_objects
+from ...validators.report import label, show
 from ...validators.statistics import StatisticsCollector
 from .composition import Composition
 from .package import GOLD, IDS, TYPES, Package

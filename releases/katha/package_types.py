@@ -15,7 +15,7 @@ from ...schemas.canonical import Json, canonical_bytes
 from ...schemas.katha import Question, Scene, Transition
 from ...schemas.paths import pointer
 from ...schemas.values import Own
-from ...validators.codes import show
+from ...validators.report import show
 
 Kind = TypeVar("Kind", bound=Own)
 _MAY_BE_EMPTY = frozenset(

@@ -26,7 +26,7 @@ from ...schemas.layout import WITHDRAWN as GONE
 from ...schemas.plain_files import read_json
 from ...schemas.values import Issue
 from ...validators.katha.dataset import open_dataset
-from ...validators.katha.review_files import tables_of_release
+from ...validators.katha.review_tables import tables_of_release
 from ...validators.lines import ignore
 from ...validators.review_marks import BINDINGS, MARK, REVIEWED
 from ..diff.since import Since

@@ -12,14 +12,11 @@ from ...schemas.layout import REVIEWS
 from ...schemas.plain_files import json_lines
 from ...schemas.values import Issue
 from ...schemas.vocabulary import vocabulary
-from ...validators.codes import issue, show
-from ...validators.katha.seen import binding_of, changed_paths, is_unbound, seen_content, seen_sha256
 from ...validators.katha.set_rules import check_review_words, check_reviewers
-from ...validators.katha.votes import Vote
-from ...validators.lines import read_objects
-from ...validators.report import as_user_error
+from ...validators.katha.votes import Vote, binding_of, changed_paths, is_unbound, seen_content, seen_sha256
+from ...validators.lines import check_schema, read_objects
+from ...validators.report import as_user_error, issue, show
 from ...validators.review_marks import STANDS_FOR, VOTES, is_simulated
-from ...validators.schema_check import check_schema
 from ...validators.view import Part
 from .care import Signs, stated_signs
 from .votes import KEPT, NONE, PUBLISHED, kept_back, read_votes

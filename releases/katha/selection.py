@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from ...engine.report import ItemReport
+from ...engine.status import ItemReport
 from ...errors import InputError, UserError
 from ...schemas.canonical import Json
 from ...schemas.layout import HIDDEN_SPLIT, VOTE_FILES, WITHDRAWN

@@ -8,10 +8,9 @@ from ...errors import InputError, UserError
 from ...schemas.canonical import Json, canonical_bytes
 from ...schemas.plain_files import read_json, reason_of
 from ...schemas.values import Issue
-from ...validators.codes import issue
 from ...validators.katha.votes import FIELDS, PASSED_OVER, Vote, order_of, read_vote, stray
 from ...validators.lines import read_objects
-from ...validators.report import as_user_error
+from ...validators.report import as_user_error, issue
 from ...validators.review_marks import is_simulated
 from ...validators.view import Part
 from ..tables import Column, Table

@@ -13,10 +13,8 @@ from ...schemas.paths import format_path
 from ...schemas.plain_files import open_plain
 from ...schemas.shots import ReferenceImage, ShotScript, StoryFacts
 from ...schemas.values import Issue, Own
-from ...validators.codes import show
-from ...validators.report import IssueBin
-from ...validators.shots.cast_rules import issue
-from ...validators.shots.script_rules import check_facts
+from ...validators.report import IssueBin, show
+from ...validators.shots.script_rules import check_facts, issue
 
 IMAGES = "image"
 MOST_REFERENCES = 10

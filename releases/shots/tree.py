@@ -23,8 +23,7 @@ from ...schemas.file_names import below
 from ...schemas.shots import ReferenceImage, ShotScript
 from ...validators.report import IssueBin, ValidationReport
 from ...validators.rules import Opened
-from ...validators.shots.cast_rules import issue
-from ...validators.shots.script_rules import check_script
+from ...validators.shots.script_rules import check_script, issue
 from ..strict_json import OfficialFiles
 from ..target import staged
 from .references import IMAGES, SYSTEM_FILES, check_folders, check_lines, check_repeated, read_references

@@ -10,8 +10,7 @@ from urllib.parse import unquote
 import pytest
 
 from fabula.kinds.making_studies import Wanted, make
-from fabula.people.review.folder import Study, StudyPlan, make_study, open_study
-from fabula.people.review.invites import link_of
+from fabula.people.review.folder import Study, StudyPlan, link_of, make_study, open_study
 from fabula.people.review.items import Drawn, Part
 from fabula.people.review.journal import VoteJournal
 from fabula.people.review.plan import Plan

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from fabula.engine.report import read_report
+from fabula.engine.status import read_report
 from fabula.evaluation.archive.archive import read_archive
 from fabula.testing import episode_judge
 from fabula.testing.drawn_entities import SETTINGS, write_outputs

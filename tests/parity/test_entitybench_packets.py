@@ -7,11 +7,19 @@ import pytest
 
 from fabula.generation.memory.bank import read_bank
 from fabula.generation.memory.pipeline import MemoryOptions, build_memory
-from fabula.generation.memory.shots.known import KnownEntities, KnownEntity, KnownPicture, known_entities
+from fabula.generation.memory.shots.exports import read_packets
 from fabula.generation.memory.shots.layout import ShotLayout, cast_of, goes_on, plain_layout
-from fabula.generation.memory.shots.packets import Condition, Packet, packet_of, scripted_shots
+from fabula.generation.memory.shots.packets import (
+    Condition,
+    KnownEntities,
+    KnownEntity,
+    KnownPicture,
+    Packet,
+    known_entities,
+    packet_of,
+    scripted_shots,
+)
 from fabula.generation.memory.shots.pipeline import PacketOptions, make_packets
-from fabula.generation.memory.shots.place_packets import read_packets
 from fabula.generation.memory.shots.plan_layouts import layout_faults
 from fabula.releases.entities.tree import read_entity_set
 from fabula.validators.entities.view import view_of

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from fabula.generation.memory.owners import Classified, classify_by_rules
 from fabula.generation.memory.references import references_of
 from fabula.generation.memory.scripts import MemoryScript, script_of
+from fabula.generation.memory.words import Classified, classify_by_rules
 from fabula.releases.entities.tree import read_entity_set
 
 

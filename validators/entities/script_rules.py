@@ -18,7 +18,7 @@ from ...schemas.entities import (
     ScheduledShot,
 )
 from ...schemas.values import Issue
-from ..codes import show
+from ..report import show
 from ..view import find_redacted
 from .measures import beyond_ascii
 from .view import EntityKey, EpisodeView, Header, HeaderLine, Named, holds, issue, named

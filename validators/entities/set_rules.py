@@ -17,7 +17,7 @@ from ...schemas.entities import (
     type_of_label,
 )
 from ...schemas.values import Issue
-from ..codes import show
+from ..report import show
 from .measures import beyond_ascii
 from .script_rules import check_script, check_texts
 from .view import EpisodeView, issue

@@ -12,8 +12,23 @@ from functools import partial
 
 from ...schemas.canonical import Json
 from ...schemas.entities import ALL, TIERS, TYPES, EntityType
-from .counting import PLURALS, Episodes, Load, Tier, again, mean, median, ratio, share, so_many, spread
-from .measures import TAGS, VERB_GROUPS, VERBS, Measures
+from .measures import (
+    PLURALS,
+    TAGS,
+    VERB_GROUPS,
+    VERBS,
+    Episodes,
+    Load,
+    Measures,
+    Tier,
+    again,
+    mean,
+    median,
+    ratio,
+    share,
+    so_many,
+    spread,
+)
 from .tables import SHORT, Count, Groups, Table, table_of
 
 # -- Scale and tiers: Tables 3, 6 and 10 of the EntityBench paper, and sections A.1 and A.5

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ...schemas.canonical import Json
-from .counting import Tier, Value, value_json
-from .measures import Measures
+from .measures import Measures, Tier, Value, value_json
 
 Groups = Mapping[str, Sequence[Measures]]
 """Tier -> the measures of its episodes; the last one holds all of them."""

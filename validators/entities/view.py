@@ -11,7 +11,7 @@ from typing import Literal
 
 from ...schemas.entities import TYPES, EntityEpisode, EntityType, EpisodeShot, type_of_label
 from ...schemas.text import unspaced_count
-from ..codes import issue_of, read_codes
+from ..report import issue_of, read_codes
 
 Named = Literal["exact", "case", "part"]
 """How a text names an entity: letter for letter, up to case, or only by a content word of its name."""

@@ -15,7 +15,7 @@ from ...schemas.events import DIFFICULTIES, ORIGINS, PARTICIPANTS, EventPrompt, 
 from ...schemas.paths import Steps, quoted_path
 from ...schemas.text import normalize_answer
 from ...schemas.values import Issue
-from ..codes import issue_of, read_codes, show
+from ..report import issue_of, read_codes, show
 from ..view import find_redacted
 
 CODES = read_codes(__package__)

@@ -14,7 +14,6 @@ from ...schemas.katha import SCHEMA_VERSION
 from ...schemas.layout import ANNOTATIONS, FORMAT, PRODUCERS, RECORDS, RELEASE, REVIEWS, VARIANTS
 from ...schemas.plain_files import open_plain
 from ...schemas.values import Issue
-from ..codes import issue, label, show
 from ..lines import (
     BOM,
     Line,
@@ -27,7 +26,7 @@ from ..lines import (
     read_document,
     read_objects,
 )
-from ..report import as_user_error
+from ..report import as_user_error, issue, label, show
 from ..view import Part, Story
 
 

@@ -12,7 +12,7 @@ from ...schemas.paths import parse_path
 from ...schemas.text import is_language_tag, is_part_id, is_story_id
 from ...schemas.values import Issue
 from ...schemas.vocabulary import vocabulary
-from ..codes import issue, show
+from ..report import issue, show
 from ..view import Story
 
 REQUIRED_RECORD = ("narrative_type", "moral_label")

@@ -8,15 +8,13 @@ from typing import ClassVar
 from ...schemas.canonical import Json
 from ...schemas.layout import ASSIGNMENTS, BALANCE, DRAFTS, MORAL_BALANCE, RELEASE, STATISTICS
 from ...schemas.values import Issue
-from ..codes import issue, show
-from ..lines import ignore
-from ..schema_check import check_schema
+from ..lines import check_schema, ignore
+from ..report import issue, show
 from ..statistics import BalanceTolerance, StatisticsCollector, hidden_counts, moral_balance
 from ..view import Story
 from .dataset import Dataset
-from .review_files import tables_of_release
-from .set_rules import SetRule
-from .set_splits import RunBalance
+from .review_tables import tables_of_release
+from .set_rules import RunBalance, SetRule
 
 MOST = 1_000_000
 """The largest tolerance that is taken from a file."""

@@ -10,20 +10,28 @@ from ...errors import UserError
 from ...schemas.canonical import Json
 from ...schemas.layout import DRAFTS, IMPORTED, RELEASE, STATISTICS
 from ...schemas.values import Issue
-from ..codes import issue
 from ..lines import ignore
 from ..record_rules import check_part
-from ..report import IssueBin, ValidationReport
+from ..report import IssueBin, ValidationReport, issue
 from ..review_marks import MARK, VOTES, is_simulated
 from ..rules import Opened, RuleSet
 from ..statistics import StatisticsCollector, hidden_counts
 from ..view import Story
 from .dataset import Dataset, open_dataset
 from .field_rules import names_judges
-from .review_files import tables_of_release
+from .review_tables import tables_of_release
 from .set_files import Assignments, Balance, Manifest, MoralBalance, Statistics, producer_lines
-from .set_rules import AnyStory, Orphans, ProducerLines, Reviews, SetRule, UniqueIds
-from .set_splits import NearDuplicates, Retellings, SplitSizes
+from .set_rules import (
+    AnyStory,
+    NearDuplicates,
+    Orphans,
+    ProducerLines,
+    Retellings,
+    Reviews,
+    SetRule,
+    SplitSizes,
+    UniqueIds,
+)
 from .votes import order_of, parts_of, read_vote, stray
 
 # -- Rules about the votes of a release, and about the mark that it needs where programs reviewed it

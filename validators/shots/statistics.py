@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from ...schemas.canonical import Json
 from ...schemas.shots import ShotScript, StoryFacts
 from ..statistics import NO_VALUE, distribution
-from .camera import LISTS, read_camera
+from .script_rules import LISTS, read_camera
 
 PUBLISHED: Mapping[str, float] = {
     "stories": 80,

@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING
 
 from ....schemas.canonical import Json
 from ....schemas.text import contains_phrase, normalize_answer
-from ....validators.codes import label
-from ....validators.katha.question_rules import answers_label
-from ....validators.katha.scene_rules import without_article
+from ....validators.katha.scene_rules import answers_label, without_article
 from ....validators.record_rules import STORY_RULES, check_story, incomplete_reason
+from ....validators.report import label
 from ....validators.view import mentions
 from ...replies import texts_in
 from ...text.words import word_set

@@ -11,7 +11,7 @@ from pydantic import Field
 from ....engine.stage import Item, StageSpec, Tools
 from ....schemas.canonical import Json
 from ....schemas.values import Own
-from ....validators.similarity import DEFAULT_THRESHOLD, near_duplicates
+from ....validators.retellings import DEFAULT_THRESHOLD, near_duplicates
 
 
 class Settings(Own):

@@ -1,8 +1,7 @@
 """Stage: by what a story may be known again: a MinHash signature, its title, its numbers, its word groups."""
 
 from ....engine.stage import Item, Made, Outcome, StageSpec, Tools
-from ....validators.retellings import Traces
-from ....validators.similarity import signature
+from ....validators.retellings import Traces, signature
 
 SPEC = StageSpec(
     name="sign_stories",

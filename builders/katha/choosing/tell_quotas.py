@@ -14,7 +14,7 @@ from typing import Self
 from ....engine.execute import RunRequest, execute
 from ....engine.manifest import read_manifest
 from ....engine.progress import Event, Reporter
-from ....engine.report import RunReport
+from ....engine.status import RunReport
 from ....schemas.canonical import Json, pretty_bytes, write_atomic
 from ....schemas.plain_files import read_json
 from .choose_stories import Settings

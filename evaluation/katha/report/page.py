@@ -16,7 +16,7 @@ from ....schemas.text import counted, tallied
 from ....schemas.values import Score
 from ....tables.grid import DASH
 from ....tables.numbers import label_text, value_text
-from ....validators.agreement import fleiss_kappa
+from ....validators.resampling import fleiss_kappa
 from ...recoverability.definitions import NONRESPONSES, PROTOCOL, SUPPORTS, Definitions
 from ...recoverability.items import CONDITIONS
 from ...recoverability.score import Judged, judged_folder, scores_of

@@ -10,10 +10,10 @@ from fabula.builders.katha.pipeline import PIPELINE as KATHA
 from fabula.builders.spending import tell_plan
 from fabula.engine.pipeline import Pipeline
 from fabula.engine.progress import Reporter
-from fabula.engine.report import RunReport
 from fabula.engine.run_options import Sets
 from fabula.engine.running import RunKind
 from fabula.engine.stage import Item
+from fabula.engine.status import RunReport
 from fabula.examples.comic_pages.comic_pages.records import COMICS, PAGES
 from fabula.schemas.canonical import jsonl_lines, write_atomic
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from fabula.engine.progress import Reporter
-from fabula.engine.report import RunReport
+from fabula.engine.status import RunReport
 from fabula.evaluation.katha.pipeline import PIPELINE as STORIES
 from fabula.evaluation.katha.requests import PROTOCOL as STORYBOARDS
 from fabula.evaluation.katha.requests import EvaluateOptions, evaluation_request

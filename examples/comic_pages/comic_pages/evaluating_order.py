@@ -10,10 +10,10 @@ from fabula.builders.spending import tell_plan
 from fabula.engine.execute import Source
 from fabula.engine.manifest import read_manifest
 from fabula.engine.pipeline import Pipeline
-from fabula.engine.report import RunReport
 from fabula.engine.run_options import RunOptions, setting_texts
 from fabula.engine.running import RunKind
 from fabula.engine.stage import UNASKED, Item
+from fabula.engine.status import RunReport
 from fabula.evaluation.archive.archive import write_judgements, write_manifest
 from fabula.evaluation.archive.form import ArchiveForm
 from fabula.evaluation.archive.replies import ReplyTally, labels_of

@@ -16,8 +16,8 @@ from ....schemas.plain_files import read_plain
 from ....schemas.values import Own
 from ..bank import View
 from ..pictures import opened_rgba
-from .known import KnownEntities, KnownPicture
 from .layout import Angle, Keyframe, ShotLayout
+from .packets import KnownEntities, KnownPicture
 
 if TYPE_CHECKING:
     from PIL.Image import Image

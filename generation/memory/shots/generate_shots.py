@@ -22,8 +22,8 @@ from ....models.chat import Image
 from ....models.generators.request import Generated, PictureRequest, read_generated
 from ....models.spec import ModelSettings, parse_spec
 from ....schemas.canonical import Json, sha256_bytes
+from .exports import PlacedPacket
 from .packets import Packet, drawn_scene, looks_of
-from .place_packets import PlacedPacket
 
 LABEL = "memory/shot@1#000000000000"
 """What the journal calls the prompt of a shot: it stands in the packet."""

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 from ....builders.spending import tell_plan
 from ....engine.execute import STORE, RunRequest, Source
 from ....engine.pipeline import Pipeline
-from ....engine.report import RunReport
 from ....engine.run_options import RunOptions, Sets, setting_texts
 from ....engine.running import RunKind
 from ....engine.stage import Item
+from ....engine.status import RunReport
 from ....errors import ConfigError, InputError, TargetError, UserError
 from ....models.spec import parse_spec
 from ....schemas.canonical import Json, jsonl_lines, write_atomic
 from ....schemas.plain_files import parse_json, read_plain
-from ...placing import link_from_store
+from ...pipeline import link_from_store
+from .exports import PACKETS
 from .load_packets import PACKETS as ROLE
-from .place_packets import PACKETS
 
 if TYPE_CHECKING:
     from ....engine.progress import Reporter

@@ -8,7 +8,7 @@ from ....engine.stage import Child, Item, Made, StageSpec, Tools
 from ....errors import ConfigError
 from ....schemas.canonical import Json, sha256_bytes
 from ....schemas.values import Own
-from .place_packets import PlacedPacket, read_packets
+from .exports import PlacedPacket, read_packets
 
 PACKETS = "packets"
 """Role of the source: a folder of packets."""

@@ -9,7 +9,7 @@ from ....evaluation.entities.looking.settings import EpisodeSelection
 from ....releases.entities.tree import read_entity_set
 from ....schemas.canonical import Json
 from ..bank import read_bank
-from .known import known_entities
+from .packets import known_entities
 
 EPISODES, BANK = "episodes", "bank"
 """Roles of the sources: the set of episodes, and the bank of their entities."""

@@ -4,9 +4,8 @@ from ....engine.stage import Failed, Item, Made, Outcome, StageSpec, Tools
 from ....schemas.canonical import Json
 from ....schemas.entities import EntityEpisode
 from ....validators.entities.view import view_of
-from .known import KnownEntities
 from .layout import ShotLayout
-from .packets import PROMPT, Condition, Packet, packet_of, scripted_shots
+from .packets import PROMPT, Condition, KnownEntities, Packet, packet_of, scripted_shots
 
 SPEC = StageSpec(
     name="make_packets", version=1, shape="map",

@@ -11,15 +11,15 @@ from ....builders.spending import tell_plan
 from ....engine.execute import RunRequest, Source
 from ....engine.manifest import read_manifest
 from ....engine.pipeline import Pipeline
-from ....engine.report import RunReport
 from ....engine.run_options import RunOptions, Sets, setting_texts
 from ....engine.running import RunKind
 from ....engine.stage import Item
+from ....engine.status import RunReport
 from ....errors import ConfigError
 from ....schemas.canonical import Json, jsonl_lines, write_atomic
+from .exports import PACKETS_FILE, place_packets
 from .load_shots import BANK, EPISODES
 from .packets import Memory
-from .place_packets import PACKETS_FILE, place_packets
 
 if TYPE_CHECKING:
     from ....engine.progress import Reporter

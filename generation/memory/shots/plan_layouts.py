@@ -24,7 +24,6 @@ from ....models.spec import ModelSettings
 from ....prompts.loader import load_prompt
 from ....schemas.canonical import Json
 from ....schemas.entities import EntityEpisode, EpisodeShot
-from .known import KnownEntities
 from .layout import (
     ANGLES,
     CELLS,
@@ -40,6 +39,7 @@ from .layout import (
     places_of,
     plain_layout,
 )
+from .packets import KnownEntities
 
 # -- Whether a layout is valid: the rules that every layout keeps, whoever planned it
 

@@ -20,10 +20,10 @@ from xml.etree import ElementTree as Tree
 from ....errors import ConfigError, InputError, UserError
 from ....schemas.canonical import Json, canonical_bytes, write_atomic
 from ....schemas.plain_files import read_json, reason_of
-from ....validators.katha.seen import SEEN
+from ....validators.katha.votes import SEEN
 from ..folder import Study
 from ..items import Media
-from ..serve.pages import strings
+from ..serve.server import strings
 from ..task import UNCLEAR, Question, is_due, place_of, text_in
 from .cells import EQUALS, NONE, answer_of, token_of, tokens
 from .sheets import Asked, Load, Sheet, copy_media, embedded, plain_evidence, sheets_of, stored_name

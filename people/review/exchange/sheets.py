@@ -19,7 +19,7 @@ from ..flow import open_places
 from ..folder import Study
 from ..items import Item, Media, Part, Value, shuffled_parts
 from ..media import MEDIA, TYPES, Marked
-from ..serve.pages import Pages, Reader, Shown
+from ..serve.server import Pages, Reader, Shown
 from ..standing import Standing, placed
 from ..task import Question, place_of
 

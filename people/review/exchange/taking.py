@@ -7,7 +7,7 @@ from math import isfinite
 
 from ....errors import UserError
 from ....schemas.canonical import Json, digest
-from ....validators.katha.seen import SEEN
+from ....validators.katha.votes import SEEN
 from ..corrections import wrong_corrections
 from ..design import Place
 from ..flow import answered

@@ -16,8 +16,7 @@ from ..items import opaque
 from ..media import MEDIA, TYPES, Marked
 from ..standing import Reviewer, placed
 from .access import COOKIE, is_ours, page_token, policy, reviewer_of, session_cookie, session_of
-from .pages import Given, Reader
-from .server import Refused, Server
+from .server import Given, Reader, Refused, Server
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette

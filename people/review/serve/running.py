@@ -26,9 +26,8 @@ from ..points import Known, Point
 from ..standing import Reviewer
 from ..task import LONGEST_TEXT, Question, place_of
 from .access import no_extra
-from .pages import Reader, Shown
 from .routes import Routes, application
-from .server import Refused, Server, sent_id
+from .server import Reader, Refused, Server, Shown, sent_id
 
 if TYPE_CHECKING:
     from starlette.requests import Request

@@ -22,7 +22,7 @@ from ....schemas.layout import ANNOTATIONS
 from ....schemas.values import Own
 from ....schemas.vocabulary import vocabulary
 from ....validators.katha.dataset import iter_bundles
-from ....validators.katha.seen import UNSEEN
+from ....validators.katha.votes import UNSEEN
 from ..items import Drawn, Part, Value
 from .source import Drawing, Material, Source, known_only
 

@@ -16,7 +16,7 @@ from fabula.builders.katha.choosing.assess_story import CRITERIA
 from fabula.builders.preview import Preview
 from fabula.kinds.verbs import preview_story
 from fabula.releases.katha.composition import CHECKS
-from fabula.validators.codes import CODES
+from fabula.validators.report import CODES
 
 CREATED = "2026-01-01T00:00:00Z"
 

@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from fabula.engine.execute import Options
-from fabula.engine.report import RunReport
+from fabula.engine.status import RunReport
 from fabula.testing.toy_pipeline import run_toy
 
 Toy = Callable[..., RunReport]

@@ -16,8 +16,7 @@ from fabula.engine.execute import RunRequest, execute
 from fabula.engine.journal import NAME as JOURNAL
 from fabula.engine.journal import Journal
 from fabula.engine.manifest import read_manifest
-from fabula.engine.report import RunReport
-from fabula.engine.status import show_item
+from fabula.engine.status import RunReport, show_item
 from fabula.errors import BelowThreshold, ConfigError
 from fabula.models.spec import ATTEMPT
 from fabula.models.stand_ins import ANSWERED

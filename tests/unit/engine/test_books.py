@@ -15,7 +15,7 @@ import pytest
 from fabula.engine.calls import answered, model_uses
 from fabula.engine.execute import Options, RunRequest, execute
 from fabula.engine.journal import NAME as JOURNAL
-from fabula.engine.report import NAME as REPORT
+from fabula.engine.status import NAME as REPORT
 from fabula.errors import BudgetStop
 from fabula.testing.endurance import rounds
 from fabula.testing.model_server import (

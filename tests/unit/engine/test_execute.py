@@ -15,8 +15,7 @@ from fabula.engine.manifest import read_manifest
 from fabula.engine.pipeline import Pipeline, load_pipeline
 from fabula.engine.pool import WorkerPool
 from fabula.engine.progress import Event
-from fabula.engine.report import RunReport, read_report
-from fabula.engine.status import run_status, show_item
+from fabula.engine.status import RunReport, read_report, run_status, show_item
 from fabula.errors import BelowThreshold, ConfigError, InputError, Interrupted, RunError, TargetError
 from fabula.prompts.loader import load_prompt
 from fabula.schemas.canonical import sha256_file

@@ -10,9 +10,8 @@ from fabula.engine.execute import Options
 from fabula.engine.journal import decisions
 from fabula.engine.pipeline import Pipeline, load_pipeline, load_stage
 from fabula.engine.progress import SilentReporter
-from fabula.engine.report import RunReport
 from fabula.engine.stage import Tools
-from fabula.engine.status import run_status
+from fabula.engine.status import RunReport, run_status
 from fabula.engine.worker import Task, run_items
 from fabula.errors import BelowThreshold, ConfigError
 from fabula.testing.toy_pipeline import HERE, grouping, run_toy, toy

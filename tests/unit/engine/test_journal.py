@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from fabula.engine import group_commit, journal_file
+from fabula.engine import journal_file
 from fabula.engine.codec import decode, encode
-from fabula.engine.group_commit import GroupCommit, NotStored, Statement
 from fabula.engine.journal import NAME, Entry, Journal
+from fabula.engine.journal_file import GroupCommit, NotStored, Statement
 from fabula.engine.stage import Failed, Made
 from fabula.errors import FabulaError, RunError, TargetError
 
@@ -236,7 +236,7 @@ def test_write_when_the_disk_is_full_goes_on_once_there_is_space(
         opened[-1].execute("PRAGMA max_page_count = 40")
         return opened[-1]
 
-    monkeypatch.setattr(group_commit, "connect", small)
+    monkeypatch.setattr(journal_file, "connect", small)
     journal_file.prepare(tmp_path / NAME)
     writer = GroupCommit(tmp_path / NAME)
     told = in_one_batch(writer, [fact("small")], [fact("large", "x" * 500_000)], [fact("small too")])

@@ -13,8 +13,7 @@ from fabula.engine.estimate import plan_calls
 from fabula.engine.execute import Options, RunRequest, execute
 from fabula.engine.journal import NAME as JOURNAL
 from fabula.engine.journal import Journal
-from fabula.engine.report import RunReport
-from fabula.engine.status import StageView, show_item
+from fabula.engine.status import RunReport, StageView, show_item
 from fabula.errors import (
     BudgetStop,
     ConfigError,

@@ -15,10 +15,9 @@ from fabula.engine.journal import Entry, Journal
 from fabula.engine.machines.merging import Merge, MergedRun, merge_shards
 from fabula.engine.machines.shards import WAITS, Shard
 from fabula.engine.pipeline import Pipeline
-from fabula.engine.report import RunReport
 from fabula.engine.running import Again, RunKind, continue_as
 from fabula.engine.stage import Made
-from fabula.engine.status import run_status
+from fabula.engine.status import RunReport, run_status
 from fabula.errors import ConfigError, RunError
 from fabula.testing.toy_pipeline import grouping, run_toy, toy
 

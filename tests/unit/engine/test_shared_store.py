@@ -15,8 +15,8 @@ from fsspec.implementations.memory import MemoryFileSystem
 
 from fabula.engine.execute import STORE as FOLDER
 from fabula.engine.machines.merging import Merge
-from fabula.engine.report import read_report
 from fabula.engine.stage import UNAVAILABLE
+from fabula.engine.status import read_report
 from fabula.errors import BelowThreshold, ConfigError, InputError, PlaceUnavailable
 from fabula.evaluation.katha.requests import EvaluateOptions, evaluate_katha
 from fabula.kinds.verbs import merge_runs

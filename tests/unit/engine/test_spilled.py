@@ -11,9 +11,8 @@ from fabula.engine import check_journal, runner, spilled, walk
 from fabula.engine import journal as journals
 from fabula.engine.journal import Journal
 from fabula.engine.pipeline import Pipeline
-from fabula.engine.report import RunReport
 from fabula.engine.spilled import Spilled
-from fabula.engine.status import run_status, show_item
+from fabula.engine.status import RunReport, run_status, show_item
 from fabula.engine.survey import surveyed
 from fabula.errors import RunError, TargetError
 from fabula.schemas.canonical import digest, digest_rows

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from fabula.engine.report import ItemReport
+from fabula.engine.status import ItemReport
 from fabula.kinds.verbs import pack
 from fabula.releases.options import PackOptions
 from fabula.releases.pack.documents import checksums, file_entries

@@ -14,7 +14,7 @@ from fabula.releases.options import PackOptions
 from fabula.testing.katha_folders import rehash, write_jsonl, write_run
 from fabula.testing.katha_samples import sample_bundles
 from fabula.testing.review_exports import agreed_by, summary_of, votes_on, write_review
-from fabula.validators.katha.seen import CONTENT, SEEN, binding_of, changed_paths, seen_content, seen_sha256
+from fabula.validators.katha.votes import CONTENT, SEEN, binding_of, changed_paths, seen_content, seen_sha256
 from fabula.validators.review_marks import STANDS_FOR
 
 BUNDLES = sample_bundles(3)

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from fabula.engine.report import ItemReport
+from fabula.engine.status import ItemReport
 from fabula.errors import ConfigError, InputError
 from fabula.kinds.verbs import load, pack, verify
 from fabula.releases.katha.form import withdrawn

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from fabula.engine.lock import hold
-from fabula.engine.report import ItemReport
+from fabula.engine.status import ItemReport
 from fabula.errors import ConfigError, InputError, RunBusy, RunError, TargetError
 from fabula.kinds.verbs import pack, verify
 from fabula.releases import target

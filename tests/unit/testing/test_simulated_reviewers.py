@@ -11,8 +11,7 @@ import httpx2 as httpx
 import pytest
 
 from fabula.people.review.design import Plan
-from fabula.people.review.folder import Study
-from fabula.people.review.invites import USUAL_ADDRESS, invite
+from fabula.people.review.folder import USUAL_ADDRESS, Study, invite
 from fabula.people.review.journal import VoteJournal, read_events
 from fabula.people.review.serve.routes import application
 from fabula.people.review.serve.server import Server

@@ -16,8 +16,8 @@ from fabula.models.keys import MARK
 from fabula.schemas.canonical import canonical_bytes, pretty_bytes
 from fabula.testing.katha_folders import rehash, write_jsonl, write_records, write_release, write_run
 from fabula.testing.katha_samples import sample_bundles
-from fabula.validators.codes import CODES
 from fabula.validators.katha.validation import validate
+from fabula.validators.report import CODES
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "validators"
 Bundles = list[dict[str, Any]]

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from scipy.stats import bootstrap
 
-from fabula.validators.agreement import fleiss_kappa
 from fabula.validators.katha.review_tables import (
     Elsewhere,
     ReviewData,
@@ -19,6 +18,7 @@ from fabula.validators.katha.review_tables import (
     workload_table,
 )
 from fabula.validators.katha.votes import FIELDS, UNITS
+from fabula.validators.resampling import fleiss_kappa
 
 # Fleiss (1971), Table 1: 10 subjects, 14 raters, 5 categories; kappa 0.210.
 FLEISS = (

@@ -14,7 +14,7 @@ from fabula.testing.katha_folders import rehash, write_jsonl, write_release, wri
 from fabula.testing.katha_samples import sample_bundles
 from fabula.validators.katha.field_rules import record_hashes
 from fabula.validators.katha.scene_rules import without_article
-from fabula.validators.katha.set_splits import RunBalance
+from fabula.validators.katha.set_rules import RunBalance
 from fabula.validators.katha.validation import validate
 from fabula.validators.record_rules import check_story
 

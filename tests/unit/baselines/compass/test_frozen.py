@@ -19,11 +19,11 @@ from fabula.baselines.compass.frozen import (
     read_frozen,
     write_frozen,
 )
-from fabula.baselines.compass.judging import selection_prompts
-from fabula.baselines.compass.questions import (
+from fabula.baselines.compass.judging import (
     QUESTIONS,
     halve_release,
     read_halves,
+    selection_prompts,
     split_questions,
 )
 from fabula.baselines.compass.scoring import (

@@ -10,8 +10,8 @@ from fabula.baselines.compass.arms import ARMS, annotation_text, frame_scene, pl
 from fabula.baselines.compass.boards import Board, Frame
 from fabula.baselines.compass.budget import budget, tuning_budget
 from fabula.baselines.compass.encoders import DrawnMarksEncoder, PixelEncoder, cosine
+from fabula.baselines.compass.judging import split_questions
 from fabula.baselines.compass.measuring import Measured
-from fabula.baselines.compass.questions import split_questions
 from fabula.baselines.compass.requests import Grid, grid_of, search
 from fabula.baselines.compass.scoring import Weights
 from fabula.errors import InputError

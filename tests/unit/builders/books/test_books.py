@@ -8,7 +8,7 @@ from pathlib import Path
 
 from fabula.builders.books.building import BookOptions, import_books
 from fabula.builders.katha.building import BuildOptions, build_katha
-from fabula.engine.report import read_report
+from fabula.engine.status import read_report
 from fabula.releases.katha.composition import Composition, known_details
 from fabula.testing.made_books import as_epub, as_text, made_book, made_tale
 from fabula.testing.model_server import Asked, ModelServer

@@ -12,7 +12,7 @@ import pytest
 from fabula.builders.spending import without_models
 from fabula.engine.estimate import plan_calls
 from fabula.engine.execute import execute
-from fabula.engine.report import RunReport
+from fabula.engine.status import RunReport
 from fabula.errors import BelowThreshold
 from fabula.releases.entities.tree import read_entity_set
 from fabula.schemas.canonical import Json

@@ -13,8 +13,8 @@ import pytest
 from fabula.builders.entities import load_videos
 from fabula.engine import sources
 from fabula.engine.execute import WORK, execute
-from fabula.engine.report import RunReport
 from fabula.engine.stage import PROGRESS
+from fabula.engine.status import RunReport
 from fabula.media.segments import Segments
 from fabula.media.shot_detection import detect, detect_in
 from fabula.media.shot_frames import small_video

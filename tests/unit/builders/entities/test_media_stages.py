@@ -24,8 +24,8 @@ from fabula.builders.entities.funnel import Step, curation_funnel, funnel_lines
 from fabula.builders.entities.needs import check_media
 from fabula.engine.config import resolve_config
 from fabula.engine.execute import execute
-from fabula.engine.report import ItemReport, RunReport, StageReport
 from fabula.engine.stage import Answer, Failed, Item, Made, Rejected, Tools
+from fabula.engine.status import ItemReport, RunReport, StageReport
 from fabula.errors import MissingRequirement
 from fabula.media.images import open_picture
 from fabula.testing.drawn_videos import Encoder, Take, draw_takes, write_frames, write_takes

@@ -12,8 +12,8 @@ from fabula.builders.entities import detect_people, detect_shots, embed_tracklet
 from fabula.builders.entities.building import EntityOptions, entity_request, only
 from fabula.builders.entities.detect_people import Settings as Detecting
 from fabula.engine.execute import RunRequest, execute
-from fabula.engine.report import RunReport
 from fabula.engine.stage import Item
+from fabula.engine.status import RunReport
 from fabula.errors import Interrupted, MissingRequirement
 from fabula.kinds.verbs import continue_run
 from fabula.media import shot_detection, shot_network

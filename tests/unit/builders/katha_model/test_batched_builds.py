@@ -10,8 +10,7 @@ import pytest
 import fabula
 from fabula.builders.katha.building import BuildOptions, build_katha, build_request
 from fabula.builders.katha.extend import ExtendOptions, extend_katha
-from fabula.engine.batches.books import batches_in
-from fabula.engine.batches.settle import Batching
+from fabula.engine.batches.books import Batching, batches_in
 from fabula.engine.calls import model_uses
 from fabula.engine.execute import execute
 from fabula.engine.journal import NAME as JOURNAL

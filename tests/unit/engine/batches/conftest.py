@@ -8,11 +8,10 @@ from typing import Any
 
 import pytest
 
-from fabula.engine.batches.books import BatchStatus, batches_in, counts_of
-from fabula.engine.batches.settle import Batching
+from fabula.engine.batches.books import Batching, BatchStatus, batches_in, counts_of
 from fabula.engine.execute import Options, RunRequest, execute
 from fabula.engine.journal import NAME as JOURNAL
-from fabula.engine.report import RunReport, read_report
+from fabula.engine.status import RunReport, read_report
 from fabula.errors import BelowThreshold, FabulaError
 from fabula.testing.model_server import ModelServer
 from fabula.testing.toy_models import model_request, reply_to

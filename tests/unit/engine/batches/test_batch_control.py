@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from fabula.engine import lock
+from fabula.engine.batches.books import Batching
 from fabula.engine.batches.cancel import cancel_batches
-from fabula.engine.batches.settle import Batching
 from fabula.engine.calls import model_uses
 from fabula.engine.estimate import plan_calls
 from fabula.engine.execute import execute

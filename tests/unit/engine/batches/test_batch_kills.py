@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from fabula.engine.batches.books import batches_in
-from fabula.engine.batches.settle import Batching
+from fabula.engine.batches.books import Batching, batches_in
 from fabula.engine.calls import answered
 from fabula.engine.execute import Options, execute
 from fabula.engine.journal import NAME as JOURNAL
@@ -19,7 +18,7 @@ from fabula.testing.toy_models import model_request, reply_to
 PROGRAM = """
 import os, sys
 from pathlib import Path
-from fabula.engine.batches.settle import Batching
+from fabula.engine.batches.books import Batching
 from fabula.engine.execute import Options, execute
 from fabula.engine import journal as module
 from fabula.errors import FabulaError

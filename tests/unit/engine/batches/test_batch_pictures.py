@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from fabula.engine.asker import Desk
+from fabula.engine.batches.books import Batching, Lane
 from fabula.engine.batches.carrier import LARGE
-from fabula.engine.batches.settle import Batching, Lane
 from fabula.engine.budget import Budget
 from fabula.engine.calls import Calls
 from fabula.engine.journal import Journal

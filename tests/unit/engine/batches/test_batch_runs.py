@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fabula.engine.batches.settle import Batching
+from fabula.engine.batches.books import Batching
 from fabula.engine.calls import model_uses
 from fabula.engine.journal import NAME as JOURNAL
 from fabula.errors import BudgetStop, MissingRequirement, ModelUnavailable

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from fabula.engine.estimate import questions_of
 from fabula.engine.pipeline import load_stage
-from fabula.engine.rehearsal import questions_of
 from fabula.engine.stage import Ask, BadReply, Failed, Item, Made, Tools
 from fabula.errors import ConfigError
 from fabula.evaluation.archive.archive import read_archive

@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from fabula.engine.execute import STORE
-from fabula.engine.report import RunReport
+from fabula.engine.status import RunReport
 from fabula.errors import ConfigError, InputError
 from fabula.evaluation.entities.load_episodes import chosen_episodes
 from fabula.evaluation.entities.looking.settings import (

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from fabula.cli.main import app
-from fabula.engine.report import RunReport
+from fabula.engine.status import RunReport
 from fabula.errors import ConfigError
 from fabula.evaluation.archive.archive import Archive, read_archive
 from fabula.evaluation.entities.metrics.catalogue import METRICS

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fabula.engine.machines.merging import Merge
-from fabula.engine.report import RunReport
+from fabula.engine.status import RunReport
 from fabula.evaluation.archive.archive import read_archive
 from fabula.evaluation.archive.replies import last_attempts
 from fabula.evaluation.shots.judging import PUBLISHED

@@ -28,8 +28,7 @@ from fabula.evaluation.stats.correlation import (
 from fabula.evaluation.stats.paired import EXACT, Pair, paired, signed_rank
 from fabula.evaluation.stats.ranks import levelled, mean_ranks, rank_intervals, ranks, scale_of
 from fabula.evaluation.stats.uncertainty import Uncertainty
-from fabula.validators.agreement import fleiss_kappa
-from fabula.validators.resampling import draws
+from fabula.validators.resampling import draws, fleiss_kappa
 
 X = [2.0, 4.0, 6.0, 8.0, 10.0, 3.0, 7.0, 1.0]
 Y = [1.0, 3.0, 5.5, 7.0, 12.0, 4.0, 5.0, 2.0]

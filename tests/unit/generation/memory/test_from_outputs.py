@@ -10,11 +10,11 @@ import pytest
 from fabula.builders.entities.building import EntityOptions, build_entities
 from fabula.generation.memory.bank import Bank, read_bank
 from fabula.generation.memory.pipeline import MemoryOptions, build_memory
+from fabula.generation.memory.shots.exports import read_packets
 from fabula.generation.memory.shots.generate_shots import last_frame
 from fabula.generation.memory.shots.generating import ShotOptions, generate_shots, place_videos
 from fabula.generation.memory.shots.packets import EntityInPacket
 from fabula.generation.memory.shots.pipeline import PacketOptions, make_packets
-from fabula.generation.memory.shots.place_packets import read_packets
 from fabula.models.generators.drawn.codes import code_of
 from fabula.models.generators.drawn.reading import codes_in
 from fabula.releases.entities.tree import read_entity_set

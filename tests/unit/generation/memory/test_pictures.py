@@ -9,21 +9,19 @@ import pytest
 from PIL import Image, ImageDraw, features
 
 from fabula.errors import MissingRequirement
-from fabula.generation.memory import labels
+from fabula.generation.memory import pictures
 from fabula.generation.memory.bank import read_bank
 from fabula.generation.memory.keying import KEYS, components, cut_by_colour, ground_of, grounds_for, rgb_of
-from fabula.generation.memory.labels import (
-    can_shape,
-    check_labels,
-    font_for,
-    is_shaped,
-    labelled,
-)
 from fabula.generation.memory.pictures import (
     CELL,
     DARK,
     LIGHT,
+    can_shape,
+    check_labels,
+    font_for,
     grid_of,
+    is_shaped,
+    labelled,
     on_checkers,
     panorama_of,
     thirds_of,
@@ -218,8 +216,8 @@ def test_label_when_letters_cannot_be_joined_is_refused(name: str, monkeypatch: 
 
 
 def test_label_when_no_font_has_the_letters_names_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(labels, "font_files", tuple)
-    monkeypatch.setattr(labels, "can_shape", lambda: True)
+    monkeypatch.setattr(pictures, "font_files", tuple)
+    monkeypatch.setattr(pictures, "can_shape", lambda: True)
     for name, package in (("李小龙", "fonts-noto-cjk"), ("शिक्षक", "fonts-noto-core")):
         with pytest.raises(MissingRequirement, match=package):
             font_for(name)

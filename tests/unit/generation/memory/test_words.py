@@ -7,17 +7,27 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from fabula.generation.memory.checks import (
+from fabula.generation.memory.keying import (
+    KEYS,
     CheckLimits,
+    CutOut,
     Subject,
     check_cut,
     composition,
+    cut_by_colour,
+    cut_by_mask,
     passes,
+    rgb_of,
 )
-from fabula.generation.memory.keying import KEYS, CutOut, cut_by_colour, cut_by_mask, rgb_of
-from fabula.generation.memory.owners import classify_by_rules
 from fabula.generation.memory.scripts import MemoryScript, ScriptEntity, ScriptShot, script_of
-from fabula.generation.memory.words import colours_worn, head_phrase, singulars, sort_of, style_in
+from fabula.generation.memory.words import (
+    classify_by_rules,
+    colours_worn,
+    head_phrase,
+    singulars,
+    sort_of,
+    style_in,
+)
 from fabula.schemas.entities import EntityEpisode
 from fabula.testing.drawn_portraits import FAULTS, Fault, draw_portrait
 from fabula.testing.written_episodes import written_episode

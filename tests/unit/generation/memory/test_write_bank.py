@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from fabula.errors import InputError, MissingRequirement
-from fabula.generation.memory import labels
+from fabula.generation.memory import pictures
 from fabula.generation.memory.bank import BankEntry, read_bank
 from fabula.generation.memory.keying import KEYS, rgb_of
 from fabula.generation.memory.pipeline import MemoryOptions, build_memory, memory_budget, memory_request
@@ -160,7 +160,7 @@ def test_names_when_they_cannot_be_drawn_stop_the_build_before_anything_is_paid(
 ) -> None:
     document = json.loads(json.dumps(written_episode()).replace("Ben", "李小龙"))
     write_episodes(tmp_path / "set", [document])
-    monkeypatch.setattr(labels, "font_files", tuple)
+    monkeypatch.setattr(pictures, "font_files", tuple)
     with pytest.raises(MissingRequirement, match="fonts-noto-cjk"):
         build(tmp_path)
     assert not (tmp_path / "run").exists()

@@ -9,8 +9,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from fabula.people.review.adjudication import cases
-from fabula.people.review.folder import Study
-from fabula.people.review.invites import link_of
+from fabula.people.review.folder import Study, link_of
 from fabula.people.review.journal import Event, VoteJournal
 from fabula.people.review.serve.access import page_token, session_of
 from fabula.people.review.serve.routes import application

@@ -22,7 +22,7 @@ from fabula.people.review.exclusions import Rules
 from fabula.people.review.flow import Step
 from fabula.people.review.folder import Study, StudyPlan, make_study
 from fabula.people.review.items import Drawn
-from fabula.people.review.serve.pages import Given, Pages, Reader
+from fabula.people.review.serve.server import Given, Pages, Reader
 from fabula.people.review.sources.source import DrawOptions, draw_methods
 from fabula.people.review.standing import Reviewer
 from fabula.people.review.task import UNCLEAR, Question, is_due, load_task, place_of, task_names

@@ -9,7 +9,7 @@ from scipy.stats import binomtest, chisquare
 
 from fabula.people.review.design import Place
 from fabula.people.review.items import Item, Part, shuffled_parts
-from fabula.people.review.serve.pages import FIRST, Given, Shown, blocks, languages, strings
+from fabula.people.review.serve.server import FIRST, Given, Shown, blocks, languages, strings
 from fabula.people.review.task import load_task
 
 HERE = files("fabula.people.review.serve")

@@ -12,8 +12,7 @@ from scipy.stats import wilcoxon
 from fabula.kinds.evaluations import calibrate
 from fabula.kinds.making_studies import Wanted, make
 from fabula.people.review.exporting import export_files
-from fabula.people.review.folder import Study, open_study
-from fabula.people.review.invites import invite
+from fabula.people.review.folder import Study, invite, open_study
 from fabula.people.review.journal import VoteJournal
 from fabula.people.review.serve.routes import application
 from fabula.people.review.serve.server import Server

@@ -19,7 +19,7 @@ from fabula.kinds.verbs import correct, pack
 from fabula.people.review.corrections import problem_of, values_of, wrong_corrections
 from fabula.people.review.design import Place
 from fabula.people.review.items import Drawn, Value
-from fabula.people.review.serve.pages import Pages, Reader, Shown
+from fabula.people.review.serve.server import Pages, Reader, Shown
 from fabula.people.review.sources.records import Story, draw_records, drawn_record
 from fabula.people.review.sources.source import DrawOptions
 from fabula.people.review.task import Question, load_task
@@ -30,8 +30,7 @@ from fabula.schemas.paths import get_at
 from fabula.testing.katha_folders import write_run
 from fabula.testing.katha_samples import sample_bundles
 from fabula.testing.reviewed_records import answers_of, edit, item_of, record_study
-from fabula.validators.katha.seen import seen_content, seen_sha256
-from fabula.validators.katha.votes import UNITS
+from fabula.validators.katha.votes import UNITS, seen_content, seen_sha256
 
 FIRST = "kb25k_0001"
 TABLE_18 = {

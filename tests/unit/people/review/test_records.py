@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from fabula.people.review.adjudication import cases, decide
-from fabula.people.review.folder import Study, open_study, replace_protocol
-from fabula.people.review.invites import drop
+from fabula.people.review.folder import Study, drop, open_study, replace_protocol
 from fabula.people.review.journal import VoteJournal
 from fabula.people.review.plan import Plan
 from fabula.people.review.protocol import amended

@@ -31,7 +31,7 @@ from fabula.testing.review_exports import seen_of
 from fabula.testing.review_studies import NOW, toy_study
 from fabula.testing.reviewed_records import Changes, add_adjudicator, edit, record_study, vote_all
 from fabula.validators.katha.votes import read_vote
-from fabula.validators.schema_check import check_schema
+from fabula.validators.lines import check_schema
 from fabula.validators.view import Part
 
 FIRST, SECOND, LATER = "kb25k_0001", "kb25k_0002", "2026-01-02T03:04:05Z"

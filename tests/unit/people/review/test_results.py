@@ -19,7 +19,7 @@ from fabula.people.review.results import lines, results
 from fabula.schemas.canonical import Json
 from fabula.testing.review_studies import NOW, add_votes, toy_answers, toy_study
 from fabula.testing.reviewed_records import Changes, add_adjudicator, edit, record_study, vote_all
-from fabula.validators.agreement import fleiss_kappa
+from fabula.validators.resampling import fleiss_kappa
 
 FIRST, SECOND = "kb25k_0001", "kb25k_0002"
 KIND: Changes = {"moral_label": "corrected", "moral_label_correction": edit("$.moral_label", "kindness")}

@@ -12,8 +12,7 @@ from PIL import Image
 from starlette.testclient import TestClient
 
 from fabula.people.review.design import Plan
-from fabula.people.review.folder import Study, open_study
-from fabula.people.review.invites import Invited, drop, invite, revoke
+from fabula.people.review.folder import Invited, Study, drop, invite, open_study, revoke
 from fabula.people.review.journal import VoteJournal, read_events
 from fabula.people.review.media import Marked
 from fabula.people.review.serve.access import page_token, session_of

@@ -6,8 +6,17 @@ import pytest
 
 from fabula.schemas.entities import EntityEpisode
 from fabula.testing.written_episodes import SECOND, written_episode
-from fabula.validators.entities.counting import Share, Spread, fixed, median, share, spread, value_text
-from fabula.validators.entities.measures import Measures, measure
+from fabula.validators.entities.measures import (
+    Measures,
+    Share,
+    Spread,
+    fixed,
+    measure,
+    median,
+    share,
+    spread,
+    value_text,
+)
 from fabula.validators.entities.statistics import EntityStatistics, entity_statistics
 from fabula.validators.entities.view import holds, named, view_of
 

@@ -8,8 +8,15 @@ import pytest
 from fabula.models.keys import MARK
 from fabula.schemas.shots import ShotScript, StoryFacts
 from fabula.testing.drawn_shots import drawn_script
-from fabula.validators.shots.camera import Camera, is_jump, is_repeated, read_camera
-from fabula.validators.shots.script_rules import check_facts, check_plot, check_script
+from fabula.validators.shots.script_rules import (
+    Camera,
+    check_facts,
+    check_plot,
+    check_script,
+    is_jump,
+    is_repeated,
+    read_camera,
+)
 
 Change = Callable[[Any], object]
 

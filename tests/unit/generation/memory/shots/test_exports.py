@@ -8,9 +8,8 @@ import pytest
 from PIL import Image
 
 from fabula.errors import ConfigError, TargetError
-from fabula.generation.memory.shots.exports import export_packets
+from fabula.generation.memory.shots.exports import PlacedPacket, export_packets, read_packets
 from fabula.generation.memory.shots.pipeline import PacketOptions, make_packets
-from fabula.generation.memory.shots.place_packets import PlacedPacket, read_packets
 from fabula.schemas.plain_files import json_lines
 from fabula.testing.memory_banks import write_bank
 from fabula.testing.written_episodes import write_episodes

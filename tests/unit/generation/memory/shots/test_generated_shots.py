@@ -14,6 +14,7 @@ from PIL import Image as Pictures
 
 from fabula.evaluation.archive.archive import read_archive
 from fabula.evaluation.entities.requests import EVALUATING, EpisodeOptions
+from fabula.generation.memory.shots.exports import read_packets
 from fabula.generation.memory.shots.generate_shots import Ended, GenerateSettings, last_frame, request_of
 from fabula.generation.memory.shots.generating import (
     GeneratedShots,
@@ -22,7 +23,6 @@ from fabula.generation.memory.shots.generating import (
     place_videos,
 )
 from fabula.generation.memory.shots.pipeline import PacketOptions, make_packets
-from fabula.generation.memory.shots.place_packets import read_packets
 from fabula.models.generators.drawn.codes import code_of
 from fabula.models.generators.drawn.reading import codes_in
 from fabula.models.generators.drawn.videos import encode_mp4

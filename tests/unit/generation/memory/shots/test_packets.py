@@ -6,12 +6,15 @@ from typing import Any
 import pytest
 
 from fabula.generation.memory.bank import Owner
-from fabula.generation.memory.shots.known import KnownEntities, KnownEntity, KnownPicture, known_entities
 from fabula.generation.memory.shots.layout import cast_of, goes_on, plain_layout
 from fabula.generation.memory.shots.packets import (
     Condition,
+    KnownEntities,
+    KnownEntity,
+    KnownPicture,
     Packet,
     drawn_scene,
+    known_entities,
     looks_of,
     made_up_look,
     packet_of,

@@ -7,16 +7,16 @@ from typing import Any
 import pytest
 
 from fabula.builders.spending import estimate
-from fabula.engine.report import RunReport
+from fabula.engine.status import RunReport
 from fabula.errors import ConfigError
 from fabula.generation.memory.bank import Owner
+from fabula.generation.memory.shots.exports import read_packets
 from fabula.generation.memory.shots.pipeline import (
     PacketOptions,
     make_packets,
     packets_request,
     read_heights,
 )
-from fabula.generation.memory.shots.place_packets import read_packets
 from fabula.schemas.plain_files import json_lines
 from fabula.testing import stand_in_models
 from fabula.testing.memory_banks import write_bank

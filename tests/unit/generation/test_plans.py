@@ -8,10 +8,23 @@ import pytest
 
 from fabula.errors import BudgetStop, ConfigError
 from fabula.evaluation.outputs.storyboards import check_outputs
-from fabula.generation.orders import ORDERS, Order, PanelOrder, write_orders
-from fabula.generation.pipeline import GenerateOptions, estimate_generation, generate
-from fabula.generation.placing import generations_of, place_outputs
-from fabula.generation.plans import PLANS, check_panels, leaks_of, plan_named
+from fabula.generation.pipeline import (
+    GenerateOptions,
+    estimate_generation,
+    generate,
+    generations_of,
+    place_outputs,
+)
+from fabula.generation.plans import (
+    ORDERS,
+    PLANS,
+    Order,
+    PanelOrder,
+    check_panels,
+    leaks_of,
+    plan_named,
+    write_orders,
+)
 from fabula.kinds.verbs import continue_run
 from fabula.releases.loading import Release
 from fabula.schemas.katha import StoryRecord

@@ -11,7 +11,7 @@ from fabula.schemas.export import json_schema
 from fabula.schemas.paths import format_path, get_at, replace_at
 from fabula.schemas.vocabulary import vocabulary
 from fabula.testing.katha_samples import sample_bundles
-from fabula.validators.schema_check import check_schema
+from fabula.validators.lines import check_schema
 from fabula.validators.statistics import (
     HiddenCounts,
     StatisticsCollector,

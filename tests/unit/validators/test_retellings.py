@@ -13,9 +13,12 @@ from fabula.validators.retellings import (
     catalogue_keys,
     links_between,
     links_by_meaning,
+    near_duplicates,
+    shingles,
+    signature,
+    similarity,
     title_key,
 )
-from fabula.validators.similarity import near_duplicates, shingles, signature, similarity
 
 TEXT = sample_bundles(1)[0]["record"]["story_text"]
 
@@ -50,7 +53,7 @@ def test_signature_when_only_case_punctuation_and_space_differ_is_equal() -> Non
 
 def test_signature_when_computed_in_another_process_and_hash_seed_is_the_same() -> None:
     code = (
-        "from fabula.validators.similarity import signature; print(signature('The fox met the crane.')[:4])"
+        "from fabula.validators.retellings import signature; print(signature('The fox met the crane.')[:4])"
     )
     runs = [
         subprocess.run(
