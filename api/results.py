@@ -9,8 +9,7 @@ from ..evaluation.archive.archive import read_manifest
 from ..evaluation.protocol import Compared, Shown
 from ..evaluation.report.formats import Table, grid_of, long_table
 from ..schemas.judgement import EvaluationManifest
-from ..tables.grid import Grid
-from ..tables.tabular import Tabular
+from ..tables.grid import Grid, Tabular
 from .calling import as_paths
 
 if TYPE_CHECKING:

@@ -20,17 +20,16 @@ from ..engine.status import read_report
 from ..errors import ConfigError
 from ..evaluation.recoverability.matchers import matcher_of
 from ..evaluation.stats.uncertainty import Uncertainty
-from ..releases.naming import release_name
+from ..releases.loading import release_name
 from ..schemas.canonical import Json, pretty_bytes, write_atomic
 from ..schemas.plain_files import read_json
 from ..schemas.text import normalize_answer
 from ..validators.katha.dataset import Dataset, open_dataset
 from ..validators.lines import ignore, read_objects
 from .answer_blind import ANSWERS, PIPELINE, BlindSettings
-from .compare import Blind, Case, Comparing
+from .compare import Blind, Case, Comparing, Counts, scores
 from .form import judged, read_form
 from .load_questions import DRAFT, GOLD
-from .measures import Counts, scores
 from .page import Audit, page_of
 from .records import Annotated as Record
 from .records import Pairs, pair_up, read_records

@@ -19,8 +19,7 @@ from ..errors import InputError, TargetError, UserError
 from ..evaluation.stats.agreement import cohen_kappa
 from ..evaluation.stats.uncertainty import Uncertainty
 from ..schemas.canonical import Json, csv_text, digest, without_guard, write_atomic
-from ..schemas.csv_table import CsvTable
-from ..schemas.plain_files import read_plain
+from ..schemas.plain_files import CsvTable, read_plain
 from ..schemas.values import Score
 from ..validators.resampling import divided, resampled_sums
 from .compare import asked

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..schemas.canonical import Json
 from ..schemas.values import Score
-from ..tables.tabular import Tabular
-from .compare import Case
-from .measures import MEASURES
+from ..tables.grid import Tabular
+from .compare import MEASURES, Case
 
 if TYPE_CHECKING:
     import pyarrow as pa

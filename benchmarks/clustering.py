@@ -21,18 +21,19 @@ from pathlib import Path
 import numpy as np
 from measure import measure
 
-from fabula.builders.entities.cluster_people import Settings, people_of
-from fabula.builders.entities.detect_people import Settings as Detecting
-from fabula.builders.entities.distances import (
+from fabula.builders.entities.cluster_people import (
     Distances,
+    Settings,
     Weighed,
     cluster,
     forbid,
     fused,
     overlapping,
     packed,
+    people_of,
     unpacked,
 )
+from fabula.builders.entities.detect_people import Settings as Detecting
 from fabula.builders.entities.drafts import Seen, Tracklet
 from fabula.testing.drawn_detections import detections, write_detections
 from fabula.testing.drawn_film import DrawnFilm

@@ -16,10 +16,8 @@ from pydantic import ValidationError
 from ..engine.edits import WHOLE, is_withdrawal
 from ..errors import UserError
 from ..schemas.canonical import Json
-from ..schemas.csv_table import BadCsv, CsvTable
-from ..schemas.file_names import composed
 from ..schemas.paths import format_path
-from ..schemas.plain_files import read_plain
+from ..schemas.plain_files import BadCsv, CsvTable, composed, read_plain
 from ..schemas.text import slug
 from ..schemas.values import Edit, Story
 

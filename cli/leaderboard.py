@@ -125,7 +125,7 @@ def reproduce(folder: Path, name: str, *, release: Path | None = None, as_json: 
     Examples:
         fabula leaderboard reproduce board model-x
     """
-    from ..leaderboard.reproducing import reproduce
+    from ..leaderboard.checking import reproduce
 
     made = reproduce(folder, name, release)
     show(made, as_json=as_json)
@@ -145,7 +145,7 @@ def retract(folder: Path, name: str, *, reason: str, date: str | None = None, as
     Examples:
         fabula leaderboard retract board model-x --reason "The seeds were chosen by score."
     """
-    from ..leaderboard.reproducing import retract
+    from ..leaderboard.checking import retract
 
     made = retract(folder, name, reason, date)
     return answer({"name": name, **made.as_json()}, [f"{name}: retracted, {made.reason}"], as_json=as_json)

@@ -10,14 +10,13 @@ from urllib.parse import urlsplit
 
 from ..engine.asker import model_error
 from ..errors import FabulaError
-from ..models.chat import CallFault, ChatRequest, Reply, Usage
+from ..models.chat import CallFault, ChatRequest, Reply, Usage, encode_request, unpacked
 from ..models.generators.request import PictureRequest, read_generated
 from ..models.keys import SHORT_KEY, key_status
 from ..models.limits import Clock, SystemClock
 from ..models.options import ModelOptions, options_for
 from ..models.prices import MostTokens, most_tokens
 from ..models.spec import LOCAL, ModelSettings, ModelSpec, parse_spec
-from ..models.vectors import encode_request, unpacked
 from .checkup import place_of
 from .common import warn
 

@@ -86,7 +86,7 @@ def tasks(*, as_json: bool = False) -> int:
     Examples:
         fabula review tasks
     """
-    from ..people.review.presets import load_preset, preset_names
+    from ..people.review.plan import load_preset, preset_names
     from ..people.review.task import load_task, task_names, text_in
 
     listed = {name: load_task(name).card for name in task_names()}
@@ -302,7 +302,7 @@ def adjudicate(
         fabula review adjudicate studies/gold
         fabula review adjudicate studies/gold --take decisions.jsonl --who a-91b00c2d
     """
-    from ..people.review import adjudication
+    from ..people.review import points
     from ..people.review.folder import open_study
     from ..people.review.journal import VoteJournal
     from ..people.review.serve.running import clock
@@ -310,11 +310,11 @@ def adjudicate(
     opened = open_study(study)
     if take is not None:
         with VoteJournal(study) as journal:
-            taken = adjudication.decide_from_file(opened, journal, take, who, clock())
+            taken = points.decide_from_file(opened, journal, take, who, clock())
         if not as_json:
             say(f"decisions taken: {taken}")
-    cases = adjudication.cases(opened, opened.standing(), everything=everything)
-    return answer([case.as_json() for case in cases], adjudication.lines(cases), as_json=as_json)
+    cases = points.cases(opened, opened.standing(), everything=everything)
+    return answer([case.as_json() for case in cases], points.lines(cases), as_json=as_json)
 
 
 @command("review export")

@@ -12,8 +12,7 @@ from ..errors import ConfigError, FabulaError, ModelUnavailable
 from ..models.chat import FATAL, TRANSIENT, CallFault, ChatRequest, Message, Reply
 from ..models.client import ModelClient, ModelDown
 from ..models.prices import Booked, Price, book, estimate_request, highest_cost, most_tokens
-from ..models.spec import ATTEMPT, COMPATIBLE, ModelSettings, parse_spec
-from ..models.stand_ins import notes_on
+from ..models.spec import ATTEMPT, COMPATIBLE, ModelSettings, notes_on, parse_spec
 from ..schemas.canonical import Json
 from .batches.books import Batching, Lane
 from .batches.desk import AskSingly, BatchDesk, House

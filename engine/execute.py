@@ -22,7 +22,7 @@ from ..errors import (
 )
 from ..media.kept_files import check_shared_store
 from ..schemas.canonical import digest, digest_rows, sha256_file, write_atomic
-from ..schemas.disks import network_disk
+from ..schemas.plain_files import network_disk
 from . import edits, lock, manifest, status
 from .asker import FACT as ATTEMPTS
 from .asker import attempts_of

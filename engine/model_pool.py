@@ -232,8 +232,8 @@ class ModelPool:
         return {stage: math.fsum(several) for stage, several in costs.items()}
 
     def _open_line(self, spec: str) -> Line:
+        from ..models.limits import shared_limit
         from ..models.registry import open_model
-        from ..models.shared_limits import shared_limit
 
         options, parsed = self._options[spec], parse_spec(spec)
         rate = shared_limit(parsed, options, self._redactor, self._warnings.append)

@@ -11,7 +11,7 @@ from .archive.form import ArchiveForm
 
 if TYPE_CHECKING:
     from ..engine.running import RunKind
-    from ..tables.numbers import Unit
+    from ..tables.grid import Unit
     from .report.formats import Table
     from .report.model import ReportDocument
     from .stats.paired import Paired

@@ -13,8 +13,7 @@ from ..evaluation.katha.pipeline import PIPELINE as JUDGING
 from ..generation.pipeline import GENERATIONS, generations_of
 from ..generation.pipeline import PIPELINE as GENERATING
 from ..schemas.text import tallied
-from ..tables.grid import Grid
-from ..tables.tabular import Tabular
+from ..tables.grid import Grid, Tabular
 from .desk import Desk
 from .ordering import orders_of
 from .study import EVALUATION, GENERATION

@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from ..people.review.exclusions import Rules
     from ..people.review.folder import Study
     from ..people.review.items import Drawn
-    from ..people.review.plan import Plan, Seat
-    from ..people.review.presets import Preset
+    from ..people.review.plan import Plan, Preset, Seat
     from ..people.review.sources.source import Drawing
     from ..people.review.task import Task
 
@@ -99,7 +98,7 @@ def make(
 ) -> Made:
     """Make a study."""
     from ..people.review.folder import StudyPlan, deal, make_study
-    from ..people.review.presets import Preset, load_preset
+    from ..people.review.plan import Preset, load_preset
     from ..people.review.protocol import Floor
     from ..people.review.task import load_task
 

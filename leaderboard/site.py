@@ -30,9 +30,8 @@ from ..schemas.values import Score
 from .board import Board, published_table
 from .checking import Checked, Report, check, public
 from .hidden import HiddenRow, hidden_rows
-from .opening import opened
 from .standing import Standing, standings
-from .submission import UNDECLARED, beside_any, release_of
+from .submission import UNDECLARED, beside_any, opened, release_of
 
 DATA, INDEX, MARK = "leaderboard_data.json", "index.html", ".fabula-leaderboard"
 CASES = 6

@@ -19,8 +19,7 @@ from ..schemas.layout import RELEASE
 from ..version import __version__
 from .board import Board, scoring_options
 from .checking import Checked, Report
-from .opening import opened
-from .submission import beside_any, release_of
+from .submission import beside_any, opened, release_of
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
 from ..errors import ConfigError
-from .segments import Segments
+from .kept_files import Segments
 from .shot_frames import SmallVideo, small_video
 from .shot_histograms import THRESHOLD as HISTOGRAM_THRESHOLD
 from .shot_histograms import Change, Course, changes_of, shots_between

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import MissingRequirement
 from ..schemas.canonical import digest, sha256_file
-from .segments import Segments
+from .kept_files import Segments
 from .shot_frames import HEIGHT, WIDTH, SmallVideo, windows
 
 if TYPE_CHECKING:

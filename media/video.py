@@ -19,8 +19,7 @@ from ..schemas.plain_files import open_plain
 from .deinterlacing import deinterlaced
 from .images import TRANSPARENT, MediaProblem
 from .transparency import over_white
-from .video_file import Index, decoded_whole, frames_of, index_file, video_stream
-from .wholeness import fault_of
+from .video_file import Index, decoded_whole, fault_of, frames_of, index_file, video_stream
 
 if TYPE_CHECKING:
     from PIL.Image import Image

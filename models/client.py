@@ -15,7 +15,7 @@ from .options import ModelOptions
 from .prices import TYPICAL_IMAGE, checked, estimate_request, estimate_tokens, most_tokens
 
 if TYPE_CHECKING:
-    from .shared_limits import SharedLimit
+    from .limits import SharedLimit
 
 
 # -- Requests that begin alike: the first goes ahead and fills the service's cache, the others follow it

@@ -4,13 +4,24 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..schemas.canonical import Json
-from .chat import ChatRequest, Image, Message, Part, Reply, ReplyOutcome, Usage, base64_text
+from .chat import (
+    ChatRequest,
+    Image,
+    Message,
+    Part,
+    Reply,
+    ReplyOutcome,
+    Usage,
+    base64_text,
+    first_vector,
+    read_vector,
+    text_to_encode,
+)
 from .edge import Adapter, instead, messages_to_send, text_or_none, tokens, usage_or_none
 from .keys import Redactor, find_key
 from .options import ModelOptions
 from .spec import COMPATIBLE, ModelSpec
 from .transport import GRACE, LONGEST_BODY, headers_not_ours, headers_of, http_client
-from .vectors import first_vector, read_vector, text_to_encode
 
 if TYPE_CHECKING:
     import openai

@@ -15,9 +15,8 @@ from pydantic import Field, model_validator
 
 from ..schemas.text import counted
 from ..schemas.values import Own, Score
-from ..tables.grid import DASH
-from ..tables.numbers import Unit, interval_text, value_text
-from .text import readable
+from ..tables.grid import DASH, Unit, interval_text, value_text
+from .page import readable
 
 LABEL, LINE, GAP, AXIS = 20, 20, 12, 26
 """Heights in pixels: of a band's label, of one score, between bands, of the axis."""

@@ -15,11 +15,10 @@ from pydantic import ValidationError
 from ..errors import InputError, UserError
 from ..evaluation.stats.tables import number_of, plain_text
 from ..schemas.canonical import without_guard
-from ..schemas.csv_table import BadCsv, CsvTable
 from ..schemas.judgement import NEEDED, HumanRow
 from ..schemas.katha import Question, StoryRecord
 from ..schemas.paths import format_path
-from ..schemas.plain_files import read_json, read_plain, reason_of
+from ..schemas.plain_files import BadCsv, CsvTable, read_json, read_plain, reason_of
 from ..schemas.text import counted
 from ..schemas.vocabulary import vocabulary
 

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from ..engine.manifest import Manifest
 from ..engine.status import RunReport
-from ..models.stand_ins import stand_ins_among
+from ..models.spec import stand_ins_among
 from ..schemas.canonical import Json
 from ..schemas.layout import CROISSANT, LICENSE, RELEASE, SUMS, WITHDRAWN
 from ..schemas.values import Issue

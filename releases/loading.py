@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict, StrictInt, StrictStr, ValidationError
 
-from ..errors import InputError, UserError
+from ..errors import FabulaError, InputError, UserError
 from ..schemas.canonical import Json
 from ..schemas.katha import ProducerLine, StoryRecord, Variant
 from ..schemas.layout import ANNOTATIONS, CROISSANT, FORMAT, PRODUCERS, RELEASE, VARIANTS
 from ..schemas.paths import format_path
 from ..schemas.plain_files import open_plain, read_json, reason_of
 from ..schemas.vocabulary import vocabulary
-from ..tables.grid import Grid
-from ..tables.tabular import Tabular
+from ..tables.grid import Grid, Tabular
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -389,3 +388,32 @@ def stated_languages(folder: Path) -> tuple[str, ...]:
     tags = document.get("inLanguage") if isinstance(document, dict) else None
     listed = tags if isinstance(tags, list) else []
     return tuple(tag for tag in listed if isinstance(tag, str) and tag != UNSTATED)
+
+
+# -- What the release that lies at a place is called
+
+
+def release_name(place: Path) -> str:
+    """Return name and version of the release that a folder or file belongs to, such as "fables 0.2.0".
+
+    Empty where no ``release.json`` lies in it or in the two folders above.
+    """
+    for folder in (place, *place.absolute().parents)[:3]:
+        try:
+            document = read_json(folder / RELEASE, follow=True)
+            return f"{document['about']['name'] or folder.name} {document['version']}"
+        except (OSError, ValueError, KeyError, TypeError, FabulaError):
+            continue
+    return ""
+
+
+def evaluated_name(places: Sequence[Path], sha256_of: Callable[[Path], str], wanted: object) -> str:
+    """Return name and version of the release that was evaluated; empty where it is not at hand."""
+    for place in places:
+        name = release_name(place)
+        try:
+            if name and sha256_of(place) == wanted:
+                return name
+        except (OSError, ValueError, FabulaError):
+            continue
+    return ""

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from pydantic import ConfigDict, Field, RootModel, StrictBool, StrictInt, StrictStr
 
-from .file_names import composed
+from .plain_files import composed
 from .values import Check, Own, Wire
 
 EntityType = Literal["character", "location", "object"]

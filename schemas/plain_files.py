@@ -3,13 +3,15 @@
 Files of a release may not be links. Elsewhere (``follow``) a link to a regular file is as good as the file.
 """
 
+import csv
 import errno
 import io
 import json
 import os
 import stat
+import unicodedata
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -175,3 +177,156 @@ def is_deep(value: Any, content: bytes) -> bool:  # noqa: ANN401 - any JSON valu
         parts = (part for inner in level for part in (inner.values() if isinstance(inner, dict) else inner))
         level = [part for part in parts if isinstance(part, dict | list)]
     return bool(level)
+
+
+# -- Whether a folder is on a network disk, where SQLite cannot lock files reliably
+
+MOUNTS = Path("/proc/self/mounts")
+"""The list of what is mounted where, as Linux gives it."""
+_NETWORK = (
+    "nfs", "cifs", "smb", "9p", "afs", "ceph", "lustre", "gpfs", "beegfs", "glusterfs", "fuse.glusterfs",
+    "fuse.sshfs", "fuse.s3fs", "fuse.gcsfuse", "fuse.mountpoint-s3", "fuse.rclone", "fuse.juicefs",
+    "fuse.ceph", "wekafs",
+)  # fmt: skip
+"""How the names of network file systems start."""
+
+
+def network_disk(folder: Path, mounts: Path = MOUNTS) -> str | None:
+    """Return the kind of the network file system that a folder is on, such as ``nfs4``; None for a local one.
+
+    Only Linux tells; elsewhere None.
+    """
+    try:
+        lines = mounts.read_text("utf-8", "replace").splitlines()
+    except OSError:
+        return None
+    where, depth, kind = folder.resolve(), -1, ""
+    for line in lines:
+        _, point, form, *_ = line.split(" ")
+        mounted = Path(point.replace("\\040", " "))
+        if where.is_relative_to(mounted) and len(mounted.parts) >= depth:
+            depth, kind = len(mounted.parts), form
+    return kind if kind.startswith(_NETWORK) else None
+
+
+# -- Names from file systems and archives, compared in normal form C: macOS writes é as e and an accent
+
+
+def composed(name: str) -> str:
+    """Return a name in normal form C, in which names are compared."""
+    return unicodedata.normalize("NFC", name)
+
+
+def by_name(names: Iterable[str]) -> tuple[dict[str, str], list[tuple[str, str]]]:
+    """Return name in normal form C -> the name as it is written there, and pairs of names that become one.
+
+    Of such a pair the first is taken.
+    """
+    written: dict[str, str] = {}
+    pairs: list[tuple[str, str]] = []
+    for name in names:
+        first = written.setdefault(composed(name), name)
+        if first != name:
+            pairs.append((first, name))
+    return written, pairs
+
+
+def below(folder: Path, name: str) -> Path:
+    """Return the file or folder of a name below a folder, as its name is written there.
+
+    That of exactly this name goes before one whose name is the same in normal form C; where there is neither,
+    the path as it would be.
+    """
+    path = folder / name
+    try:
+        if name.isascii() or path.exists():
+            return path
+        for part in Path(name).parts:
+            exact = folder / part
+            entries = folder.iterdir() if folder.is_dir() and not exact.exists() else iter(())
+            folder = next((entry for entry in entries if composed(entry.name) == composed(part)), exact)
+    except OSError:  # a name that is too long, a folder that cannot be listed
+        return path
+    return folder
+
+
+# -- Reading CSV that others made: a header that names each column once, and rows with their lines
+
+_SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
+_LONGEST = 2**31 - 1
+
+
+class BadCsv(ValueError):
+    """A text is not the CSV that it should be.
+
+    Attributes:
+        line: where, from 1.
+    """
+
+    def __init__(self, line: int, reason: str) -> None:
+        super().__init__(reason)
+        self.line = line
+
+
+class CsvTable:
+    """A table with named columns.
+
+    Args:
+        text: the table.
+        separators: what may stand between cells; the one that the first line has most often does.
+        quoted: whether quotes hold cells together, as they do in CSV and not in TSV.
+
+    Attributes:
+        columns: the names of the columns, in order.
+
+    Raises:
+        BadCsv: the first line cannot be read, is separated otherwise, or names a column twice.
+    """
+
+    def __init__(self, text: str, separators: str = ",", *, quoted: bool = True) -> None:
+        head = text.lstrip("\r\n").partition("\n")[0]
+        separator = max(separators, key=head.count)
+        csv.field_size_limit(max(csv.field_size_limit(), min(len(text) + 1, _LONGEST)))
+        self._reader = csv.reader(
+            io.StringIO(text, newline=""), delimiter=separator, strict=True,
+            quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE,
+        )  # fmt: skip
+        header = next((cells for _, cells in self._cells() if cells), [])
+        self.columns = tuple(name.strip() for name in header)
+        others = [other for other in _SEPARATORS if other not in separators and other in head]
+        if len(self.columns) == 1 and others:
+            raise BadCsv(
+                1, f"{_SEPARATORS[others[0]]} separate its columns; save it with {_SEPARATORS[separators[0]]}"
+            )
+        twice = sorted({name for name in self.columns if name and self.columns.count(name) > 1})
+        if twice:
+            raise BadCsv(1, f"columns are there twice: {', '.join(map(repr, twice))}; keep one of each")
+
+    def rows(self) -> Iterator[tuple[int, list[str]]]:
+        """Yield line and cells of each row that is not empty."""
+        nameless = [at for at, name in enumerate(self.columns) if not name]
+        for line, cells in self._cells():
+            if any(cells[at].strip() for at in nameless if at < len(cells)):
+                raise BadCsv(line, "a cell stands under a column without a name; name it, or remove it")
+            if cells:
+                yield line, cells
+
+    def named(self) -> Iterator[tuple[int, dict[str, str]]]:
+        """Yield line and cells by column of each row."""
+        for line, cells in self.rows():
+            if len(cells) != len(self.columns):
+                raise BadCsv(line, f"there are {len(cells)} cells, and {len(self.columns)} columns")
+            yield line, self.by_name(cells)
+
+    def by_name(self, cells: list[str]) -> dict[str, str]:
+        """Return the cells of a row, of which there is one for each column, by column."""
+        return {name: cell for name, cell in zip(self.columns, cells, strict=True) if name}
+
+    def _cells(self) -> Iterator[tuple[int, list[str]]]:
+        line = self._reader.line_num + 1
+        try:
+            for cells in self._reader:
+                yield line, cells
+                line = self._reader.line_num + 1
+        except csv.Error as error:
+            raise BadCsv(line, f"this is no CSV: {error}; correct the quotes") from error

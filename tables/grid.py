@@ -4,13 +4,17 @@ import html
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from ..errors import ConfigError, MissingRequirement
 from ..schemas.text import printable
+from ..schemas.values import Score
 
 if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
     import pyarrow as pa
-
 
 # -- Text for LaTeX: ASCII that pdflatex sets without a package, whatever the text holds
 
@@ -190,3 +194,126 @@ def arrow_of(columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> "pa.Tabl
               if len({isinstance(c, str) for c in column if c is not None}) > 1 else pa.array(column)
               for column in cells]  # fmt: skip
     return pa.table(dict(zip(columns, arrays, strict=True)))
+
+
+# -- Numbers and names as tables and figures print them: values with their unit, intervals, p-values
+
+Unit: TypeAlias = Literal["percent", "points", "number", "plain", "count", "usd", "p"]
+"""How a value is printed: percent and points as 100 times the value, the others as it is."""
+
+
+def value_text(value: float | None, unit: Unit) -> str:
+    """Return a value in its unit: 43.2 for a percentage, +12.3 for points, 0.431, 3.25, 1,234, $0.12."""
+    if value is None:
+        return DASH
+    if unit == "p":
+        return p_text(value)
+    if unit == "count":
+        return f"{value:,.0f}".replace("-", MINUS)
+    if unit == "usd":
+        return f"${value:,.2f}" if value >= 0.1 or value == 0 else f"${value:,.4f}"
+    if unit == "number":
+        text = f"{value:.3f}"
+    elif unit == "plain":
+        text = f"{value:.2f}"
+    elif unit == "points":
+        text = f"{100 * value:+.1f}"
+    else:
+        text = f"{100 * value:.1f}"
+    if float(text) == 0:
+        text = text.lstrip("+-")
+    return text.replace("-", MINUS)
+
+
+def interval_text(score: Score, unit: Unit) -> str:
+    """Return the 95 % interval of a score, such as [41.0, 45.4]; empty where there is none."""
+    if score.low is None or score.high is None:
+        return ""
+    return f"[{value_text(score.low, unit)}, {value_text(score.high, unit)}]"
+
+
+def if_intervals(text: str, scores: Iterable[Score]) -> str:
+    """Return what is said of intervals where some score has one; empty where none has."""
+    return text if any(score.low is not None for score in scores) else ""
+
+
+def count_text(value: float | str | None) -> str:
+    """Return a count or plain value: thousands apart, at most four decimals, a dash where unknown."""
+    if value is None:
+        return DASH
+    if isinstance(value, str):
+        return value
+    if isinstance(value, int) or value.is_integer():
+        return f"{value:,.0f}".replace("-", MINUS)
+    return f"{value:,.4g}".replace("-", MINUS)
+
+
+def p_text(p: float | None) -> str:
+    """Return a p value: three decimals, or that it is smaller."""
+    if p is None:
+        return DASH
+    return "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def effect_text(value: float | None) -> str:
+    """Return an effect size with two decimals."""
+    return DASH if value is None else f"{value:.2f}".replace("-", MINUS)
+
+
+def label_text(name: str) -> str:
+    """Return a name of the data as words: ``cause_effect`` as Cause effect."""
+    words = name.replace("_", " ").strip()
+    return words[:1].upper() + words[1:]
+
+
+# -- What results have in common: they are tables, for a notebook, a frame, a paper
+
+
+class Tabular:
+    """A result that is one or more tables; each class says which, the main one first."""
+
+    __slots__ = ()
+
+    def grids(self) -> Iterable[Grid]:
+        """Return its tables."""
+        raise NotImplementedError
+
+    def _repr_html_(self) -> str:
+        return html_of(self.grids())
+
+    def to_arrow(self, name: str | None = None) -> "pa.Table":
+        """Return one of its tables as an Arrow table."""
+        grid = self._grid(name)
+        return arrow_of(grid.columns, grid.rows)
+
+    def to_pandas(self, name: str | None = None) -> "pd.DataFrame":
+        """Return one of its tables as a pandas frame; as :meth:`to_arrow`."""
+        _library("pandas")
+        frame: pd.DataFrame = self.to_arrow(name).to_pandas(split_blocks=True, self_destruct=True)
+        return frame
+
+    def to_polars(self, name: str | None = None) -> "pl.DataFrame":
+        """Return one of its tables as a polars frame; as :meth:`to_arrow`."""
+        frame: pl.DataFrame = _library("polars").from_arrow(self.to_arrow(name))
+        return frame
+
+    def to_latex(self) -> str:
+        """Return all its tables as LaTeX; the document needs the package booktabs."""
+        return latex_of(self.grids())
+
+    def _grid(self, name: str | None) -> Grid:
+        grids = list(self.grids())
+        for grid in grids:
+            if name in (None, grid.name):
+                return grid
+        names = ", ".join(dict.fromkeys(grid.name for grid in grids))
+        raise ConfigError(f"table {name}", what="there is no such table", fix=f"use one of: {names}")
+
+
+def _library(name: str) -> Any:  # noqa: ANN401 - a module
+    try:
+        return import_module(name)
+    except ImportError as error:
+        raise MissingRequirement(
+            name, what="the library is not installed", fix=f"pip install {name}"
+        ) from error

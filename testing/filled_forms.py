@@ -13,7 +13,7 @@ from ..people.review.exchange.sheets import Asked, Load, Sheet
 from ..people.review.items import Value
 from ..people.review.task import UNCLEAR
 from ..schemas.canonical import Json, csv_text
-from ..schemas.csv_table import CsvTable
+from ..schemas.plain_files import CsvTable
 
 Answers = Mapping[str, Mapping[str, Json]]
 """Item, with ``#n`` for a repetition -> what an answer is called -> answer."""

@@ -24,7 +24,7 @@ from ..builders.katha.choosing.assess_story import CRITERIA
 from ..builders.katha.draft_scenes import scene_casts
 from ..builders.katha.normalise_story import MOST_WORDS
 from ..builders.text.analyze_story import analyze
-from ..builders.text.spans import scene_spans
+from ..builders.text.boundaries import scene_spans
 from ..builders.text.words import pick, share
 from ..schemas.canonical import Json, sha256_bytes
 from ..schemas.text import contains_phrase, is_unspaced, normalize_answer

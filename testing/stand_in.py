@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 
-from ..models.stand_ins import MARK
+from ..models.spec import MARK
 from ..prompts.loader import prompt_ids
 from .model_server import Answer, Asked, ErrorFault, Problem
 from .model_server.answers import Given, as_answer

@@ -11,8 +11,7 @@ from ..errors import UserError
 from ..schemas.canonical import Json
 from ..schemas.text import tallied, tallies
 from ..schemas.values import Issue, Level
-from ..tables.grid import Grid
-from ..tables.tabular import Tabular
+from ..tables.grid import Grid, Tabular
 
 KEPT_PER_CODE = 1000
 """So many issues of one code are kept; the rest are counted, so that memory stays bounded."""

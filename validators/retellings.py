@@ -357,11 +357,11 @@ def _lighter(first: _Weighed, second: _Weighed) -> int:
 def links_by_meaning(vectors: Mapping[str, str], threshold: float = MEANING) -> Iterator[Link]:
     """Yield the pairs whose vectors point almost the same way.
 
-    ``vectors``: story id -> its vector, packed (see :mod:`fabula.models.vectors`).
+    ``vectors``: story id -> its vector, packed (see :mod:`fabula.models.chat`).
     """
     import numpy as np
 
-    from ..models.vectors import cosine, unpacked
+    from ..models.chat import cosine, unpacked
 
     ids = sorted(vectors)
     rows = [unpacked(vectors[key]) for key in ids]

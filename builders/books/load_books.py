@@ -20,9 +20,8 @@ from pydantic import Field
 from ...engine.stage import Child, Failed, Item, Made, Outcome, StageSpec, Tools
 from ...errors import InputError, UserError
 from ...schemas.canonical import Json, sha256_bytes
-from ...schemas.file_names import by_name, composed
 from ...schemas.packed_files import Limits, NotPacked, PackedFiles, open_zip
-from ...schemas.plain_files import read_plain
+from ...schemas.plain_files import by_name, composed, read_plain
 from ...schemas.text import counted, is_language_tag, normalize_answer, slug
 from ...schemas.values import Own
 from .blocks import BadBook, Block, Book, flat, markdown_blocks, plain_blocks

@@ -9,7 +9,7 @@ from ...schemas.values import Check
 from ...validators.entities.set_rules import check_episode
 from ...validators.entities.view import view_of
 from .drafts import Entity, Repair, Script, ScriptShot
-from .guarantees import slots_of
+from .names import slots_of
 from .plan_windows import Place
 from .windows import load_of, traits_of
 

@@ -28,10 +28,9 @@ from ...schemas.canonical import Json, pretty_bytes, sha256_file, write_atomic
 from ...schemas.plain_files import parse_json, read_plain
 from ..drafting import Drafting, DraftOptions, listed, planner_texts
 from ..spending import estimate, tell_plan, without_models
-from .funnel import Step, curation_funnel
 from .load_videos import ROLE
 from .needs import check_needs, pinned
-from .pipeline import EPISODES, FUNNEL, PIPELINE
+from .pipeline import EPISODES, FUNNEL, PIPELINE, Step, curation_funnel
 
 if TYPE_CHECKING:
     from ...engine.progress import Reporter

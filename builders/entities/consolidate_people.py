@@ -16,10 +16,9 @@ from ...engine.stage import Failed, Item, Made, Outcome, StageSpec, Tools
 from ...media.images import MediaProblem
 from ...schemas.canonical import Json
 from ..step import PlannerSettings
-from .asking import Shown, ask
 from .cluster_people import appearance, tracklets_of
 from .drafts import Merge, Person, Tracklet, Video
-from .pictures import portraits
+from .pictures import Shown, ask, portraits
 
 Rule = Literal["shot", "time"]
 """Who is kept apart: all who are in one shot (the paper), or only those seen in it at the same time."""

@@ -20,8 +20,8 @@ from ...media.images import MediaProblem
 from ...models.vision.needs import VisionSettings, opened
 from ...models.vision.types import Box
 from ...schemas.canonical import Json, sha256_file
+from .cluster_people import packed_rows
 from .detections import Detections, Row, open_detections, unreadable, wrong
-from .distances import packed_rows
 from .drafts import Box4, Seen, Shot, Video
 from .film_files import segments_of
 from .measure_quality import faces_of_people

@@ -17,11 +17,10 @@ from numpy.typing import NDArray
 from pydantic import Field, ValidationError
 
 from ...errors import InputError, UserError
-from ...schemas.file_names import composed
-from ...schemas.plain_files import open_plain
+from ...schemas.plain_files import composed, open_plain
 from ...schemas.text import slug
 from ...schemas.values import Own
-from .distances import Rows
+from .cluster_people import Rows
 from .drafts import Box4, Video
 
 FORMAT = "fabula-detections"

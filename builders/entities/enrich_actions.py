@@ -13,13 +13,13 @@ from ...engine.stage import NoAnswer, Tools
 from ...schemas.canonical import Json
 from ..replies import Drafted, Problems, by_number
 from ..step import PlannerSettings, Step
-from .asking import action_of_reply, attempt, check_english, maker_of, noted, why
 from .drafts import ScriptShot
 from .films import (
     Episode,
     chunks_of,
     episode_of,
 )
+from .pictures import action_of_reply, attempt, check_english, maker_of, noted, why
 from .write_script import around, sheet_of
 
 

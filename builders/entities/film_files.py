@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ...engine.pipeline import dependencies
 from ...engine.stage import PROGRESS, StageSpec, Tools
-from ...media.segments import Segments
+from ...media.kept_files import Segments
 from ...schemas.canonical import Json, write_atomic
 from ...schemas.plain_files import read_text
 

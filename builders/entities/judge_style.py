@@ -3,7 +3,7 @@
 from ...engine.stage import UNAVAILABLE, Item, Made, NoAnswer, Outcome, StageSpec, Tools
 from ...models.spec import ModelSettings
 from ...schemas.canonical import Json
-from .asking import Shown, ask
+from .pictures import Shown, ask
 
 PROMPT = "entities/judge_style"
 DOCUMENTARY = ("documentary", "interview", "news", "presentation")

@@ -15,7 +15,6 @@ from ...schemas.canonical import Json
 from ...schemas.text import normalize_answer, normalize_text
 from ..replies import LONGEST_TEXT, Drafted, Problems
 from ..step import PlannerSettings, Step
-from .asking import Shown, attempt, check_english, maker_of, noted, why
 from .drafts import EntityKind, Repair
 from .films import (
     Account,
@@ -26,7 +25,7 @@ from .films import (
     chunks_of,
 )
 from .names import place_name
-from .pictures import distance
+from .pictures import Shown, attempt, check_english, distance, maker_of, noted, why
 
 APART = 0.5
 """Distance of colours from which on rules tell places apart."""

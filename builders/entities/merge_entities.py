@@ -15,12 +15,11 @@ from ...schemas.canonical import Json
 from ...schemas.text import normalize_answer, normalize_text
 from ..replies import LONGEST_TEXT, Drafted, Problems, by_number, public_name
 from ..step import PlannerSettings, Step
-from .asking import attempt, check_english, noted, tidy, why
 from .drafts import Entity, EntityKind, Merge, Person, Repair
 from .films import Film, Identities, Local, chunks_of
-from .guarantees import in_order, with_slots, without_slots
 from .list_entities import LONG, frames_of
-from .names import person_name, tidy_name, with_unique_names
+from .names import in_order, person_name, tidy_name, with_slots, with_unique_names, without_slots
+from .pictures import attempt, check_english, noted, tidy, why
 
 # -- Reading the reply that puts local registries together into the entities of a video
 #

@@ -19,7 +19,7 @@ from ...schemas.canonical import Json
 from ...schemas.values import Own
 from .drafts import Repair, Script, ScriptShot
 from .films import Identities
-from .guarantees import in_order, slots_of, within
+from .names import in_order, slots_of, within
 from .pictures import Views
 from .windows import (
     RELEASED,

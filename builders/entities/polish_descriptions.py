@@ -15,13 +15,13 @@ from ...schemas.canonical import Json
 from ...schemas.text import normalize_answer
 from ..replies import Drafted, Problems, by_number
 from ..step import PlannerSettings, Step
-from .asking import Shown, attempt, check_english, maker_of, noted, tidy, why
 from .drafts import Entity, EntityKind
 from .films import (
     Episode,
     chunks_of,
     episode_of,
 )
+from .pictures import Shown, attempt, check_english, maker_of, noted, tidy, why
 
 _PROMPTS: Mapping[EntityKind, str] = {
     "character": "entities/polish_characters",

@@ -16,7 +16,6 @@ from ...schemas.canonical import Json
 from ...schemas.text import normalize_answer
 from ..replies import Drafted, Problems, by_number
 from ..step import PlannerSettings, Step
-from .asking import action_of_reply, attempt, check_english, noted, tidy, why
 from .drafts import Entity, Repair, ScriptShot
 from .enrich_actions import shot_told
 from .films import (
@@ -24,8 +23,8 @@ from .films import (
     chunks_of,
     episode_of,
 )
-from .guarantees import Checked, settle, with_slots, without_slots
-from .names import mentions, without_article
+from .names import Checked, mentions, settle, with_slots, without_article, without_slots
+from .pictures import action_of_reply, attempt, check_english, noted, tidy, why
 
 Open = Mapping[int, tuple[Sequence[Entity], Sequence[Entity]]]
 """Number of a shot -> the entities that its action misses, and those that it names besides."""

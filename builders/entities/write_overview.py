@@ -4,9 +4,9 @@ from ...schemas.canonical import Json
 from ...schemas.text import normalize_answer
 from ..replies import Problems
 from ..step import PlannerSettings, Step
-from .asking import check_english, tidy
 from .films import Episode, episode_of
 from .names import joined
+from .pictures import check_english, tidy
 from .write_script import sheet_of
 
 LONGEST_OVERVIEW = 160

@@ -9,7 +9,6 @@ from ...engine.stage import NoAnswer, Tools
 from ...schemas.canonical import Json
 from ..replies import Drafted, Problems, by_number
 from ..step import PlannerSettings, Step
-from .asking import action_of_reply, attempt, check_english, maker_of, noted, why
 from .drafts import Entity, Repair, Script, ScriptShot
 from .films import (
     Film,
@@ -17,6 +16,7 @@ from .films import (
     chunks_of,
 )
 from .names import joined
+from .pictures import action_of_reply, attempt, check_english, maker_of, noted, why
 
 Lines = Sequence[tuple[bool, bool, str]]
 """For each shot whether a scene begins, whether it goes on from the one before, and its action."""

@@ -22,7 +22,7 @@ from ...schemas.text import primary_language
 from ...schemas.vocabulary import vocabulary
 from ..editing import Refused
 from ..step import RULES
-from ..text.spans import scene_spans
+from ..text.boundaries import scene_spans
 from .drafts import (
     GROWN,
     IDS,

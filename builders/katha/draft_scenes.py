@@ -30,9 +30,8 @@ from ..replies import (
 )
 from ..step import PlannerSettings, Step, Unfit
 from ..text import boundaries
-from ..text.openings import paragraph_starts
+from ..text.boundaries import paragraph_starts, scene_spans
 from ..text.segments import Analysis, segment_texts, sentence_spans
-from ..text.spans import scene_spans
 from ..text.words import word_count
 from .drafts import NARRATIVE, Sketch, scene_texts
 from .scene_prompts import looks_in, plain_look, prompted, with_prompts

@@ -13,7 +13,7 @@ from ...engine.status import read_report
 from ...engine.survey import Survey, surveyed
 from ...errors import InputError, RunError, UserError
 from ...releases.katha.form import FORM
-from ...releases.run_folder import finished_run
+from ...releases.target import finished_run
 from ...schemas.canonical import digest, sha256_file
 from ...schemas.layout import RECORDS
 from ...schemas.values import Edit

@@ -14,8 +14,7 @@ from ...engine.status import ItemReport, RunReport
 from ...schemas.canonical import Json, canonical_text
 from ...schemas.text import primary_language
 from ...schemas.values import Edit, Story
-from ...tables.grid import Grid
-from ...tables.tabular import Tabular
+from ...tables.grid import Grid, Tabular
 from ...validators.katha.set_rules import SECTIONS
 from ...validators.retellings import near_duplicates, signature
 from ..rows import Reader, Row

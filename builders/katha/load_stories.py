@@ -18,7 +18,7 @@ from ...schemas.values import Own, Story, wire_of
 from ...schemas.vocabulary import vocabulary
 from ..rows import Reader, Row, _report, _story_id, read_edits
 from ..story_rows import Settings, StoryRows
-from ..text.spans import scene_spans
+from ..text.boundaries import scene_spans
 from .checks.settling import CODES, SCREEN, Verdict, judges_part, part_of
 from .drafts import DEFAULT_AUTHOR, LABELS, LISTS
 

@@ -17,8 +17,8 @@ from ...schemas.text import is_unspaced, normalize_text
 from ..replies import Drafted, Problems, check_count, language, needed
 from ..step import PlannerSettings, Step
 from ..text.analyze_story import analyze
+from ..text.boundaries import scene_spans
 from ..text.segments import source_sentences
-from ..text.spans import scene_spans
 from ..text.words import word_count
 from .drafts import Sketch
 

@@ -11,7 +11,7 @@ from ...schemas.values import Issue
 from ...validators.record_rules import check_story, missing_fields
 from ...validators.report import label, show
 from ..editing import Consequence, Editing
-from ..text.spans import neighbour_of_moved, scene_spans, with_scene
+from ..text.boundaries import neighbour_of_moved, scene_spans, with_scene
 from . import apply_edits
 from .drafts import make_bundle, told_story
 

@@ -16,7 +16,7 @@ from ...validators.katha.scene_rules import without_article
 from ...validators.view import mentions
 from ..replies import Problems, check_count, language, needed
 from ..step import PlannerSettings, Step
-from ..text.spans import Span, scene_spans, with_scene
+from ..text.boundaries import Span, scene_spans, with_scene
 from ..text.words import share
 from .drafts import NARRATIVE, Sketch
 

@@ -18,7 +18,7 @@ from ...schemas.paths import Steps, parse_quoted, quoted_path, value_at, with_va
 from ...schemas.vocabulary import vocabulary
 from ...validators.shots.script_rules import FIELDS, read_camera
 from ..editing import Refused
-from ..text.spans import scene_spans
+from ..text.boundaries import scene_spans
 from .cast import MOST_ONSTAGE, base_language, by_key
 from .draft import PARTS, SHEET, TEXTS, editable_form, make_draft
 from .load_stories import LABELS

@@ -23,7 +23,7 @@ from ...validators.shots.script_rules import FIELDS, check_plot, check_script
 from ..drafting import Drafting, DraftOptions, listed, planner_texts
 from ..editing import Consequence, Editing
 from ..spending import estimate, tell_plan
-from ..text.spans import neighbour_of_moved
+from ..text.boundaries import neighbour_of_moved
 from .apply_edits import apply_edit
 from .cast import base_language
 from .draft import editable_form, make_draft, official_script

@@ -27,8 +27,7 @@ from ...releases.shots.references import (
 )
 from ...releases.shots.tree import REFERENCES, ShotSet, ShotStory, read_shot_set
 from ...schemas.canonical import sha256_bytes, write_atomic
-from ...schemas.file_names import below, composed
-from ...schemas.plain_files import open_plain
+from ...schemas.plain_files import below, composed, open_plain
 from ...schemas.shots import ReferenceImage
 from ...schemas.values import Own
 from ...validators.report import IssueBin, ValidationReport, show

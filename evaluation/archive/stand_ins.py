@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from ...models.stand_ins import PROGRAMS, is_stand_in
+from ...models.spec import PROGRAMS, is_stand_in
 from ...schemas.canonical import Json
 from ...schemas.judgement import EvaluationManifest
 

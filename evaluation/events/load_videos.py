@@ -11,7 +11,7 @@ from ...errors import ConfigError
 from ...releases.events.suites import load_suite
 from ...schemas.canonical import Json, digest, sha256_file
 from ...schemas.events import Suite
-from ...schemas.file_names import composed
+from ...schemas.plain_files import composed
 from ..outputs.checked import nothing_to_judge
 from ..outputs.videos import MethodVideos, check_methods, check_videos, is_judgeable, videos_of
 from .settings import VideoSelection

@@ -7,14 +7,14 @@ from typing import Any
 
 from ...pages.figures import Plot, PlotPoint
 from ...releases.events.suites import SUITE, load_suite
-from ...releases.naming import evaluated_name
+from ...releases.loading import evaluated_name
 from ...schemas.canonical import digest
 from ...schemas.events import Suite
 from ...schemas.judgement import EvaluationManifest, Judgement
 from ...schemas.plain_files import read_plain
 from ...schemas.text import counted, tallied
 from ...schemas.values import Score
-from ...tables.numbers import if_intervals, label_text
+from ...tables.grid import if_intervals, label_text
 from ..archive.archive import EVALUATION, sources_of
 from ..report.accounts import Accounts, read_lines
 from ..report.model import (

@@ -28,7 +28,7 @@ from functools import partial
 from typing import Any
 
 from ...engine.stage import UNASKED, Answer, Ask, BadReply, Item, NoAnswer, Receipt, StageSpec, Tools
-from ...models.vectors import cosine, encode_request, unpacked
+from ...models.chat import cosine, encode_request, unpacked
 from ...prompts.loader import load_prompt
 from ...schemas.canonical import Json
 from ...schemas.katha import Question

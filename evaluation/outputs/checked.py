@@ -11,7 +11,7 @@ from typing import Any, Protocol, TypeVar
 from ...errors import InputError, UserError
 from ...media.images import LIMITS, MediaProblem, PictureLimits, open_picture, read_bytes
 from ...schemas.canonical import Json, sha256_bytes
-from ...schemas.file_names import by_name, composed
+from ...schemas.plain_files import by_name, composed
 from ...schemas.text import counted
 from ...schemas.values import Issue, Level
 from ...validators.report import IssueBin, ValidationReport

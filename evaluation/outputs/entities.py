@@ -18,10 +18,8 @@ from ...media.shot_detection import Method, detect
 from ...media.video import outline, probe
 from ...releases.entities.tree import EntitySet, Episode
 from ...schemas.canonical import Json
-from ...schemas.csv_table import CsvTable
 from ...schemas.entities import EpisodeShot
-from ...schemas.file_names import below, composed
-from ...schemas.plain_files import read_plain, reason_of
+from ...schemas.plain_files import CsvTable, below, composed, read_plain, reason_of
 from ...schemas.text import counted, tallied
 from ...schemas.values import Issue, Level
 from ...validators.report import IssueBin

@@ -10,9 +10,8 @@ from pydantic import Field, ValidationError
 from pydantic_core import ErrorDetails
 
 from ...errors import ConfigError, InputError, UserError
-from ...schemas.file_names import below, composed
 from ...schemas.paths import format_path
-from ...schemas.plain_files import read_plain, reason_of
+from ...schemas.plain_files import below, composed, read_plain, reason_of
 from ...schemas.values import Own
 
 MANIFEST = "outputs.json"

@@ -15,7 +15,7 @@ from ...media.images import MediaProblem
 from ...media.video import probe, sample_frames
 from ...schemas.canonical import Json
 from ...schemas.events import Suite, video_name
-from ...schemas.file_names import below, composed
+from ...schemas.plain_files import below, composed
 from ...schemas.text import counted
 from ...schemas.values import Issue
 from ...validators.report import IssueBin

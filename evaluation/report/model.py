@@ -10,7 +10,7 @@ from pydantic import Field
 from ...pages.figures import Heat, Plot, Ridges, Scatter
 from ...schemas.judgement import Protocol
 from ...schemas.values import Own, Score
-from ...tables.numbers import Unit
+from ...tables.grid import Unit
 from ..metrics.metric import Quantity
 
 

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ...schemas.values import Score
-from ...tables.grid import MINUS
-from ...tables.numbers import label_text
+from ...tables.grid import MINUS, label_text
 from .model import Measure, ScoreRow, ScoreTable
 from .people import Calibration, if_any, plain_score, score_of, whole
 

@@ -14,7 +14,7 @@ from ...schemas.canonical import pretty_bytes, sha256_file, write_atomic
 from ...schemas.plain_files import read_json, reason_of
 from ...schemas.text import counted
 from ...schemas.values import Score
-from ...tables.numbers import label_text
+from ...tables.grid import label_text
 from ..archive.archive import JUDGEMENTS, read_manifest
 from .model import Measure, ScoreRow, ScoreTable
 

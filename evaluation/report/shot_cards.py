@@ -6,7 +6,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from ...pages.text import readable
+from ...pages.page import readable
 from ...schemas.text import counted
 from ...schemas.values import Score
 from ...tables.grid import DASH, MINUS

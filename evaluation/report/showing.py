@@ -6,7 +6,7 @@ from typing import Generic, Literal, NamedTuple, TypeVar
 from ...schemas.canonical import digest
 from ...schemas.text import plural
 from ...schemas.values import Score
-from ...tables.numbers import Unit
+from ...tables.grid import Unit
 from ...validators.resampling import FEW, LEAST
 from ..metrics.metric import Quantity
 from ..stats.paired import LEVEL, Paired

@@ -17,7 +17,7 @@ from ...models.vision.store import VectorStore
 from ...models.vision.types import Rows, TextEncoder
 from ...releases.shots.tree import ShotStory
 from ...schemas.canonical import Json, sha256_bytes
-from ...schemas.file_names import composed
+from ...schemas.plain_files import composed
 from ...schemas.shots import Shot, ShotScript, TwoTexts
 from ..metrics.clip_score import PARTS
 from ..outputs.shot_folders import CHARACTERS, PICTURES, Choice, StoryFolder, story_folders

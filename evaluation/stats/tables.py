@@ -14,8 +14,7 @@ import numpy as np
 
 from ...errors import ConfigError, InputError, UserError, mismatch
 from ...schemas.canonical import without_guard
-from ...schemas.csv_table import BadCsv, CsvTable
-from ...schemas.plain_files import read_plain, reason_of
+from ...schemas.plain_files import BadCsv, CsvTable, read_plain, reason_of
 from .correlation import NAMES, Correlation, correlate
 from .ranks import scale_of
 

@@ -28,9 +28,8 @@ from ...evaluation.recoverability.matching import Compare, Key
 from ...evaluation.recoverability.replies import marker_for
 from ...evaluation.stats.uncertainty import Uncertainty
 from ...schemas.canonical import plain_fields, without_guard
-from ...schemas.csv_table import CsvTable
 from ...schemas.katha import Question
-from ...schemas.plain_files import parse_json, read_plain, reason_of
+from ...schemas.plain_files import CsvTable, parse_json, read_plain, reason_of
 from ...schemas.values import Score
 from ..measures.planted import release_of
 from ..measures.views import share_score, undefined

@@ -8,7 +8,7 @@ from ...evaluation.archive.replies import archive_notes
 from ...evaluation.recoverability import recoverability
 from ...evaluation.report.model import Measure, ScoreRow, ScoreTable
 from ...schemas.text import counted
-from ...tables.numbers import label_text
+from ...tables.grid import label_text
 from ..ablations import tables as measured_tables
 from ..ablations.measuring import Sources
 from ..ablations.setting import Measured

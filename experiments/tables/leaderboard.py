@@ -13,7 +13,7 @@ from ...evaluation.recoverability.scores import GapScores, MethodScores
 from ...evaluation.report.model import Measure, ScoreRow, ScoreTable
 from ...schemas.text import counted
 from ...schemas.values import Score
-from ...tables.numbers import label_text
+from ...tables.grid import label_text
 from .results import NO_RATINGS, StudyResults, unmeasured
 
 TEXT, IMAGE, GAP, LATENT_GAP = (Measure.of(rate) for rate in recoverability.METRICS[:4])

@@ -19,7 +19,7 @@ from ...evaluation.report.page import Thumbnails
 from ...evaluation.report.pictures import Pictures, pictures_of_run
 from ...evaluation.stats.ranks import TOLERANCE
 from ...schemas.text import counted
-from ...tables.numbers import label_text, value_text
+from ...tables.grid import label_text, value_text
 from ..study import EVALUATION
 from .compass_results import methods_by_name
 from .results import StudyResults

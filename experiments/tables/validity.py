@@ -17,7 +17,7 @@ from ...evaluation.recoverability.validity import ValiditySet, common_stories, g
 from ...evaluation.report.model import CountRow, CountTable, Measure, ScoreRow, ScoreTable
 from ...schemas.text import counted
 from ...schemas.values import Score
-from ...tables.numbers import value_text
+from ...tables.grid import value_text
 from .ablations import effects_of
 from .leaderboard import AMBIGUITY, INTERVALS, INVALID, invalid_rate, main_of
 from .results import AskedPicture, NoTable, StudyResults

@@ -30,8 +30,17 @@ from ..keys import Redactor
 from ..options import ModelOptions
 from ..programs import Program, ProgramStopped, allowed_environment
 from ..spec import ModelSpec
-from .request import Choice, Generated, PictureRequest, extras
-from .service import LONGEST_PICTURE, LONGEST_VIDEO, cleaned, file_of, not_taken
+from .request import (
+    LONGEST_PICTURE,
+    LONGEST_VIDEO,
+    Choice,
+    Generated,
+    PictureRequest,
+    cleaned,
+    extras,
+    file_of,
+    not_taken,
+)
 
 OUTCOMES: Mapping[int, ReplyOutcome] = {10: "refused", 11: "blocked"}
 """Exit status -> what became of the picture. With 0 it is made."""

@@ -25,8 +25,7 @@ from ..keys import Redactor
 from ..options import ModelOptions
 from ..spec import ModelSpec
 from ..vision.download import quiet_libraries
-from .request import Choice, Generated, GeneratedFile, PictureRequest, extras
-from .service import not_taken
+from .request import Choice, Generated, GeneratedFile, PictureRequest, extras, not_taken
 
 if TYPE_CHECKING:
     from PIL.Image import Image

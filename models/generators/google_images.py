@@ -16,8 +16,18 @@ from ..google_chat import BLOCKED, close_google, google_client, google_usage, pi
 from ..keys import Redactor
 from ..options import ModelOptions
 from ..spec import ModelSpec
-from .request import Choice, Generated, PictureRequest, extras
-from .service import LONGEST_PICTURE, NO_FILE, PictureService, bytes_of, file_of, not_taken
+from .request import (
+    LONGEST_PICTURE,
+    NO_FILE,
+    Choice,
+    Generated,
+    PictureRequest,
+    PictureService,
+    bytes_of,
+    extras,
+    file_of,
+    not_taken,
+)
 
 RATIOS = (
     *("1:1", "2:3", "3:2", "3:4", "4:3", "4:5", "5:4", "9:16", "16:9", "21:9"),

@@ -15,8 +15,18 @@ from ..keys import Redactor
 from ..openai_models import openai_client
 from ..options import ModelOptions
 from ..spec import COMPATIBLE, ModelSpec
-from .request import Choice, Generated, PictureRequest, extras
-from .service import LONGEST_PICTURE, NO_FILE, PictureService, bytes_of, file_of, not_taken
+from .request import (
+    LONGEST_PICTURE,
+    NO_FILE,
+    Choice,
+    Generated,
+    PictureRequest,
+    PictureService,
+    bytes_of,
+    extras,
+    file_of,
+    not_taken,
+)
 
 TAKES = "takes"
 """Key of ``extra`` that names further choices: choice -> parameter of the server."""

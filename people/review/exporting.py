@@ -26,11 +26,10 @@ from ...schemas.text import tallied
 from ...validators.careless import CARELESS
 from ...validators.katha.votes import SEEN
 from ...validators.review_marks import STANDS_FOR
-from .adjudication import cases
 from .corrections import said_value
 from .folder import Study
 from .items import opaque
-from .points import Point, is_final
+from .points import Point, cases, is_final
 from .protocol import SIMULATED, versions
 from .records import DRAWS, LABEL, Reviewed, consenting, reviewed_records, withdrawal_of
 from .results import results

@@ -7,18 +7,132 @@ come, it is open again.
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from secrets import token_hex
+from typing import Literal
 
-from ...schemas.canonical import Json, digest
+from ...errors import ConfigError, InputError, UserError
+from ...schemas.canonical import Json, canonical_text, digest
+from ...schemas.values import Issue
 from ...validators.katha.votes import SEEN
-from .corrections import edits_after, edits_in, listed_edits, notes_after
+from ...validators.lines import read_objects
+from ...validators.report import as_user_error
+from .corrections import edits_after, edits_in, listed_edits, notes_after, problem_of, tidy, values_of
 from .flow import dealt_votes
 from .folder import Study
-from .journal import Event
+from .items import Item
+from .journal import Event, VoteJournal
 from .standing import Reviewer, Standing, Vote
-from .task import Question, place_of
-from .verdicts import Said, Verdict, verdict_of
+from .task import LONGEST_TEXT, UNCLEAR, Question, place_of
 from .votes import Counted, counted_votes
+
+# -- How the votes on one thing stand: what reviewers agree on, and whether somebody has to decide. Pure
+#
+# Question: do the votes on a unit of a record decide it, or does it go to an adjudicator?
+# Formula: everybody says the same, with the same corrections: it is decided. More than half do, at least two:
+# a
+#     majority, which decides where the protocol has consensus. Whoever chose what counts has to have asked
+#     for the same corrections, else they conflict.
+# Source: KathaTrace, section A.11 and Table 19.
+# Departures: Table 19 lets two of three decide, and A.11 sends disagreement to adjudication; the protocol
+# says
+#     which (its ``consensus``; without it 2 : 1 is decided by an adjudicator). Where an answer asks for a
+#     correction and nobody gave one, somebody decides, too: the paper does not say.
+# Example: three say ``corrected``, two of them with the same new label: the corrections conflict, whatever
+# the
+#     protocol. Two say ``correct`` and one ``corrected``: a majority. One of three says ``ambiguous``:
+#     somebody decides.
+
+State = Literal["unanimous", "majority", "conflict", "ambiguous", "unusable"]
+LEAST_MAJORITY = 2
+"""So many reviewers at least are a majority."""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What one reviewer said."""
+
+    reviewer: str  # pseudonym
+    answer: Json  # the answer that was chosen
+    # path -> new value of the corrections that go with it
+    edits: Mapping[str, Json] = field(default_factory=dict)
+    note: str = ""  # what was written beside it
+
+    def as_json(self) -> dict[str, Json]:
+        """Return it as plain JSON."""
+        return {
+            "reviewer": self.reviewer, "answer": self.answer, "edits": listed_edits(self.edits),
+            "note": self.note,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """How votes stand."""
+
+    # ``unanimous``; ``majority``; ``conflict``, where there is none, or corrections differ; ``ambiguous`` or
+    # ``unusable``, where a reviewer says so
+    state: State
+    answer: Json  # what most reviewers said; None where there is no majority
+    edits: Mapping[str, Json]  # path -> new value of the corrections that they agree on
+    # why somebody has to decide, one word each (:data:`REASONS`); none where the votes do
+    why: tuple[str, ...]
+
+
+REASONS = {
+    "unusable": "a reviewer says that it cannot be used as it is",
+    "ambiguous": "a reviewer says that it is ambiguous",
+    "no_majority": "no answer has a majority",
+    "corrections": "the corrections differ",
+    "uncorrected": "nobody says how it is to be corrected",
+    "majority": "the reviewers do not all agree",
+}
+"""Why somebody has to decide -> the same in words, the gravest first."""
+_STATES: Mapping[str, State] = {
+    "unusable": "unusable", "ambiguous": "ambiguous", "no_majority": "conflict", "corrections": "conflict",
+    "majority": "majority",
+}  # fmt: skip
+
+
+def verdict_of(
+    question: Question, said: Sequence[Said], *, consensus: bool, correcting: Collection[str | int] = ()
+) -> Verdict:
+    """Return how the votes on one thing stand.
+
+    ``said``: what each reviewer said; at least one.
+    """
+    texts = [
+        f"'{each.answer}" if isinstance(each.answer, str) else canonical_text(each.answer) for each in said
+    ]
+    (text, votes), *_ = Counter(texts).most_common(1)
+    agreed = votes == len(said)
+    leading = [each for each, own in zip(said, texts, strict=True) if own == text]
+    has_majority = agreed or (votes >= LEAST_MAJORITY and 2 * votes > len(said))
+    same_edits = len({_edits_text(each) for each in leading}) == 1
+    agreeing = leading[0].edits if has_majority and same_edits else {}
+    edits = {path: tidy(new) for path, new in agreeing.items()}
+    answers = [each.answer for each in said]
+    reasons = {
+        "unusable": any(answer in question.unusable for answer in answers),
+        "ambiguous": any(answer in (*question.ambiguous, UNCLEAR) for answer in answers),
+        "no_majority": not has_majority,
+        "corrections": has_majority and not same_edits,
+        "uncorrected": has_majority and same_edits and not edits and leading[0].answer in correcting,
+        "majority": has_majority and not agreed,
+    }
+    holding = [reason for reason in REASONS if reasons[reason]]
+    states = (_STATES[reason] for reason in holding if reason in _STATES)
+    state: State = next(states, "unanimous")
+    why = tuple(reason for reason in holding if not (reason == "majority" and consensus))
+    return Verdict(state, leading[0].answer if has_majority else None, edits, why)
+
+
+def _edits_text(said: Said) -> str:
+    return canonical_text({path: tidy(new) for path, new in said.edits.items()}) if said.edits else ""
+
+
+# --
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,3 +356,162 @@ def upright(question: Question, counted: Counted, answer: Json) -> Json:
     """Return an answer as if the first side had stood left: preferences change their sign where sides did."""
     turned = question.row == "preference" and counted.vote.flip and isinstance(answer, int)
     return -answer if turned else answer
+
+
+# -- Adjudication: what reviewers do not decide between them goes to somebody else, who says why
+
+ADJUDICATOR = "adjudicator"
+REASON = "case_reason"
+"""Place of the reason of a decision."""
+COLUMNS = frozenset(("case", "value", "edits", "reason"))
+"""What a line of a file of decisions may have."""
+SHOWN = 40
+"""So many cases are listed for people; JSON has them all."""
+
+
+class NotDecided(ConfigError):
+    """A decision that cannot be taken.
+
+    Attributes:
+        code: why, in a word: ``role``, ``own``, ``case``, ``value``, ``edits`` or ``reason``.
+        place: of the answer that is wrong; empty where none is.
+    """
+
+    def __init__(self, where: str, *, code: str, what: str, fix: str, place: str = "") -> None:
+        super().__init__(where, what=what, fix=fix)
+        self.code, self.place = code, place
+
+
+def cases(
+    study: Study, standing: Standing, *, everything: bool = False, known: Known | None = None
+) -> list[Point]:
+    """Return the open cases of a study."""
+    listed = points(study, standing, known=known)
+    return [point for point in listed if point.is_case and (everything or point.is_open)]
+
+
+def decide(
+    study: Study, standing: Standing, who: str, line: Mapping[str, Json], at: str, sent: str = ""
+) -> Event | None:
+    """Return the event of a decision; None where it was decided just so before.
+
+    ``sent``: id that the page gave the event; a new one if empty.
+    """
+    case, value, reason = str(line.get("case")), line.get("value"), line.get("reason")
+    point = _decidable(study, standing, who, case)
+    task, item = study.task, study.items[point.item]
+    where = f"case {case}"
+    if problem := point.question.problem(value):
+        raise NotDecided(where, code="value", what=problem, fix="give another value", place=point.place)
+    if not isinstance(reason, str) or not reason.strip() or len(reason) > LONGEST_TEXT:
+        what = f"a reason of 1 to {LONGEST_TEXT} characters is expected"
+        raise NotDecided(where, code="reason", what=what, fix="say why it is decided so", place=REASON)
+    given = line.get("edits") or []
+    after = edits_after(task, point.question)
+    due = after is not None and value in after.when[point.question.name]
+    if problem := _problem_of_edits(item, after if due else None, point.part, given):
+        raise NotDecided(
+            where, code="edits", what=problem, fix="correct the edits, or choose another value",
+            place=point.place if after is None else place_of(after.name, point.part),
+        )  # fmt: skip
+    edits = {str(edit["path"]): tidy(edit["new"]) for edit in given}
+    if point.decision is not None and point.decision.says(value, edits, reason.strip()):
+        return None
+    return Event(
+        f"{who}/{sent or token_hex(12)}", at, study.protocol.sha256, who, "decided", case,
+        {"value": value, "edits": listed_edits(edits), "reason": reason.strip(), "adjudicator": who,
+         "votes": point.votes_sha256, **study.seen(point.item)},
+    )  # fmt: skip
+
+
+def _decidable(study: Study, standing: Standing, who: str, case: str) -> Point:
+    """Return the point of a case that somebody may decide."""
+    person = standing.reviewers.get(who)
+    if person is None or person.role != ADJUDICATOR or person.revoked:
+        raise NotDecided(
+            who or "--who", code="role", what="this is not an adjudicator of the study",
+            fix="invite one with fabula review invite STUDY --role adjudicator",
+        )  # fmt: skip
+    item = case.partition(":")[0]
+    if has_reviewed(person, item):
+        raise NotDecided(
+            f"case {case}", code="own", what=f"{who} reviewed this item, and nobody decides about their own",
+            fix="have another adjudicator decide",
+        )  # fmt: skip
+    there = {point.id: point for point in points(study, standing, frozenset((item,)))}
+    if case not in there or not there[case].is_case:
+        raise NotDecided(
+            f"case {case}", code="case", what="there is no such case, or votes on it are missing",
+            fix="see which there are with fabula review adjudicate STUDY",
+        )  # fmt: skip
+    return there[case]
+
+
+def has_reviewed(person: Reviewer, item: str) -> bool:
+    """Return whether somebody ever voted on an item."""
+    return any(key.partition("#")[0] == item for key in person.votes)
+
+
+def _problem_of_edits(item: Item, question: Question | None, part: str, edits: Json) -> str | None:
+    """Return what is wrong with the corrections of a decision; ``question`` is None where none go with it."""
+    if question is None:
+        return "no corrections go with this value" if edits else None
+    if question.optional and edits == []:
+        return None
+    return question.problem(edits) or problem_of(values_of(item, question, part), edits)
+
+
+@dataclass
+class _Taking:
+    """Decisions of a file while they are read."""
+
+    problems: list[UserError] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
+
+    def report(self, issue: Issue) -> None:
+        """Note what is wrong with the form of a line."""
+        self.problems.append(as_user_error(issue))
+
+
+def decide_from_file(study: Study, journal: VoteJournal, path: Path, who: str, at: str) -> int:
+    """Take decisions from a file of JSON Lines, all or none, and return how many are new."""
+    standing, taking, seen = Standing.of(journal.events()), _Taking(), dict[str, int]()
+    for line in read_objects(path, path.name, taking.report):
+        where, case = f"{path.name}:{line.number}", str(line.data.get("case"))
+        strange = sorted(line.data.keys() - COLUMNS)
+        if strange or case in seen:
+            what = f"line {seen[case]} decides this case, too" if case in seen else f"unknown: {strange[0]}"
+            fix = "keep one of them" if case in seen else f"a decision has {', '.join(sorted(COLUMNS))}"
+            taking.problems.append(UserError(where, what=what, fix=fix))
+            continue
+        seen[case] = line.number
+        try:
+            event = decide(study, standing, who, line.data, at)
+        except NotDecided as error:
+            if error.code == "role":
+                raise
+            taking.problems.append(UserError(f"{where} {error.where}", what=error.what, fix=error.fix))
+        else:
+            taking.events += [] if event is None else [event]
+    if taking.problems:
+        raise InputError(taking.problems)
+    journal.add_now(*taking.events)
+    return len(taking.events)
+
+
+def lines(listed: Sequence[Point]) -> Iterator[str]:
+    """Yield cases for people."""
+    if not listed:
+        yield "nothing is to be decided"
+    for point in listed[:SHOWN]:
+        part = "" if point.own_part is None else f" {point.own_part}"
+        why = "; ".join(REASONS[reason] for reason in point.verdict.why)
+        yield f"{point.id}: {point.about}, {point.question.name}{part}: {why}"
+        for each in point.said:
+            edits = f", {canonical_text(listed_edits(each.edits))[:200]}" if each.edits else ""
+            note = f" ({each.note[:200]})" if each.note else ""
+            yield f"  {each.reviewer}: {each.answer}{edits}{note}"
+        if point.decision is not None:
+            yield f"  decided: {point.decision.value}, {point.decision.reason[:200]}"
+    if len(listed) > SHOWN:
+        yield f"and {len(listed) - SHOWN:,} more; --json lists them"

@@ -13,8 +13,7 @@ from ...schemas.text import tallies
 from ...schemas.values import Issue
 from ...validators.entities.view import BLOCKING
 from ...validators.report import ValidationReport
-from ..run_folder import write_imported_run
-from ..target import require_free, require_outside, staged
+from ..target import require_free, require_outside, staged, write_imported_run
 from .form import tiers_by_split
 from .tree import EPISODES, FOLDER, IMPORTED_ENTITIES, EntitySet, read_entity_set, write_tree
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from ...errors import ConfigError, InputError, TargetError, UserError
 from ...schemas.canonical import Json, digest, write_atomic
 from ...schemas.entities import ALL, TIERS, EntityEpisode, EntitySplits
-from ...schemas.file_names import by_name, composed
+from ...schemas.plain_files import by_name, composed
 from ...validators.entities.measures import measure
 from ...validators.entities.set_rules import (
     check_actions,

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...models.stand_ins import MARK, is_stand_in
+from ...models.spec import MARK, is_stand_in
 from ...schemas.canonical import Json
 from ...schemas.katha import EvidenceStatus, Provenance, Question, Scene, StoryRecord, Transition, Variant
 from ...schemas.layout import ANNOTATIONS, SPLIT_FILES, VARIANTS

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import IO, Self
 
 from ...errors import ConfigError, InputError
-from ...models.stand_ins import stand_ins_among
+from ...models.spec import stand_ins_among
 from ...schemas.canonical import Json, canonical_bytes, sha256_bytes
 from ...schemas.layout import (
     ANNOTATIONS,

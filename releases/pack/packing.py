@@ -13,8 +13,7 @@ from ...schemas.canonical import Json, pretty_bytes
 from ...schemas.layout import RELEASE, SUMS, hidden_folder
 from ...schemas.plain_files import read_json
 from ...schemas.text import tallies
-from ...tables.grid import Grid
-from ...tables.tabular import Tabular
+from ...tables.grid import Grid, Tabular
 from ...validators.report import as_user_error
 from ..diff.sides import Side
 from ..diff.since import compare_with_previous, open_previous
@@ -22,8 +21,7 @@ from ..form import Facts, FinishedRun, HiddenTest, LeftOut, Packing, ReleaseForm
 from ..hidden.commitments import salt_beside, write_salt
 from ..hidden.search import search_rows
 from ..options import PackOptions, one_licence
-from ..run_folder import finished_run
-from ..target import remove_half_placed, require_free, require_outside, staged, taken_back
+from ..target import finished_run, remove_half_placed, require_free, require_outside, staged, taken_back
 from .documents import checksums, documents_of, file_entries, head, origin_of, release_document
 
 

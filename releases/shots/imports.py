@@ -26,8 +26,7 @@ from ...schemas.values import Own
 from ...validators.report import ValidationReport
 from ...validators.rules import RuleSet
 from ...validators.shots.statistics import shot_statistics
-from ..run_folder import write_imported_run
-from ..target import require_free, require_outside, staged
+from ..target import require_free, require_outside, staged, write_imported_run
 from .references import Line, read_lines
 from .requests import RequestOptions, shot_requests
 from .tree import (

@@ -8,9 +8,8 @@ from pydantic import ValidationError
 
 from ...media.images import MediaProblem, Picture, PictureLimits, open_picture, read_bytes
 from ...schemas.canonical import sha256_bytes
-from ...schemas.file_names import below, by_name, composed
 from ...schemas.paths import format_path
-from ...schemas.plain_files import open_plain
+from ...schemas.plain_files import below, by_name, composed, open_plain
 from ...schemas.shots import ReferenceImage, ShotScript, StoryFacts
 from ...schemas.values import Issue, Own
 from ...validators.report import IssueBin, show

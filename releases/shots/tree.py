@@ -19,7 +19,7 @@ from pathlib import Path
 from ...errors import InputError, TargetError, UserError
 from ...media.images import LIMITS, PictureLimits
 from ...schemas.canonical import digest, write_atomic
-from ...schemas.file_names import below
+from ...schemas.plain_files import below
 from ...schemas.shots import ReferenceImage, ShotScript
 from ...validators.report import IssueBin, ValidationReport
 from ...validators.rules import Opened

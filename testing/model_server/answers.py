@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
 from ...models.chat import Usage
-from ...models.stand_ins import MARK, is_stand_in
+from ...models.spec import MARK, is_stand_in
 from ...schemas.canonical import Json
 from .asked import CHARACTERS_PER_TOKEN, IMAGE_TOKENS, Asked, count_tokens
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from fabula.people.review.adjudication import cases
 from fabula.people.review.folder import Study, link_of
+from fabula.people.review.points import cases
 from fabula.testing.review_server import StudyServer, serve_study
 from fabula.testing.review_visitor import KEPT, Visitor
 from fabula.testing.reviewed_records import add_adjudicator, edit, record_study, vote_all

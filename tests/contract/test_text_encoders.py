@@ -6,12 +6,20 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from fabula.models.chat import CallFault, ChatRequest, Image, Message, Reply, ReplySchema
+from fabula.models.chat import (
+    CallFault,
+    ChatRequest,
+    Image,
+    Message,
+    Reply,
+    ReplySchema,
+    encode_request,
+    unpacked,
+)
 from fabula.models.keys import Redactor
 from fabula.models.options import ModelOptions
 from fabula.models.registry import ENCODERS, check_adapter, open_model
 from fabula.models.spec import ModelSpec, parse_spec
-from fabula.models.vectors import encode_request, unpacked
 from fabula.testing.model_server import (
     Answer,
     Dropped,

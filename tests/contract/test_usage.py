@@ -8,14 +8,13 @@ from typing import Any
 
 import pytest
 
-from fabula.models.chat import ChatRequest, Message, Reply, Usage
+from fabula.models.chat import ChatRequest, Message, Reply, Usage, encode_request, unpacked
 from fabula.models.client import ModelClient
 from fabula.models.keys import Redactor
 from fabula.models.options import ModelOptions, Prices
 from fabula.models.prices import MostTokens, Price, book, highest_cost, most_tokens, price_of
 from fabula.models.registry import ADAPTERS, ENCODERS, open_model
 from fabula.models.spec import ModelSpec, parse_spec
-from fabula.models.vectors import encode_request, unpacked
 from fabula.testing.model_server import Answer, ModelServer, OddUsage, word_vector
 
 KEY = "planted-key-0123456789abcdef0123456789"

@@ -10,8 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from ....engine.stage import NoAnswer, Tools
-from ....models.spec import ModelSettings
-from ....models.stand_ins import ANSWERED
+from ....models.spec import ANSWERED, ModelSettings
 from ....schemas.canonical import Json
 from ....schemas.text import normalize_answer
 from ....schemas.values import Own

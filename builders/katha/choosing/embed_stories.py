@@ -5,8 +5,8 @@ from typing import ClassVar
 from pydantic import Field
 
 from ....engine.stage import Ask, BadReply, Item, Made, NoAnswer, Outcome, StageSpec, Tools
+from ....models.chat import encode_request, packed, unpacked
 from ....models.spec import ENCODES, ModelSettings
-from ....models.vectors import encode_request, packed, unpacked
 from ....schemas.canonical import Json
 
 # -- Vectors of texts, for stages in which an encoder is set
@@ -15,7 +15,7 @@ _NONE = frozenset({"refused", "blocked", "truncated", "empty", "malformed", "bad
 
 
 async def encode_text(tools: Tools, encoder: str, text: str) -> str | None:
-    """Return the packed vector of a text (see :mod:`fabula.models.vectors`); None where there is none."""
+    """Return the packed vector of a text (see :mod:`fabula.models.chat`); None where there is none."""
     assert tools.asker is not None and isinstance(tools.settings, ModelSettings)
     request = encode_request(encoder, text)
     try:

@@ -13,8 +13,7 @@ from typing import Any
 
 from ....errors import InputError, TargetError, UserError, mismatch
 from ....schemas.canonical import Json, canonical_bytes, sha256_bytes, sha256_file, write_atomic
-from ....schemas.file_names import composed
-from ....schemas.plain_files import parse_json, read_plain
+from ....schemas.plain_files import composed, parse_json, read_plain
 from ....schemas.text import tallied
 from ...outputs.shot_folders import VIDEOS
 from ..entities import QUALITY

@@ -8,7 +8,7 @@ from ....pages.figures import Plot, PlotPoint
 from ....schemas.entities import ALL, TYPES
 from ....schemas.text import counted
 from ....schemas.values import Score
-from ....tables.numbers import value_text
+from ....tables.grid import value_text
 from ...report.model import (
     Comparison,
     Measure,

@@ -8,7 +8,7 @@ from typing import Any
 
 from ....errors import ConfigError
 from ....releases.entities.tree import read_entity_set
-from ....releases.naming import evaluated_name
+from ....releases.loading import evaluated_name
 from ....schemas.judgement import EvaluationManifest
 from ....schemas.plain_files import json_lines
 from ....schemas.text import counted

@@ -12,7 +12,7 @@ from ....schemas.judgement import Judgement
 from ....schemas.katha import Question
 from ....schemas.text import counted
 from ....schemas.values import Score
-from ....tables.numbers import Unit
+from ....tables.grid import Unit
 from ...recoverability import recoverability
 from ...recoverability.definitions import Definitions
 from ...recoverability.items import CONDITIONS, Items

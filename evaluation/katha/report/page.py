@@ -14,8 +14,7 @@ import numpy as np
 from ....releases.loading import Release, load
 from ....schemas.text import counted, tallied
 from ....schemas.values import Score
-from ....tables.grid import DASH
-from ....tables.numbers import label_text, value_text
+from ....tables.grid import DASH, label_text, value_text
 from ....validators.resampling import fleiss_kappa
 from ...recoverability.definitions import NONRESPONSES, PROTOCOL, SUPPORTS, Definitions
 from ...recoverability.items import CONDITIONS

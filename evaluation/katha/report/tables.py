@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from ....pages.figures import Heat, HeatRow, Plot, PlotPoint, Ridges, ridges
 from ....schemas.text import counted
 from ....schemas.values import Score
-from ....tables.numbers import if_intervals, label_text
+from ....tables.grid import if_intervals, label_text
 from ...recoverability import columns, recoverability
 from ...recoverability.items import DIMENSIONS
 from ...recoverability.method import Method

@@ -9,8 +9,8 @@ from ....errors import ConfigError, InputError, UserError
 from ....releases.shots.references import IMAGES
 from ....releases.shots.tree import FOLDER
 from ....schemas.canonical import sha256_file
-from ....schemas.file_names import composed
 from ....schemas.judgement import EvaluationManifest
+from ....schemas.plain_files import composed
 from ...archive.archive import sources_of
 from ...metrics.story import FoundStory
 from ...outputs.shot_folders import Choice, find_root, shot_number, story_folders

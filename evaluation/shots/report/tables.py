@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from ....schemas.judgement import EvaluationManifest
 from ....schemas.text import counted
 from ....schemas.values import Score
-from ....tables.numbers import Unit, if_intervals
+from ....tables.grid import Unit, if_intervals
 from ...metrics.registry import base_of, in_order, label_of, metric_of, metrics
 from ...report.accounts import Accounts
 from ...report.model import (

@@ -25,8 +25,7 @@ from ...chat import CallFault, ChatRequest, Reply, Usage
 from ...keys import Redactor
 from ...options import ModelOptions
 from ...spec import ModelSpec
-from ..request import Choice, Generated, GeneratedFile, PictureRequest
-from ..service import not_taken
+from ..request import Choice, Generated, GeneratedFile, PictureRequest, not_taken
 from .drawing import Drawing, draw_scene
 from .layout import default_size
 from .scene import DrawnScene, Mark, scene_of

@@ -5,8 +5,7 @@ from pathlib import Path
 
 from ....errors import InputError, UserError
 from ....schemas.canonical import Json, csv_text, without_guard, write_atomic
-from ....schemas.csv_table import BadCsv, CsvTable
-from ....schemas.plain_files import read_plain, reason_of
+from ....schemas.plain_files import BadCsv, CsvTable, read_plain, reason_of
 from ....validators.katha.votes import SEEN
 from ..folder import Study
 from ..task import text_in

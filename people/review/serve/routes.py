@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 from ....errors import FabulaError
 from ....schemas.canonical import Json
 from ....schemas.plain_files import parse_storable
-from ..adjudication import ADJUDICATOR
 from ..flow import Step, find_place
 from ..items import opaque
 from ..media import MEDIA, TYPES, Marked
+from ..points import ADJUDICATOR
 from ..standing import Reviewer, placed
 from .access import COOKIE, is_ours, page_token, policy, reviewer_of, session_cookie, session_of
 from .server import Given, Reader, Refused, Server

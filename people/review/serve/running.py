@@ -16,13 +16,12 @@ from ....engine.lock import hold
 from ....errors import ConfigError, RunError
 from ....pages.serving import WAIT, few_lines, most_connections
 from ....schemas.canonical import Json
-from ..adjudication import ADJUDICATOR, REASON, NotDecided, cases, decide, has_reviewed
 from ..corrections import edits_after, listed_edits, values_of
 from ..design import Place
 from ..folder import Study
 from ..items import Part, Value, opaque
 from ..journal import VoteJournal
-from ..points import Known, Point
+from ..points import ADJUDICATOR, REASON, Known, NotDecided, Point, cases, decide, has_reviewed
 from ..standing import Reviewer
 from ..task import LONGEST_TEXT, Question, place_of
 from .access import no_extra

@@ -15,7 +15,7 @@ from ....engine.edits import run_ids
 from ....errors import InputError, UserError
 from ....evaluation.archive.protocols import release_sha256
 from ....releases.katha.form import FORM
-from ....releases.run_folder import finished_run
+from ....releases.target import finished_run
 from ....schemas.canonical import Json, digest
 from ....schemas.katha import Question, Scene, StoryRecord, Transition, Variant
 from ....schemas.layout import ANNOTATIONS

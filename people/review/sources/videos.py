@@ -17,7 +17,7 @@ from ....evaluation.outputs.videos import MethodVideos, check_methods, videos_of
 from ....releases.events.suites import SUITE, load_suite
 from ....schemas.canonical import Json, digest, sha256_file
 from ....schemas.events import Suite
-from ....schemas.file_names import composed
+from ....schemas.plain_files import composed
 from ..items import Drawn, Part
 from .source import Drawing, Material, Source, draw_methods, known_only
 

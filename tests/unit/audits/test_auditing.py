@@ -7,9 +7,8 @@ import pytest
 from typer.testing import CliRunner
 
 from fabula.audits.auditing import AuditOptions, audit
-from fabula.audits.compare import Cut, Windows, cuts_of, matched, windows
+from fabula.audits.compare import MEASURES, Counts, Cut, Windows, cuts_of, matched, scores, windows
 from fabula.audits.form import RUBRIC, judged, read_form, write_form
-from fabula.audits.measures import MEASURES, Counts, scores
 from fabula.audits.page import score_text
 from fabula.audits.records import read_records
 from fabula.cli.main import app

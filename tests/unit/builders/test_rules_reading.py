@@ -3,10 +3,8 @@
 import pytest
 
 from fabula.builders.text.analyze_story import analyze
-from fabula.builders.text.boundaries import divide
-from fabula.builders.text.openings import opening_costs, paragraph_starts
+from fabula.builders.text.boundaries import divide, opening_costs, paragraph_starts, scene_spans
 from fabula.builders.text.segments import Analysis, segment_text
-from fabula.builders.text.spans import scene_spans
 from fabula.schemas.text import normalize_text
 
 

@@ -18,8 +18,7 @@ from fabula.engine.journal import Journal
 from fabula.engine.manifest import read_manifest
 from fabula.engine.status import RunReport, show_item
 from fabula.errors import BelowThreshold, ConfigError
-from fabula.models.spec import ATTEMPT
-from fabula.models.stand_ins import ANSWERED
+from fabula.models.spec import ANSWERED, ATTEMPT
 from fabula.testing.endurance import rounds
 from fabula.testing.model_server import (
     Asked,

@@ -20,7 +20,7 @@ from fabula.errors import (
     MissingRequirement,
     RunError,
 )
-from fabula.models.stand_ins import ANSWERED
+from fabula.models.spec import ANSWERED
 from fabula.testing.model_server import (
     Asked,
     Dropped,

@@ -21,7 +21,7 @@ from fabula.evaluation.archive.archive import (
 )
 from fabula.evaluation.archive.form import ArchiveForm
 from fabula.evaluation.archive.stand_ins import stand_in_notes
-from fabula.models.stand_ins import stand_ins_among
+from fabula.models.spec import stand_ins_among
 from fabula.schemas.judgement import EvaluationManifest, Judge, Judgement
 
 JUDGE = Judge(spec="openai:one", provider="openai", model="one", reported_model="one-2")

@@ -15,12 +15,10 @@ import pytest
 
 from fabula.errors import ConfigError, InputError
 from fabula.leaderboard.board import FILE
-from fabula.leaderboard.checking import Checked, check
+from fabula.leaderboard.checking import Checked, check, reproduce, retract
 from fabula.leaderboard.making import BoardOptions, init
-from fabula.leaderboard.opening import LIMITS, LONGEST_LINE
-from fabula.leaderboard.reproducing import reproduce, retract
 from fabula.leaderboard.site import build
-from fabula.leaderboard.submission import SubmitOptions, submit
+from fabula.leaderboard.submission import LIMITS, LONGEST_LINE, SubmitOptions, submit
 from fabula.releases.loading import load
 
 

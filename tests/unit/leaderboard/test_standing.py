@@ -12,9 +12,8 @@ import pytest
 from fabula.errors import ConfigError, TargetError
 from fabula.evaluation.archive.archive import read_manifest
 from fabula.leaderboard.board import published_table, published_tables
-from fabula.leaderboard.checking import check
+from fabula.leaderboard.checking import check, retract
 from fabula.leaderboard.making import BoardOptions, init
-from fabula.leaderboard.reproducing import retract
 from fabula.leaderboard.site import DATA, build
 from fabula.leaderboard.standing import rank_ranges, standings, surely_better
 

@@ -12,7 +12,17 @@ import numpy as np
 import pytest
 
 from fabula.models import programs
-from fabula.models.chat import ChatRequest, Image, Message, ReplySchema, Usage
+from fabula.models.chat import (
+    ChatRequest,
+    Image,
+    Message,
+    ReplySchema,
+    Usage,
+    cosine,
+    packed,
+    read_vector,
+    unpacked,
+)
 from fabula.models.options import ModelOptions
 from fabula.models.prices import (
     MostTokens,
@@ -25,7 +35,6 @@ from fabula.models.prices import (
 )
 from fabula.models.programs import ProgramStopped, allowed_environment, run_program
 from fabula.models.spec import parse_spec
-from fabula.models.vectors import cosine, packed, read_vector, unpacked
 
 
 def ask(*parts: str | Image, schema: ReplySchema | None = None) -> ChatRequest:

@@ -23,7 +23,7 @@ from fabula.schemas.canonical import (
     without_guard,
     write_atomic,
 )
-from fabula.schemas.csv_table import BadCsv, CsvTable
+from fabula.schemas.plain_files import BadCsv, CsvTable
 from fabula.schemas.text import contains_phrase, normalize_answer, normalize_text
 
 JSON = st.recursive(
@@ -129,7 +129,7 @@ def test_csv_when_any_reader_takes_it_is_read_in_one_place() -> None:
     ]
     own = re.compile(r"csv\.(?:reader|DictReader)\(")
     readers = [path for room in rooms for path in room.rglob("*.py") if own.search(path.read_text("utf-8"))]
-    assert [path.relative_to(root).as_posix() for path in readers] == ["schemas/csv_table.py"]
+    assert [path.relative_to(root).as_posix() for path in readers] == ["schemas/plain_files.py"]
 
 
 # Normal forms of texts and answers.

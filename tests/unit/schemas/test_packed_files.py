@@ -22,12 +22,12 @@ from fabula.errors import ExitCode, UserError
 from fabula.media.images import MediaProblem, read_bytes
 from fabula.media.video import probe
 from fabula.schemas import plain_files
-from fabula.schemas.disks import network_disk
 from fabula.schemas.packed_files import Limits, NotPacked, open_tar, open_zip
 from fabula.schemas.plain_files import (
     DEEPEST,
     LONGEST_LINE,
     NotPlain,
+    network_disk,
     open_plain,
     parse_json,
     parse_storable,

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fabula.schemas.file_names import below, by_name, composed
 from fabula.schemas.paths import (
     format_path,
     get_at,
@@ -18,6 +17,7 @@ from fabula.schemas.paths import (
     value_at,
     with_value,
 )
+from fabula.schemas.plain_files import below, by_name, composed
 from fabula.schemas.text import is_language_tag, is_part_id, is_story_id, primary_language
 
 DOCUMENT = {"scenes": [{"action": "runs"}, {"action": None}], "title": "x"}

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from fabula.models.vectors import packed
+from fabula.models.chat import packed
 from fabula.testing.katha_samples import sample_bundles
 from fabula.testing.made_stories import make_story, near_copy
 from fabula.validators.retellings import (

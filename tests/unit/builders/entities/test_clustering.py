@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
+from fabula.builders.entities.cluster_people import APART, Distances, cluster, forbid
 from fabula.builders.entities.consolidate_people import (
     Consolidated,
     Proposal,
@@ -14,7 +15,6 @@ from fabula.builders.entities.consolidate_people import (
     consolidate,
     rounds_of,
 )
-from fabula.builders.entities.distances import APART, Distances, cluster, forbid
 from fabula.builders.entities.drafts import Person, Seen, Tracklet
 
 

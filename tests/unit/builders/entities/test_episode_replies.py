@@ -8,9 +8,9 @@ from PIL import Image
 from fabula.builders.entities.drafts import Entity, Person, Repair, Script, ScriptShot
 from fabula.builders.entities.enrich_actions import read_actions
 from fabula.builders.entities.films import Local
-from fabula.builders.entities.guarantees import settle
 from fabula.builders.entities.list_entities import places_of, read_registry
 from fabula.builders.entities.merge_entities import Merged, read_identities
+from fabula.builders.entities.names import settle
 from fabula.builders.entities.pictures import colour_word, distance, histogram, word_of
 from fabula.builders.entities.polish_descriptions import read_descriptions
 from fabula.builders.entities.verify_script import read_settled

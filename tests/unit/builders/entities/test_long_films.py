@@ -15,7 +15,7 @@ from fabula.engine import sources
 from fabula.engine.execute import WORK, execute
 from fabula.engine.stage import PROGRESS
 from fabula.engine.status import RunReport
-from fabula.media.segments import Segments
+from fabula.media.kept_files import Segments
 from fabula.media.shot_detection import detect, detect_in
 from fabula.media.shot_frames import small_video
 from fabula.media.video import frames_at
@@ -37,7 +37,7 @@ from pathlib import Path
 from fabula.builders.entities import detect_people, detect_shots, take_keyframes
 from fabula.engine.stage import Item, Tools
 from fabula.media import shot_detection, shot_frames, shot_network
-from fabula.media.segments import Segments
+from fabula.media.kept_files import Segments
 given = json.loads(Path(sys.argv[1]).read_text())
 left, decoded = int(sys.argv[2]), 0
 shot_detection.SEGMENT, shot_network.SEGMENT = 25, 50

@@ -20,8 +20,8 @@ from fabula.builders.entities import (
     measure_quality,
     read_subtitles,
 )
-from fabula.builders.entities.funnel import Step, curation_funnel, funnel_lines
 from fabula.builders.entities.needs import check_media
+from fabula.builders.entities.pipeline import Step, curation_funnel, funnel_lines
 from fabula.engine.config import resolve_config
 from fabula.engine.execute import execute
 from fabula.engine.stage import Answer, Failed, Item, Made, Rejected, Tools

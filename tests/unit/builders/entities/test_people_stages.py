@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from fabula.builders.entities import cluster_people, detect_people, embed_tracklets, track_people
-from fabula.builders.entities.distances import unpacked
+from fabula.builders.entities.cluster_people import unpacked
 from fabula.builders.entities.drafts import Person, Seen, Shot, Tracklet, Video
 from fabula.engine.stage import Failed, Item, Made, Outcome, Tools
 from fabula.schemas.canonical import Json, sha256_file

@@ -13,7 +13,7 @@ from fabula.builders.katha.write_questions import (
     read_questions,
 )
 from fabula.builders.replies import main_script, script_problem
-from fabula.builders.text.spans import scene_spans
+from fabula.builders.text.boundaries import scene_spans
 
 TEXTS = (
     "On a windy morning Mira walked along the river with her new hat.",

@@ -14,7 +14,7 @@ from fabula.builders.katha.building import BuildOptions, build_katha
 from fabula.builders.katha.checks.verifying import PROMPTS
 from fabula.builders.katha.extend import ExtendOptions, extend_katha
 from fabula.errors import ConfigError, InputError
-from fabula.models.stand_ins import ANSWERED
+from fabula.models.spec import ANSWERED
 from fabula.prompts.loader import prompt_source
 from fabula.schemas.canonical import sha256_bytes
 from fabula.testing.asked_prompts import prompt_of

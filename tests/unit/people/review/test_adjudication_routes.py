@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from fabula.people.review.adjudication import cases
 from fabula.people.review.folder import Study, link_of
 from fabula.people.review.journal import Event, VoteJournal
+from fabula.people.review.points import cases
 from fabula.people.review.serve.access import page_token, session_of
 from fabula.people.review.serve.routes import application
 from fabula.people.review.serve.running import adjudication_routes

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from fabula.people.review.adjudication import cases, decide
 from fabula.people.review.folder import Study, drop, open_study, replace_protocol
 from fabula.people.review.journal import VoteJournal
 from fabula.people.review.plan import Plan
+from fabula.people.review.points import cases, decide
 from fabula.people.review.protocol import amended
 from fabula.people.review.records import Reviewed, reviewed_records, withdrawal_of
 from fabula.schemas.canonical import Json

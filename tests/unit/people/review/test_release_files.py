@@ -14,12 +14,12 @@ from fabula.engine.manifest import read_manifest
 from fabula.errors import ConfigError
 from fabula.kinds.studies import draw_items
 from fabula.kinds.verbs import continue_run, correct_from, pack
-from fabula.people.review.adjudication import cases, decide
 from fabula.people.review.exclusions import Rules
 from fabula.people.review.exporting import write_review_files
 from fabula.people.review.folder import Study, StudyPlan, make_study
 from fabula.people.review.journal import Event, VoteJournal
 from fabula.people.review.plan import Plan
+from fabula.people.review.points import cases, decide
 from fabula.people.review.standing import Standing
 from fabula.people.review.task import load_task
 from fabula.releases.katha.reviews import is_accepting, read_reviews

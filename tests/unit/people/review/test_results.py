@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from fabula.evaluation.stats.agreement import krippendorff_alpha
-from fabula.people.review.adjudication import cases, decide
 from fabula.people.review.exclusions import Rules
 from fabula.people.review.folder import Study, open_study, replace_protocol
 from fabula.people.review.journal import VoteJournal
 from fabula.people.review.plan import Plan
+from fabula.people.review.points import cases, decide
 from fabula.people.review.protocol import amended
 from fabula.people.review.results import lines, results
 from fabula.schemas.canonical import Json

@@ -13,7 +13,7 @@ import pytest
 
 from fabula.media.images import MediaProblem
 from fabula.media.video import probe, sample_frames
-from fabula.media.wholeness import fault_of
+from fabula.media.video_file import fault_of
 from fabula.testing.drawn_videos import Encoder, Take, draw_takes, write_frames
 from fabula.testing.endurance import rounds
 

@@ -12,9 +12,16 @@ import pytest
 from fabula.models.chat import CallFault, ChatRequest, Message, Reply
 from fabula.models.client import ModelClient
 from fabula.models.keys import Redactor
-from fabula.models.limits import RAISE_AFTER, AdaptiveLimit, RateLimit
+from fabula.models.limits import (
+    FILE,
+    PATIENCE,
+    RAISE_AFTER,
+    AdaptiveLimit,
+    RateLimit,
+    SharedLimit,
+    shared_limit,
+)
 from fabula.models.options import ModelOptions
-from fabula.models.shared_limits import FILE, PATIENCE, SharedLimit, shared_limit
 from fabula.models.spec import parse_spec
 from fabula.testing.clock import FakeClock
 

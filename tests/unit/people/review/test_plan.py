@@ -7,7 +7,7 @@ import pytest
 from fabula.errors import ConfigError
 from fabula.kinds.studies import source_of
 from fabula.people.review.design import Plan, Unit, design
-from fabula.people.review.presets import load_preset, preset_names
+from fabula.people.review.plan import load_preset, preset_names
 from fabula.people.review.protocol import FIXED, Protocol
 from fabula.people.review.task import load_task, task_names
 
