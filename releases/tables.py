@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypedDict, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypedDict, get_args, get_origin
 
 from ..schemas.canonical import Json
 from ..schemas.plain_files import open_plain, parse_json
@@ -53,7 +53,7 @@ PlacedRow = tuple[str, Table, dict[str, Json]]
 
 
 def row_of(table: Table, part: Json) -> dict[str, Json]:
-    """Return one row from the part of a record that makes it.
+    """Return one row from the part of a record that makes it, as JSON or with records in it.
 
     A field that a damaged record lacks gives null, so that a comparison can still report it.
     """
@@ -62,8 +62,15 @@ def row_of(table: Table, part: Json) -> dict[str, Json]:
 
 def _value_at(value: Json, path: tuple[str, ...]) -> Json:
     for step in path:
-        value = value.get(step) if isinstance(value, dict) else None
-    return value
+        if isinstance(value, dict):
+            value = value.get(step)
+        else:
+            value = None if isinstance(value, _PLAIN) else getattr(value, step, None)
+    return list(value) if isinstance(value, tuple) else value
+
+
+_PLAIN = (str, int, float, list, tuple)
+"""What has no fields."""
 
 
 def columns_of(own: type[Own], prefix: tuple[str, ...] = ()) -> tuple[Column, ...]:
@@ -81,26 +88,20 @@ def columns_of(own: type[Own], prefix: tuple[str, ...] = ()) -> tuple[Column, ..
     )
 
 
-def table_of(
-    name: str,
-    row: type,
-    key: tuple[str, ...],
-    references: Mapping[str, tuple[str, str]] | None = None,
-    *,
-    optional: bool = False,
-) -> Table:
-    """Return the table whose rows are of a ``TypedDict``: its docstring says what a row is.
+Declared = tuple[str, Kind, str] | tuple[str, Kind, str, str]
+"""A column: name, what a cell holds, description, and the dotted path to its value where that is another."""
 
-    Each annotation, ``Annotated[type, description]``, is a column whose value lies under its own name.
-    """
-    columns = []
-    for field, hint in get_type_hints(row, include_extras=True).items():
-        plain, description = get_args(hint)
-        kind, length = _kind_of(plain)
-        if kind is None:
-            raise TypeError(f"{row.__name__}.{field}: a cell holds no {plain}")
-        columns.append(Column(field, kind, (field,), description, length))
-    return Table(name, row.__doc__ or "", tuple(columns), key, references or {}, optional)
+
+def table(
+    name: str, what: str, key: str, *columns: Declared,
+    references: Mapping[str, tuple[str, str]] | None = None, optional: bool = False,
+) -> Table:  # fmt: skip
+    """Return the table whose columns are declared; ``key`` names those that identify a row, with spaces."""
+    made = [
+        Column(column, kind, tuple(path[0].split(".")) if path else (column,), description)
+        for column, kind, description, *path in columns
+    ]
+    return Table(name, what, tuple(made), tuple(key.split()), references or {}, optional)
 
 
 def read_lines(path: Path) -> Iterator[dict[str, Json]]:
@@ -112,7 +113,7 @@ def read_lines(path: Path) -> Iterator[dict[str, Json]]:
 
 def _kind_of(annotation: Any) -> tuple[Kind | None, int | None]:  # noqa: ANN401 - annotations are any object
     """Return the kind of a field and its fixed length; nested types have a table of their own and no kind."""
-    plain: dict[object, Kind] = {str: "text", int: "integer", bool: "boolean", PictureCell: "picture"}
+    plain: dict[object, Kind] = {str: "text", int: "integer", bool: "boolean"}
     many: dict[object, Kind] = {str: "texts", int: "integers"}
     inner = [arg for arg in get_args(annotation) if arg is not type(None)]
     if annotation in plain:

@@ -7,7 +7,6 @@ with their bytes, a card and checksums. Under which licence they may be given aw
 import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, TypedDict
 
 from ...errors import ConfigError, InputError, UserError
 from ...media.images import MediaProblem, open_picture
@@ -16,7 +15,7 @@ from ...releases.options import Licence, licence
 from ...releases.pack.documents import checksums, file_entries
 from ...releases.pack.front_matter import front_matter_text, size_category, table_info
 from ...releases.parquet import TableWriter
-from ...releases.tables import PictureCell, table_of
+from ...releases.tables import table
 from ...releases.target import require_free, staged
 from ...releases.templates import markdown
 from ...schemas.canonical import Json
@@ -24,21 +23,17 @@ from ...schemas.layout import README, SUMS, parquet_path
 from ...schemas.text import slug
 from .storyboards import Storyboards
 
-
-class StoryboardRow(TypedDict):
-    """One row per picture of a storyboard."""
-
-    method: Annotated[str, "Name of the method that made it."]
-    story_id: Annotated[str, "The story, by its id in the release."]
-    seed: Annotated[int, "Seed of the generation; null where there is one per story."]
-    number: Annotated[int, "Number of the picture in its storyboard, from 1."]
-    scene: Annotated[int, "Scene of the story that it shows; null for a bridge frame, or where nobody said."]
-    file: Annotated[str, "Path of the picture in this folder."]
-    image: Annotated[PictureCell, "The picture, byte for byte."]
-
-
 SPLIT = "test"
-TABLE = table_of("storyboards", StoryboardRow, ("method", "story_id", "seed", "number"))
+TABLE = table(
+    "storyboards", "One row per picture of a storyboard.", "method story_id seed number",
+    ("method", "text", "Name of the method that made it."),
+    ("story_id", "text", "The story, by its id in the release."),
+    ("seed", "integer", "Seed of the generation; null where there is one per story."),
+    ("number", "integer", "Number of the picture in its storyboard, from 1."),
+    ("scene", "integer", "Scene of the story that it shows; null for a bridge frame, or where nobody said."),
+    ("file", "text", "Path of the picture in this folder."),
+    ("image", "picture", "The picture, byte for byte."),
+)  # fmt: skip
 
 
 def share_storyboards(

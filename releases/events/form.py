@@ -24,7 +24,7 @@ from ..diff.form import DiffForm, RecordFile
 from ..flat_records import FlatRecords
 from ..form import Facts, ReleaseForm
 from ..loading import LoadedRelease, load_records, read_rows
-from ..tables import Column, PlacedRow, Table, read_lines, row_of
+from ..tables import PlacedRow, read_lines, row_of, table
 from .suites import (
     EVENTS,
     PROMPTS,
@@ -48,32 +48,23 @@ _FILES = (
 
 SPLIT = "test"
 """The one split of a suite: nothing in it is for training."""
-PROMPT_TABLE = Table(
-    "prompts",
-    "One row per prompt.",
-    (
-        Column("unit", "text", ("unit",), "File name of the prompt's video, which names the prompt."),
-        Column("prompt", "text", ("entry", "prompt"), "What the video model is asked for."),
-        Column("event_list", "texts", ("entry", "event_list"), "The events in order, each as one statement."),
-        Column("class", "texts", ("entry", "class"), "Participants, origin, difficulty, number of events."),
-        Column("origin", "text", ("origin",), "retrieval, brainstorm or guided: where the prompt is from."),
-        Column("prompt_by", "text", ("producers", "prompt"), "Who wrote the prompt."),
-        Column("events_by", "text", ("producers", "event_list"), "Who listed its events."),
-    ),
-    ("unit",),
-    {},
-)
-EVENT_TABLE = Table(
-    "events",
-    "One row per event of a prompt.",
-    (
-        Column("unit", "text", ("unit",), "The prompt, by the file name of its video."),
-        Column("number", "integer", ("number",), "Place of the event in the prompt, from 1."),
-        Column("event", "text", ("event",), "The event as a statement."),
-    ),
-    ("unit", "number"),
-    {"unit": ("prompts", "unit")},
-)
+PROMPT_TABLE = table(
+    "prompts", "One row per prompt.", "unit",
+    ("unit", "text", "File name of the prompt's video, which names the prompt."),
+    ("prompt", "text", "What the video model is asked for.", "entry.prompt"),
+    ("event_list", "texts", "The events in order, each as one statement.", "entry.event_list"),
+    ("class", "texts", "Participants, origin, difficulty, number of events.", "entry.class"),
+    ("origin", "text", "retrieval, brainstorm or guided: where the prompt is from."),
+    ("prompt_by", "text", "Who wrote the prompt.", "producers.prompt"),
+    ("events_by", "text", "Who listed its events.", "producers.event_list"),
+)  # fmt: skip
+EVENT_TABLE = table(
+    "events", "One row per event of a prompt.", "unit number",
+    ("unit", "text", "The prompt, by the file name of its video."),
+    ("number", "integer", "Place of the event in the prompt, from 1."),
+    ("event", "text", "The event as a statement."),
+    references={"unit": ("prompts", "unit")},
+)  # fmt: skip
 TABLES = (PROMPT_TABLE, EVENT_TABLE)
 
 

@@ -13,35 +13,30 @@ from ...validators.lines import read_objects
 from ...validators.report import as_user_error, issue
 from ...validators.review_marks import is_simulated
 from ...validators.view import Part
-from ..tables import Column, Table
+from ..tables import table
 
 CONSENT = "consent.json"
 """What reviewers agreed to: ``publish_votes``, and how many of how many reviewers did."""
 PUBLISHED, KEPT, NONE = "published", "kept", "none"
 """What became of the votes: they are in the release; only the tables are; there are none."""
-VOTE_TABLE = Table(
-    "votes",
-    "One row per vote of a reviewer on a public story.",
-    (
-        Column("kind", "text", ("kind",), "review, or moral_label for the label that a reviewer gives."),
-        Column("rater", "text", ("rater",), "Pseudonym of the reviewer."),
-        Column("item", "text", ("item",), "The story."),
-        Column("criterion", "text", ("criterion",), "Unit of the record (Table 18), or confidence."),
-        Column("part", "text", ("part",), "The transition (1-2), question or variant; null for the whole."),
-        Column("answer", "text", ("answer",), "The decision, in the words of the unit (Table 18)."),
-        Column("labels", "texts", ("labels",), "Moral labels that the reviewer gives, the likeliest first."),
-        Column("value", "integer", ("value",), "How confident the reviewer was, 1 to 5."),
-        Column("confidence", "text", ("confidence",), "How sure of this answer, if asked."),
-        Column("condition", "text", ("condition",), "What the reviewer saw; of moral labels."),
-        Column("seconds", "number", ("seconds",), "How long it took."),
-        Column("at", "text", ("at",), "When it was said, RFC 3339."),
-        Column("protocol", "text", ("protocol",), "SHA-256 of the protocol of the review."),
-        Column("simulated", "boolean", ("simulated",), "Whether a program said it and no person."),
-    ),
-    ("item", "kind", "criterion", "part", "rater"),
-    {"item": ("stories", "story_id")},
-    optional=True,
-)
+VOTE_TABLE = table(
+    "votes", "One row per vote of a reviewer on a public story.", "item kind criterion part rater",
+    ("kind", "text", "review, or moral_label for the label that a reviewer gives."),
+    ("rater", "text", "Pseudonym of the reviewer."),
+    ("item", "text", "The story."),
+    ("criterion", "text", "Unit of the record (Table 18), or confidence."),
+    ("part", "text", "The transition (1-2), question or variant; null for the whole."),
+    ("answer", "text", "The decision, in the words of the unit (Table 18)."),
+    ("labels", "texts", "Moral labels that the reviewer gives, the likeliest first."),
+    ("value", "integer", "How confident the reviewer was, 1 to 5."),
+    ("confidence", "text", "How sure of this answer, if asked."),
+    ("condition", "text", "What the reviewer saw; of moral labels."),
+    ("seconds", "number", "How long it took."),
+    ("at", "text", "When it was said, RFC 3339."),
+    ("protocol", "text", "SHA-256 of the protocol of the review."),
+    ("simulated", "boolean", "Whether a program said it and no person."),
+    references={"item": ("stories", "story_id")}, optional=True,
+)  # fmt: skip
 
 
 def read_votes(path: Path) -> list[Vote]:

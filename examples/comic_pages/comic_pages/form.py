@@ -14,53 +14,40 @@ from fabula.releases.diff.form import DiffForm, RecordFile
 from fabula.releases.flat_records import FlatRecords
 from fabula.releases.form import Facts, ReleaseForm
 from fabula.releases.loading import LoadedRelease, Release, load_records, read_identified
-from fabula.releases.tables import Column, PlacedRow, Table, read_lines, row_of
+from fabula.releases.tables import PlacedRow, read_lines, row_of, table
 from fabula.schemas.canonical import Json
 from fabula.schemas.layout import SOURCE_MANIFEST, STATISTICS
 from fabula.validators.report import IssueBin
 from fabula.validators.rules import Opened, RuleSet
 
-PAGE_TABLE = Table(
-    "pages",
-    "One row per page.",
-    (
-        Column("page_id", "text", ("page_id",), "Id of the page."),
-        Column("story_id", "text", ("story_id",), "Id of its story."),
-        Column("page_number", "integer", ("page_number",), "Place of the page in its story, from 1."),
-        Column("title", "text", ("title",), "Title of the story."),
-        Column("language", "text", ("language",), "BCP 47 language tag."),
-        Column("text", "text", ("text",), "The part of the story that the page tells."),
-    ),
-    ("page_id",),
-    {},
-)
-PANEL_TABLE = Table(
-    "panels",
-    "One row per panel.",
-    (
-        Column("page_id", "text", ("story_id",), "The page."),
-        Column("panel", "integer", ("scene_index",), "Place of the panel on the page, from 1."),
-        Column("text", "text", ("scene_text",), "What the panel tells."),
-        Column("characters", "texts", ("characters",), "Who appears."),
-        Column("must_show", "texts", ("visual_must_show",), "What must be visible."),
-    ),
-    ("page_id", "panel"),
-    {"page_id": ("pages", "page_id")},
-)
-QUESTION_TABLE = Table(
-    "questions",
-    "One row per recoverability question.",
-    (
-        Column("question_id", "text", ("question_id",), "Id of the question."),
-        Column("page_id", "text", ("story_id",), "The page."),
-        Column("question_type", "text", ("question_type",), "Scored dimension."),
-        Column("question", "text", ("question",), "The question."),
-        Column("gold_answer", "text", ("gold_answer",), "Canonical answer."),
-        Column("accepted_answers", "texts", ("accepted_answers",), "Accepted answers."),
-    ),
-    ("question_id",),
-    {"page_id": ("pages", "page_id")},
-)
+PAGE_TABLE = table(
+    "pages", "One row per page.", "page_id",
+    ("page_id", "text", "Id of the page."),
+    ("story_id", "text", "Id of its story."),
+    ("page_number", "integer", "Place of the page in its story, from 1."),
+    ("title", "text", "Title of the story."),
+    ("language", "text", "BCP 47 language tag."),
+    ("text", "text", "The part of the story that the page tells."),
+)  # fmt: skip
+PANEL_TABLE = table(
+    "panels", "One row per panel.", "page_id panel",
+    ("page_id", "text", "The page.", "story_id"),
+    ("panel", "integer", "Place of the panel on the page, from 1.", "scene_index"),
+    ("text", "text", "What the panel tells.", "scene_text"),
+    ("characters", "texts", "Who appears."),
+    ("must_show", "texts", "What must be visible.", "visual_must_show"),
+    references={"page_id": ("pages", "page_id")},
+)  # fmt: skip
+QUESTION_TABLE = table(
+    "questions", "One row per recoverability question.", "question_id",
+    ("question_id", "text", "Id of the question."),
+    ("page_id", "text", "The page.", "story_id"),
+    ("question_type", "text", "Scored dimension."),
+    ("question", "text", "The question."),
+    ("gold_answer", "text", "Canonical answer."),
+    ("accepted_answers", "texts", "Accepted answers."),
+    references={"page_id": ("pages", "page_id")},
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -88,9 +75,9 @@ def load_comics(path: str | Path) -> ComicRelease:
 def _rows(folder: Path) -> Iterator[PlacedRow]:
     for page in read_lines(folder / PAGES):
         yield SPLIT, PAGE_TABLE, row_of(PAGE_TABLE, page)
-        for table, part in ((PANEL_TABLE, "panels"), (QUESTION_TABLE, "questions")):
+        for listed, part in ((PANEL_TABLE, "panels"), (QUESTION_TABLE, "questions")):
             for row in page[part]:
-                yield SPLIT, table, row_of(table, row)
+                yield SPLIT, listed, row_of(listed, row)
 
 
 def open_pages(path: Path) -> Opened:

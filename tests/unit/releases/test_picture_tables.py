@@ -4,7 +4,6 @@ import io
 import json
 import os
 from pathlib import Path
-from typing import Annotated, TypedDict
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -28,7 +27,7 @@ from fabula.releases.parquet import (
 )
 from fabula.releases.shots.imports import import_set, with_provenance, write_facts
 from fabula.releases.shots.tree import FOLDER, read_shot_set
-from fabula.releases.tables import PictureCell, Table, table_of
+from fabula.releases.tables import Table, table
 from fabula.schemas.canonical import canonical_bytes, pretty_bytes, sha256_bytes
 from fabula.schemas.layout import RELEASE, SUMS
 from fabula.testing.drawn_shots import draw_shot_set
@@ -38,15 +37,10 @@ CREATED = "2026-01-01T00:00:00Z"
 LICENSED = PackOptions("0.1.0", license="CC-BY-4.0", languages=("en",))
 
 
-class Row(TypedDict):
-    """One row per picture."""
-
-    name: Annotated[str, "Its name."]
-    tags: Annotated[list[str], "Words."]
-    image: Annotated[PictureCell, "The picture."]
-
-
-TABLE = table_of("drawings", Row, ("name",))
+TABLE = table(
+    "drawings", "One row per picture.", "name",
+    ("name", "text", "Its name."), ("tags", "texts", "Words."), ("image", "picture", "The picture."),
+)  # fmt: skip
 
 
 def rows_of(folder: Path, sizes: list[int]) -> list[tuple[str, Table, dict]]:
