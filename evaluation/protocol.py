@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from typing import Protocol as Interface
@@ -61,6 +62,19 @@ class Chosen:
     def of(self, *names: str) -> dict[str, Any]:
         """Return those of some options that were given."""
         return {name: self.options[name] for name in names if name in self.options}
+
+
+def later(place: str) -> Callable[..., Any]:
+    """Return the function ``module:name`` below :mod:`fabula.evaluation`, imported at its first call.
+
+    What makes pages and tables is not needed to score.
+    """
+
+    def call(*given: Any) -> Any:  # noqa: ANN401 - as the function has it
+        module, _, name = place.partition(":")
+        return getattr(import_module(f".{module}", __package__), name)(*given)
+
+    return call
 
 
 @dataclass(frozen=True, slots=True)

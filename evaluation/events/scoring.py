@@ -1,18 +1,15 @@
 """Scoring, comparing and showing evaluations of videos as the commands ask for it."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from ...errors import ConfigError
-from ..protocol import UNCERTAINTY, Chosen, Scoring
+from ..comparing import Comparisons
+from ..protocol import UNCERTAINTY, Chosen, Scoring, later
 from ..report.model import ReportDocument
-from .compare import EventComparisons, compare_folders, compare_within
+from .compare import compare_folders
 from .score import EventScores, score_folder
 from .votes import Definitions
-
-if TYPE_CHECKING:
-    from ..report.formats import Table
 
 
 def definitions_of(chosen: Chosen) -> Definitions:
@@ -39,14 +36,9 @@ def score(folder: Path, chosen: Chosen) -> EventScores:
     return score_folder(folder, suite_of(chosen), definitions_of(chosen))
 
 
-def compare(first: Path, second: Path, chosen: Chosen, allowed: Collection[str]) -> EventComparisons:
-    """Return the methods of two evaluations against each other."""
+def compare(first: Path, second: Path, chosen: Chosen, allowed: Collection[str]) -> Comparisons:
+    """Return the methods of two evaluations, or of one, against each other."""
     return compare_folders(first, second, suite_of(chosen), definitions_of(chosen), allowed)
-
-
-def within(folder: Path, chosen: Chosen) -> EventComparisons:
-    """Return the methods of one evaluation against each other."""
-    return compare_within(folder, suite_of(chosen), definitions_of(chosen))
 
 
 def report(folder: Path, chosen: Chosen) -> ReportDocument:
@@ -61,20 +53,6 @@ def report(folder: Path, chosen: Chosen) -> ReportDocument:
     return events_report(folder, chosen.options.get("release"))
 
 
-def tables(scores: EventScores) -> "Iterator[Table]":
-    """Yield the scores as tables: completion by class, other votings, and what was counted."""
-    from .report import tables_of
-
-    yield from tables_of(scores)
-
-
-def of_people(document: Mapping[str, Any]) -> "Iterator[Table]":
-    """Yield what a calibration found as tables."""
-    from .report import people_tables
-
-    yield from people_tables(document)
-
-
 SCORING = Scoring(
     "videos (events)",
     score,
@@ -82,9 +60,8 @@ SCORING = Scoring(
     report,
     None,
     ("release", "suite", "voting", "nonresponse"),
-    tables=tables,
-    of_people=of_people,
-    within=within,
+    tables=later("events.report:tables_of"),
+    of_people=later("events.report:people_tables"),
     difference="completion rates (positive: the first completes more)",
     compared_by="average",
 )

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Literal
 
 from pydantic import ValidationError
 
@@ -20,17 +20,14 @@ from ..archive.archive import check_hash, read_archive
 from ..archive.protocols import release_sha256
 from ..judging.packets import EVIDENCE, Packet, contrast_packets, label_packet, question_packets
 from ..judging.settings import FOLDERS, MAIN, PromptSet, SelectionSettings
-from ..protocol import UNCERTAINTY, Chosen, Scoring
+from ..protocol import UNCERTAINTY, Chosen, Scoring, later
 from ..recoverability.compare import KathaComparison, compare_folders, compare_within
 from ..recoverability.definitions import PROTOCOL, Definitions
+from ..recoverability.method import DIFFERENCE
 from ..recoverability.score import judged_folder, read_weights, scores_of, write_tables
 from ..recoverability.scores import KathaScores
 from ..report.model import ReportDocument
 from .load_items import chosen_records
-
-if TYPE_CHECKING:
-    from ..report.formats import Table
-
 
 # -- Which judgements of an evaluation stay valid when the release that was judged gets a new version
 #
@@ -245,8 +242,6 @@ def _set_of(label: str) -> PromptSet:
 
 # --
 
-DIFFERENCE = "STG over the questions that are valid for all methods (negative: the first loses less)"
-
 
 def definitions_of(chosen: Chosen) -> Definitions:
     """Return the definitions that were chosen."""
@@ -292,28 +287,9 @@ def affected(folder: Path, old: Path, new: Path, chosen: Chosen) -> Affected:
     return affected_judgements(folder, old, new, chosen.stories)
 
 
-def tables(scores: KathaScores) -> "Iterator[Table]":
-    """Yield the scores as tables: main numbers, details, each judge alone, and what was counted."""
-    from ..report.formats import comparison_table
-    from .report.tables import accounting, details, headline, judges_table
-
-    yield headline(scores)
-    if scores.comparisons:
-        yield comparison_table(scores.comparisons, "points", DIFFERENCE)
-    yield from details(scores)
-    yield judges_table(scores)
-    yield from accounting(scores)
-
-
-def of_people(document: Mapping[str, Any]) -> "Iterator[Table]":
-    """Yield what a calibration found as tables."""
-    from .report.people import people_tables
-
-    yield from people_tables(document)
-
-
 SCORING = Scoring(
     "storyboards (katha)", score, compare, report, affected,
     ("release", "split", "matcher", "support", "weights", "tables", "nonresponse"),
-    tables=tables, of_people=of_people, within=within, difference=DIFFERENCE, compared_by="gap",
+    tables=later("katha.report.tables:score_tables"), of_people=later("katha.report.people:people_tables"),
+    within=within, difference=DIFFERENCE, compared_by="gap",
 )  # fmt: skip

@@ -226,6 +226,8 @@ def _beside() -> dict[str, Rate]:
 
 
 VALUE = "question.common.gap"
+DIFFERENCE = "STG over the questions that are valid for all methods (negative: the first loses less)"
+"""Of what methods are compared by, for readers."""
 
 
 def comparisons(

@@ -1,20 +1,17 @@
 """Methods side by side by their shot images: ranks by each score, how sure they are, paired differences."""
 
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
-from itertools import combinations
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ...errors import InputError, UserError
-from ...schemas.canonical import plain_fields
 from ...schemas.values import Score
-from ..archive.archive import read_manifest
-from ..archive.protocols import Difference, check_alike
-from ..archive.replies import notes_of_both
+from ..comparing import Comparisons, method_pairs, read_sides
 from ..metrics.registry import in_order, lead_of, metric_of
+from ..report.model import Place
 from ..stats.paired import Pair, Paired, paired
 from ..stats.ranks import rank_intervals, ranks
 from .definitions import Definitions
@@ -26,23 +23,6 @@ LEAST = 0.5
 
 
 @dataclass(frozen=True)
-class Standing:
-    """One method in one score."""
-
-    score: Score  # its value over the stories that it has, as :mod:`.score` gives it
-    rank: int | None = None  # from 1; None where it is not ranked
-    # lowest rank of the 95 % interval over drawn stories; None without one, as over few stories
-    low: int | None = None
-    high: int | None = None  # highest rank
-    # its mean over the stories that all ranked methods have, by which it is ranked
-    shared: float | None = None
-    stories: int | None = None  # how many those are
-    better: tuple[str, ...] = ()  # ranked methods than which it is better by both tests, corrected
-    worse: tuple[str, ...] = ()  # methods than which it is worse
-    why: str | None = None  # why it has no rank
-
-
-@dataclass(frozen=True)
 class Leaderboard:
     """All methods."""
 
@@ -50,7 +30,7 @@ class Leaderboard:
     lead: str | None  # the score by which rows are sorted
     methods: tuple[str, ...]  # the methods, ranked ones first, by the lead score
     unranked: dict[str, str]  # method -> why it is in no ranking
-    cells: dict[str, dict[str, Standing]]  # method -> score -> where it stands
+    cells: dict[str, dict[str, Place]]  # method -> score -> where it stands
 
 
 def leaderboard(
@@ -67,7 +47,7 @@ def leaderboard(
         for method in methods
         if not method.accounting.get("shots_valid") and method.method not in unranked
     }
-    cells: dict[str, dict[str, Standing]] = {method.method: {} for method in methods}
+    cells: dict[str, dict[str, Place]] = {method.method: {} for method in methods}
     among = [pair for pair in comparisons if not {pair.first, pair.second} & unranked.keys()]
     for name in names:
         there = [method for method in methods if name in method.scores]
@@ -79,15 +59,15 @@ def leaderboard(
 
 def _standings(
     name: str, methods: Sequence[MethodScores], unranked: dict[str, str], definitions: Definitions
-) -> dict[str, Standing]:
-    made: dict[str, Standing] = {}
+) -> dict[str, Place]:
+    made: dict[str, Place] = {}
     ranked = []
     among = [method for method in methods if method.method not in unranked]
     most = max((method.scores[name].counts.get("pictures", 0) for method in among), default=0)
     for method in methods:
         score = method.scores[name]
         why = unranked.get(method.method) or _too_little(name, score, most)
-        made[method.method] = Standing(score, why=why)
+        made[method.method] = Place(score=score, why=why)
         if why is None:
             ranked.append(method)
     if not ranked:
@@ -96,19 +76,20 @@ def _standings(
     if metric_of(name).whole:
         values = np.array([method.scores[name].value for method in ranked], dtype=np.float64)
         for method, rank in zip(ranked, ranks(values, higher=higher), strict=True):
-            made[method.method] = Standing(method.scores[name], rank=int(rank))
+            made[method.method] = Place(score=method.scores[name], rank=int(rank))
         return made
     table = _shared(name, ranked)
     if not len(table):
         why = "the methods share no story"
-        return made | {method.method: Standing(method.scores[name], why=why) for method in ranked}
+        return made | {method.method: Place(score=method.scores[name], why=why) for method in ranked}
     means = table.mean(axis=0)
     drawn = definitions.resamples if definitions.method(len(table)) is not None else 0
     ends = rank_intervals(table, higher=higher, resamples=drawn, seed=definitions.seed)
     for index, (method, rank) in enumerate(zip(ranked, ranks(means, higher=higher), strict=True)):
         low, high = ends[index] if ends else (None, None)
-        made[method.method] = Standing(
-            method.scores[name], int(rank), low, high, float(means[index]), len(table)
+        made[method.method] = Place(
+            score=method.scores[name], rank=int(rank), low=low, high=high, shared=float(means[index]),
+            stories=len(table),
         )  # fmt: skip
     return made
 
@@ -141,7 +122,7 @@ def _shared(name: str, methods: Sequence[MethodScores]) -> np.ndarray[Any, np.dt
     return np.array([[column[key] for column in columns] for key in shared], dtype=np.float64)
 
 
-def _tested(name: str, method: str, standing: Standing, comparisons: Sequence[Paired]) -> Standing:
+def _tested(name: str, method: str, standing: Place, comparisons: Sequence[Paired]) -> Place:
     metric = metric_of(name)
     better: list[str] = []
     worse: list[str] = []
@@ -151,13 +132,13 @@ def _tested(name: str, method: str, standing: Standing, comparisons: Sequence[Pa
             continue
         other = pair.second if pair.first == method else pair.first
         (better if winner == method else worse).append(other)
-    return replace(standing, better=tuple(better), worse=tuple(worse))
+    return standing.model_copy(update={"better": tuple(better), "worse": tuple(worse)})
 
 
 def _sorted(
     methods: Sequence[MethodScores],
     unranked: dict[str, str],
-    cells: dict[str, dict[str, Standing]],
+    cells: dict[str, dict[str, Place]],
     lead: str | None,
 ) -> tuple[str, ...]:
     def place(method: str) -> tuple[bool, bool, float, str]:
@@ -169,50 +150,22 @@ def _sorted(
     return tuple(sorted((method.method for method in methods), key=place))
 
 
-@dataclass(frozen=True)
-class ImageComparisons:
-    """Methods against each other."""
-
-    definitions: Definitions  # the named definitions that were used
-    comparisons: tuple[Paired, ...]  # one entry per metric and pair of methods that share a story
-    differences: tuple[Difference, ...] = ()  # parts of the protocol that were allowed to differ
-    notes: tuple[str, ...] = ()  # what a reader must know before trusting a number
-
-    def as_json(self) -> dict[str, Any]:
-        """Return everything as plain JSON."""
-        return {"kind": "images", **plain_fields(self)}
-
-    def lines(self) -> Iterator[str]:
-        """Yield the comparisons for people."""
-        for difference in self.differences:
-            yield f"the protocols differ in {difference.path}"
-        yield f"differences of means over stories ({self.definitions.named()})"
-        yield from (f"  {comparison.line(1, 3)}" for comparison in self.comparisons)
-        for note in self.notes:
-            yield f"note: {note}"
-
-
 def compare_folders(
     first: Path, second: Path, definitions: Definitions, allowed: Collection[str] = ()
-) -> ImageComparisons:
+) -> Comparisons:
     """Compare the methods of two evaluation folders of kind images; of one, its methods with each other."""
-    manifests = {str(folder): read_manifest(folder) for folder in (first, second)}
-    if Path(first).resolve() == Path(second).resolve():
-        pairs = list(combinations(score_folder(first, definitions).methods, 2))
-        differences: tuple[Difference, ...] = ()
-    else:
-        differences = check_alike(manifests[str(first)], manifests[str(second)], allowed)
-        ours, theirs = (score_folder(folder, definitions).methods for folder in (first, second))
-        every = [(a, b) for a in ours for b in theirs]
-        pairs = [(a, b) for a, b in every if a.method == b.method] or every
-    comparisons = image_comparisons(pairs, definitions)
+    sides = read_sides(first, second, lambda folder: score_folder(folder, definitions), allowed)
+    comparisons = image_comparisons(method_pairs([scores.methods for scores in sides.scores]), definitions)
     if not comparisons:
         problem = UserError(
             str(second), what="no two methods have values for the same stories",
             fix="compare evaluations of the same stories and metrics",
         )  # fmt: skip
         raise InputError([problem])
-    return ImageComparisons(definitions, comparisons, differences, notes_of_both(manifests))
+    heading = f"differences of means over stories ({definitions.named()})"
+    return Comparisons(
+        "images", definitions, heading, comparisons, sides.differences, sides.notes, percent=False
+    )
 
 
 def image_comparisons(

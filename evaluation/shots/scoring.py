@@ -1,23 +1,20 @@
 """Scoring, comparing and showing evaluations of shot images as the commands ask for it."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from ..archive.archive import read_archive
-from ..protocol import UNCERTAINTY, Chosen, Scoring
+from ..comparing import Comparisons
+from ..protocol import UNCERTAINTY, Chosen, Scoring, later
 from ..report.model import ReportDocument
 from ..stats.tables import read_aliases
-from .compare import ImageComparisons, compare_folders
+from .compare import compare_folders
 from .definitions import Definitions, read_definitions
 from .found import read_found
 from .score import score_folder
 from .scores import ImageScores
 from .tables import scored_shots, write_scores
-
-if TYPE_CHECKING:
-    from ..report.formats import Table
 
 OF_REPORT = ("define", "unranked", "stories", "methods", "megabytes")
 
@@ -39,7 +36,7 @@ def score(folder: Path, chosen: Chosen) -> ImageScores:
     return scores
 
 
-def compare(first: Path, second: Path, chosen: Chosen, allowed: Collection[str]) -> ImageComparisons:
+def compare(first: Path, second: Path, chosen: Chosen, allowed: Collection[str]) -> Comparisons:
     """Return the methods of two evaluations, or of one, against each other."""
     return compare_folders(first, second, definitions_of(chosen), allowed)
 
@@ -57,23 +54,6 @@ def report(folder: Path, chosen: Chosen) -> ReportDocument:
     return images_report(folder, given.get("release"), given.get("outputs", ()), wanted)
 
 
-def tables(scores: ImageScores) -> "Iterator[Table]":
-    """Yield the scores as tables: of every method, and by kind of story and character."""
-    from .report.page import by_strata
-    from .report.tables import by_official_ranks, headline
-
-    yield headline(scores, [method.method for method in scores.methods])
-    yield from by_official_ranks(scores)
-    yield from by_strata(scores)
-
-
-def of_people(document: Mapping[str, Any]) -> "Iterator[Table]":
-    """Yield what a calibration found as tables."""
-    from .report.page import people_tables
-
-    yield from people_tables(document)
-
-
 SCORING = Scoring(
     "shots (images)",
     score,
@@ -82,8 +62,8 @@ SCORING = Scoring(
     None,
     ("define", "tables", "alias"),
     ("release", "outputs", *OF_REPORT),
-    tables=tables,
-    of_people=of_people,
+    tables=later("shots.report.page:score_tables"),
+    of_people=later("shots.report.page:people_tables"),
     unit="number",
     published={"vistorybench@514cc31": {"define": CODE}},
 )

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +13,8 @@ from ....schemas.canonical import plain_fields
 from ....schemas.entities import ALL
 from ....validators.resampling import Floats, divided, resampled_sums
 from ...archive.archive import read_manifest
-from ...archive.protocols import Difference, check_alike
-from ...archive.replies import notes_of_both
+from ...archive.protocols import Difference
+from ...comparing import method_pairs, read_sides
 from ...stats.paired import Pair, Paired, cohen_d, paired
 from ...stats.ranks import TOLERANCE
 from ..metrics.aggregate import Definitions
@@ -119,18 +118,10 @@ def compare_folders(
 
     ``rule``: what else must be the same; see :mod:`.manifests`.
     """
-    manifests = {str(folder): read_manifest(folder) for folder in (first, second)}
-    ours = score_folder(first, definitions)
-    if Path(first).resolve() == Path(second).resolve():
-        theirs, differences = ours, tuple[Difference, ...]()
-        pairs = list(combinations(ours.methods, 2))
-    else:
-        if rule == "b5":
-            check_b5(manifests[str(first)], manifests[str(second)], allowed)
-        differences = check_alike(manifests[str(first)], manifests[str(second)], allowed)
-        theirs = score_folder(second, definitions)
-        every = [(a, b) for a in ours.methods for b in theirs.methods]
-        pairs = [(a, b) for a, b in every if a.method == b.method] or every
+    if rule == "b5" and Path(first).resolve() != Path(second).resolve():
+        check_b5(read_manifest(first), read_manifest(second), allowed)
+    sides = read_sides(first, second, lambda folder: score_folder(folder, definitions), allowed)
+    pairs = method_pairs([scores.methods for scores in sides.scores])
     effects = entity_effects(pairs, definitions)
     if not effects:
         raise InputError(
@@ -141,8 +132,8 @@ def compare_folders(
                 )
             ]
         )  # fmt: skip
-    notes = (*notes_of_both(manifests), *_notes(ours, theirs))
-    return EntityComparisons(definitions, effects, differences, tuple(dict.fromkeys(notes)))
+    notes = (*sides.notes, *_notes(*sides.scores))
+    return EntityComparisons(definitions, effects, sides.differences, tuple(dict.fromkeys(notes)))
 
 
 def _notes(*scores: EntityScores) -> Iterator[str]:

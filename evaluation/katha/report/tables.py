@@ -9,9 +9,10 @@ from ....schemas.values import Score
 from ....tables.grid import if_intervals, label_text
 from ...recoverability import columns, recoverability
 from ...recoverability.items import DIMENSIONS
-from ...recoverability.method import Method
+from ...recoverability.method import DIFFERENCE, Method
 from ...recoverability.recoverability import Rate
 from ...recoverability.scores import GapScores, KathaScores, MethodScores
+from ...report.formats import comparison_table
 from ...report.model import Comparison, CountRow, CountTable, Measure, ScoreRow, ScoreTable
 from ...report.showing import comparison
 from .cases import Spot
@@ -22,6 +23,16 @@ MORAL = Measure(name="moral_target", label="Moral target from images", better="h
 EDGES = tuple(part / 10 for part in range(-10, 11))
 """From -100 to +100 percentage points, ten apart."""
 FILTERED = "Over the valid questions of each method, equal weight per dimension."
+
+
+def score_tables(scores: KathaScores) -> Iterator[ScoreTable | CountTable]:
+    """Yield the scores as tables: main numbers, details, each judge alone, and what was counted."""
+    yield headline(scores)
+    if scores.comparisons:
+        yield comparison_table(scores.comparisons, "points", DIFFERENCE)
+    yield from details(scores)
+    yield judges_table(scores)
+    yield from accounting(scores)
 
 
 def headline(scores: KathaScores) -> ScoreTable:

@@ -18,7 +18,7 @@ from ...archive.archive import Archive, read_archive
 from ...metrics.registry import in_order, label_of, metric_of
 from ...metrics.story import FoundStory
 from ...report.accounts import Accounts
-from ...report.model import Measure, ReportDocument, ScoreRow, ScoreTable, ShotsPart
+from ...report.model import CountTable, Measure, ReportDocument, ScoreRow, ScoreTable, ShotsPart
 from ...report.people import between_people, if_any, people_of, plain_score, score_of
 from ..compare import Leaderboard, image_comparisons, leaderboard
 from ..definitions import Definitions
@@ -89,6 +89,13 @@ def by_strata(scores: ImageScores) -> Iterator[ScoreTable]:
                 for method, stratum in ordered
             ),
         )  # fmt: skip
+
+
+def score_tables(scores: ImageScores) -> Iterator[ScoreTable | CountTable]:
+    """Yield the scores as tables: of every method, and by kind of story and character."""
+    yield headline(scores, [method.method for method in scores.methods])
+    yield from by_official_ranks(scores)
+    yield from by_strata(scores)
 
 
 @dataclass(frozen=True)

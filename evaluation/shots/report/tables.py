@@ -17,7 +17,6 @@ from ...report.model import (
     LeaderRow,
     Leaders,
     Measure,
-    Place,
     Polar,
     PolarAxis,
     PolarChart,
@@ -193,14 +192,7 @@ def leaders(board: Leaderboard) -> Leaders:
         LeaderRow(
             method=method,
             unranked=board.unranked.get(method),
-            places={
-                name: Place(
-                    score=standing.score, rank=standing.rank, low=standing.low, high=standing.high,
-                    shared=standing.shared,
-                    stories=standing.stories, better=standing.better, worse=standing.worse, why=standing.why,
-                )
-                for name, standing in board.cells[method].items()
-            },
+            places=board.cells[method],
         )
         for method in board.methods
     )  # fmt: skip
