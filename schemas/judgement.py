@@ -1,5 +1,6 @@
 """What a judge replied and what a person said, a line of a file each; the manifest of an evaluation."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
@@ -98,6 +99,12 @@ class EvaluationManifest(Own):
         description="Methods, hash of their outputs, stories requested and valid."
     )
     environment: dict[str, Any] = Field(description="Versions, and where release and outputs were.")
+
+    def about(self, method: str) -> Mapping[str, Any]:
+        """Return what ``subject`` says of a method; nothing where it says nothing that is read here."""
+        methods = self.subject.get("methods")
+        told = methods.get(method) if isinstance(methods, Mapping) else None
+        return told if isinstance(told, Mapping) else {}
 
 
 HumanKind = Literal[

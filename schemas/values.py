@@ -3,6 +3,7 @@
 Own types are strict and frozen, wire types keep what they get.
 """
 
+import math
 from dataclasses import asdict, dataclass
 from functools import cache
 from typing import Any, Literal, get_args, get_origin
@@ -157,6 +158,12 @@ class Score(Own):
             return cls(value=None, status="undefined", reason=why_undefined, counts=counts)
         value = numerator / denominator
         return cls(value=value, status="ok", numerator=numerator, denominator=denominator, counts=counts)
+
+    def between(self, low: float, high: float) -> "Score":
+        """Return it with the ends of its interval; as it is where they are ``nan``, or there is no value."""
+        if self.value is None or math.isnan(low):
+            return self
+        return self.model_copy(update={"low": float(low), "high": float(high)})
 
 
 class Story(Own):

@@ -34,7 +34,15 @@ from ..report.model import (
 )
 from ..report.people import SPEARMAN, between_people, if_any, people_of, plain_score
 from ..report.pictures import Pictures, pictures_of_run
-from ..report.showing import Valued, comparison, examples_of, resampling_definition
+from ..report.showing import (
+    Valued,
+    comparison,
+    comparison_note,
+    day_of,
+    examples_of,
+    resampling_definition,
+    sentences,
+)
 from .compare import event_comparisons, pairs_within
 from .score import AVERAGE, EventScores, PanelScore, Video, score_folder
 from .votes import METRIC, NONRESPONSE, Definitions
@@ -209,7 +217,12 @@ def events_report(
         comparisons=comparisons,
         people=people.tables,
         people_note=people.note,
-        comparison_note=_comparison_note(scores, comparisons),
+        comparison_note=comparison_note(
+            len({panel.panel.method for panel in scores.panels}), len(comparisons),
+            "a prompt in common that counts",
+            "The first method minus the second, paired by prompt, for each judge. p-values are corrected by "
+            f"{used.correction.capitalize()} for {counted(len(comparisons), 'comparison')}.",
+        ),
         accounting=(_coverage(scores), *_reasons(scores), accounts.outcome_table()),
         cases=Cases(
             title="Prompts",
@@ -254,29 +267,17 @@ def _title(scores: EventScores) -> str:
 def _facts(
     scores: EventScores, accounts: Accounts, suite: Suite, manifest: EvaluationManifest
 ) -> dict[str, str]:
-    created = manifest.environment.get("created_at")
     return {
         "Prompts": f"{len(suite.prompts):,}",
         "Methods": str(len({panel.panel.method for panel in scores.panels})),
         "Judges": str(len({panel.panel.judge for panel in scores.panels})),
         "Replies": f"{accounts.total:,}",
-        **({"Judged": str(created)[:10]} if created else {}),
+        **day_of("Judged", manifest),
     }
 
 
-def _comparison_note(scores: EventScores, comparisons: Sequence[Comparison]) -> str:
-    if len({panel.panel.method for panel in scores.panels}) < 2:
-        return "There is only one method; fabula compare compares it with other evaluations."
-    if not comparisons:
-        return "No two methods have a prompt in common that counts."
-    return (
-        "The first method minus the second, paired by prompt, for each judge. p-values are corrected by "
-        f"{scores.definitions.correction.capitalize()} for {counted(len(comparisons), 'comparison')}."
-    )
-
-
 def _warnings(scores: EventScores, accounts: Accounts) -> Iterator[str]:
-    yield from (f"{note[:1].upper()}{note[1:]}." for note in scores.notes)
+    yield from sentences(scores.notes)
     for panel in scores.panels:
         missing = sum(not video.seen for video in panel.videos)
         silent = sum(video.seen and video.rate is None for video in panel.videos)

@@ -186,9 +186,7 @@ def finished(archive: Archive, panel: Panel, scope: Suite, required: int) -> Sui
         for attempt in last_attempts(archive.judgements)
         if (attempt.kind, attempt.method, attempt.judge.spec) == ("completion", panel.method, panel.judge)
     )
-    methods = archive.manifest.subject.get("methods")
-    about = methods.get(panel.method) if isinstance(methods, Mapping) else None
-    subject = about if isinstance(about, Mapping) else {}
+    subject = archive.manifest.about(panel.method)
     listed = subject.get("invalid")
     invalid = {
         (entry.get("unit"), entry.get("seed"))
@@ -221,30 +219,19 @@ def with_intervals(
     """
     import numpy as np
 
-    from ...validators.resampling import divided, resampled_sums
-
+    if not videos or not definitions.resamples:
+        return dict(scores)
     answered = np.array([video.rate is not None for video in videos])
     rates = np.array([video.rate or 0.0 for video in videos])
     counted = np.ones(len(videos)) if definitions.nonresponse == "zero" else answered.astype(float)
-    columns = []
+    tops, bottoms = [], []
     for name in scores:
         member = np.ones(len(videos)) if name == SILENT else np.array(members[name], dtype=float)
-        top, bottom = (~answered, member) if name == SILENT else (rates * member, counted * member)
-        columns += [np.asarray(top, dtype=float), bottom]
-    if not videos or not definitions.resamples:
-        return dict(scores)
-    sums = resampled_sums(np.stack(columns, axis=1), definitions.resamples, definitions.seed)
-    replicates = divided(sums[:, ::2], sums[:, 1::2])
-    values = np.array([np.nan if score.value is None else score.value for score in scores.values()])
-    prompts = (np.stack(columns[1::2], axis=1) > 0).sum(axis=0)
-    low, high = definitions.ends(values, replicates, prompts, (0.0, 1.0))
-    ends = {name: (low[index], high[index]) for index, name in enumerate(scores)}
-    return {
-        name: score
-        if score.status != "ok" or np.isnan(ends[name][0])
-        else score.model_copy(update={"low": float(ends[name][0]), "high": float(ends[name][1])})
-        for name, score in scores.items()
-    }
+        tops.append((~answered).astype(float) if name == SILENT else rates * member)
+        bottoms.append(member if name == SILENT else counted * member)
+    columns = np.stack(tops, axis=1), np.stack(bottoms, axis=1)
+    made = definitions.with_ends([*scores.values()], *columns, (0.0, 1.0))
+    return dict(zip(scores, made, strict=True))
 
 
 NO_PROMPT = "no prompt of this class was judged"
@@ -282,7 +269,7 @@ def score_archive(archive: Archive, suite: Suite, definitions: Definitions) -> E
     unfinished = any(lacks(archive.manifest.environment))
     scored = []
     for panel in sorted(panels):
-        seeds = _seeds(archive.manifest, panel.method)
+        seeds = tuple(archive.manifest.about(panel.method).get("seeds") or ()) or None
         asked = finished(archive, panel, scope, required.get(panel.judge, 1)) if unfinished else scope
         scored.append(_score_panel(panel, panels[panel], asked, seeds, definitions))
     unjudged = not_judged(judged, map(str, protocol.get("judges", ())))
@@ -294,13 +281,6 @@ def subject_methods(manifest: EvaluationManifest) -> tuple[str, ...]:
     """Return the methods that an evaluation of events is about."""
     methods = manifest.subject.get("methods", {})
     return tuple(sorted(methods)) if isinstance(methods, dict | list) else ()
-
-
-def _seeds(manifest: EvaluationManifest, method: str) -> tuple[int, ...] | None:
-    """Return the seeds that every video of a method was to have; None where it has one generation each."""
-    methods = manifest.subject.get("methods", {})
-    about = methods.get(method, {}) if isinstance(methods, dict) else {}
-    return tuple(about.get("seeds") or ()) or None
 
 
 def _score_panel(

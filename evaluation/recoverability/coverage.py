@@ -37,7 +37,7 @@ class Generations:
 
 def invalid_generations(manifest: EvaluationManifest, method: str) -> Iterator[tuple[str, int | None]]:
     """Yield story and seed of each generation of a method that cannot be judged, as the manifest says."""
-    listed = _about(manifest, method).get("invalid")
+    listed = manifest.about(method).get("invalid")
     for entry in listed if isinstance(listed, list) else ():
         if isinstance(entry, Mapping) and isinstance(entry.get("story_id"), str):
             yield entry["story_id"], entry.get("seed")
@@ -53,7 +53,7 @@ def generations(manifest: EvaluationManifest, replies: Replies, items: Items) ->
     made = {}
     for number, method in enumerate(replies.methods):
         requested = np.zeros((len(places), items.stories), dtype=bool)
-        listed = _about(manifest, method).get("seeds")
+        listed = manifest.about(method).get("seeds")
         named = [places[seed] for seed in places if isinstance(listed, list) and seed in listed]
         requested[named or _judged_seeds(replies, number)] = True
         valid = requested.copy()
@@ -70,7 +70,7 @@ def requested_of(manifest: EvaluationManifest) -> tuple[set[str], set[int | None
     names = set(methods) if isinstance(methods, Mapping) else set()
     seeds: set[int | None] = set()
     for name in names:
-        listed = _about(manifest, name).get("seeds")
+        listed = manifest.about(name).get("seeds")
         named = listed if isinstance(listed, list) else []
         seeds.update(seed for seed in named if seed is None or isinstance(seed, int))
     return names, seeds
@@ -81,12 +81,6 @@ def _judged_seeds(replies: Replies, method: int) -> list[int]:
     for rows in replies.columns.values():
         seeds.update(rows.seed[rows.method == method].tolist())
     return sorted(seeds - {-1})
-
-
-def _about(manifest: EvaluationManifest, method: str) -> Mapping[str, Any]:
-    methods = manifest.subject.get("methods")
-    listed = methods.get(method) if isinstance(methods, Mapping) else None
-    return listed if isinstance(listed, Mapping) else {}
 
 
 OUTCOMES: tuple[str, ...] = get_args(JudgementOutcome)

@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,6 +13,8 @@ from ...schemas.plain_files import open_plain
 from ..archive.archive import JUDGEMENTS, read_archive
 from .model import CountRow, CountTable
 
+FEW_ANSWERS = 0.95
+"""Share of answers of a judge below which a page says so at its top."""
 OUTCOMES = ("answered", "refused", "blocked", "truncated", "malformed", "failed")
 
 
@@ -51,6 +53,21 @@ class Accounts:
             self.costs[judge].append(judgement.cost)
         if judgement.judge.reported_model:
             self.reported[judge].add(judgement.judge.reported_model)
+
+    @classmethod
+    def of(cls, judgements: Iterable[Judgement]) -> "Accounts":
+        """Return the counts over some judgements."""
+        accounts = cls()
+        for judgement in judgements:
+            accounts.add(judgement)
+        return accounts
+
+    def warnings(self) -> Iterator[str]:
+        """Yield which judges answered so little that readers must know it first."""
+        for judge, count in sorted(self.replies.items()):
+            answered = self.outcomes[judge]["answered"]
+            if answered < FEW_ANSWERS * count:
+                yield f"{judge} answered {answered:,} of {count:,} requests; see Coverage and outcomes."
 
     @property
     def total(self) -> int:

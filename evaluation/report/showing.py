@@ -1,9 +1,10 @@
 """Methods against each other in a report, in words; and what low, middle and high values look like."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Generic, Literal, NamedTuple, TypeVar
 
 from ...schemas.canonical import digest
+from ...schemas.judgement import EvaluationManifest
 from ...schemas.text import plural
 from ...schemas.values import Score
 from ...tables.grid import Unit
@@ -42,6 +43,28 @@ def comparison(
         effects={"Cohen's d": one.cohen_d, "rank-biserial": one.rank_biserial},
         pairs=one.n, verdict=_verdict(one, better, higher=higher), shown=shown,
     )  # fmt: skip
+
+
+def comparison_note(methods: int, pairs: int, units: str, how: str) -> str:
+    """Return how methods were compared, or why they were not.
+
+    ``pairs``: how many comparisons there are. ``units``: what two methods must share, as in ``no two methods
+    have a story in common that counts``. ``how``: how they were compared.
+    """
+    if methods < 2:
+        return "There is only one method; fabula compare compares it with other evaluations."
+    return how if pairs else f"No two methods have {units}."
+
+
+def sentences(notes: Iterable[str]) -> Iterator[str]:
+    """Yield notes as sentences."""
+    yield from (f"{note[:1].upper()}{note[1:]}." for note in notes)
+
+
+def day_of(label: str, manifest: EvaluationManifest) -> dict[str, str]:
+    """Return the day of an evaluation under its label; nothing where it is not known."""
+    created = manifest.environment.get("created_at")
+    return {label: str(created)[:10]} if created else {}
 
 
 def resampling_definition(used: Uncertainty, unit: str) -> Definition:

@@ -16,7 +16,6 @@ from ...schemas.canonical import plain_fields
 from ...schemas.text import tallied
 from ...schemas.values import Score
 from ...tables.grid import DASH
-from ...validators.resampling import divided, resampled_sums
 from ..metrics.alignment import hundred
 from ..metrics.cids import Match, matched
 from ..metrics.metric import Metric, Terms
@@ -100,18 +99,9 @@ def with_intervals(
         return dict(scores)
     table = values_of(stories, names)
     known = ~np.isnan(table)
-    columns = np.concatenate([np.where(known, table, 0.0), known.astype(np.float64)], axis=1)
-    sums = resampled_sums(columns, definitions.resamples, definitions.seed)
-    replicates = divided(sums[:, : len(names)], sums[:, len(names) :])
-    means = np.array([scores[name].value for name in names], dtype=np.float64)
-    low, high = definitions.ends(means, replicates, known.sum(axis=0))
-    ends = {name: (_end(low[index]), _end(high[index])) for index, name in enumerate(names)}
-    return {
-        name: score.model_copy(update=dict(zip(("low", "high"), ends[name], strict=True)))
-        if name in ends
-        else score
-        for name, score in scores.items()
-    }
+    means = [scores[name] for name in names]
+    made = definitions.with_ends(means, np.where(known, table, 0.0), known.astype(np.float64))
+    return {**scores, **dict(zip(names, made, strict=True))}
 
 
 def values_of(
@@ -128,10 +118,6 @@ def values_of(
         ],
         dtype=np.float64,
     ).reshape(len(stories), len(names))
-
-
-def _end(value: float) -> float | None:
-    return None if np.isnan(value) else float(value)
 
 
 Actions = Callable[[FoundStory, frozenset[str]], Score]

@@ -1,6 +1,6 @@
 """How sure a number is: its interval and p-value, and corrections for several tests made together."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -8,14 +8,17 @@ import numpy as np
 
 from ...errors import ConfigError
 from ...schemas.text import counted, plural
+from ...schemas.values import Score
 from ...validators.resampling import (
     FEW,
     LEAST,
     RESAMPLES,
     SEED,
     Floats,
+    divided,
     interval_by_size,
     percentile_interval,
+    resampled_sums,
     standard_error,
 )
 from .bootstrap import two_sided_p
@@ -99,6 +102,26 @@ class Uncertainty:
         if self.interval == "percentile":
             return percentile_interval(replicates)
         return interval_by_size(values, replicates, units, bounds)
+
+    def with_ends(
+        self,
+        scores: Sequence[Score],
+        tops: Floats,
+        bottoms: Floats,
+        bounds: tuple[float, float] = (-np.inf, np.inf),
+    ) -> list[Score]:
+        """Return scores that are sums over sums with their 95 % intervals, where there are some.
+
+        All see the same drawings of the units.
+
+        ``tops``, ``bottoms``: what is added up of each unit, shape (units, ratios).
+        """
+        width, drawn = tops.shape[1], self.resamples if len(tops) else 0
+        sums = resampled_sums(np.concatenate([tops, bottoms], axis=1), drawn, self.seed)
+        replicates = divided(sums[:, :width], sums[:, width:])
+        values = np.array([np.nan if score.value is None else score.value for score in scores])
+        low, high = self.ends(values, replicates, (bottoms > 0).sum(axis=0).astype(np.float64), bounds)
+        return [score.between(*ends) for score, *ends in zip(scores, low, high, strict=True)]
 
     def p_value(self, value: float, replicates: Floats, units: int) -> float:
         """Return the two-sided p-value of no difference; ``nan`` where there is none. It is never zero.

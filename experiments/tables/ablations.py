@@ -40,6 +40,7 @@ from ...evaluation.recoverability.recoverability import Rates, values_of
 from ...evaluation.recoverability.validity import common_questions
 from ...evaluation.report.formats import comparison_table
 from ...evaluation.report.model import Measure, ScoreRow, ScoreTable
+from ...evaluation.report.showing import sentences
 from ...evaluation.stats.paired import Pair, Paired, paired
 from .leaderboard import FILTERED, GAP, IMAGE, INTERVALS, INVALID, MORAL, VISUAL, invalid_rate, main_of
 from .results import NO_RATINGS, NoTable, StudyResults, unmeasured
@@ -216,8 +217,7 @@ def _effects(results: StudyResults, factor: Factor) -> ScoreTable:
     name = "planner" if factor == "plan" else "renderer"
     made = effects_of(results, factor)
     table = comparison_table(made, "points")
-    notes = " ".join(f"{note[:1].upper()}{note[1:]}." for note in results.definitions.notes(
-        results.evaluation.items.stories, "story"))  # fmt: skip
+    notes = " ".join(sentences(results.definitions.notes(results.evaluation.items.stories, "story")))
     return table.model_copy(
         update={
             "name": f"{name}_effects",

@@ -8,6 +8,7 @@ from ...evaluation.recoverability.score import Judged
 from ...evaluation.recoverability.validity import gaps_over
 from ...evaluation.report.model import CountRow, CountTable, Measure, ScoreRow, ScoreTable
 from ...evaluation.report.people import plain_score
+from ...evaluation.report.showing import sentences
 from ...evaluation.stats.paired import Paired
 from ...schemas.text import counted
 from ...schemas.values import Score
@@ -129,9 +130,7 @@ def bridge_controls(results: StudyResults) -> ScoreTable:
         if arm.name in less:
             scores |= _less(less[arm.name])
         rows.append(ScoreRow(label=arm.label, scores=scores, note=_what_it_does(compass, arm)))
-    notes = " ".join(
-        f"{note[:1].upper()}{note[1:]}." for note in results.definitions.notes(judged.items.stories, "story")
-    )
+    notes = " ".join(sentences(results.definitions.notes(judged.items.stories, "story")))
     return ScoreTable(
         name="bridge_controls", title="Semantic Compass and controls of its length", heading="Arm",
         note="Judged with prompts and questions that selection has not seen. Differences are paired by story "

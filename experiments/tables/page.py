@@ -11,7 +11,7 @@ from ...evaluation.recoverability.definitions import NONRESPONSES, SUPPORTS, Def
 from ...evaluation.report.formats import Table
 from ...evaluation.report.model import CountTable, Definition
 from ...evaluation.report.page import with_parts
-from ...evaluation.report.showing import resampling_definition
+from ...evaluation.report.showing import resampling_definition, sentences
 from ...pages.figures import Plot, PlotPoint
 from ...schemas.canonical import pretty_bytes, write_atomic
 from ...schemas.text import counted
@@ -255,8 +255,7 @@ def _warnings(results: StudyResults) -> Iterator[str]:
         return
     if results.evaluation.manifest.environment.get("simulation"):
         yield "The judgements are simulated: nothing here says anything about any plan, renderer or judge."
-    for note in results.scores.notes:
-        yield f"{note[:1].upper()}{note[1:]}."
+    yield from sentences(results.scores.notes)
     for name in results.judged_methods:
         made = results.scores.methods[name].generations
         if made["generations_invalid"]:

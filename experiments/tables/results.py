@@ -114,10 +114,7 @@ class StudyResults:
     @cached_property
     def accounts(self) -> Accounts:
         """What judges were asked, what came back, and what it cost."""
-        accounts = Accounts()
-        for judgement in read_lines(self.folder / EVALUATION):
-            accounts.add(judgement)
-        return accounts
+        return Accounts.of(read_lines(self.folder / EVALUATION))
 
     @cached_property
     def cells(self) -> dict[str, tuple[str, str]]:
@@ -140,9 +137,7 @@ class StudyResults:
 
     def about(self, method: str) -> Mapping[str, Any]:
         """Return what the evaluation's manifest says of a method's outputs."""
-        listed = self.evaluation.manifest.subject.get("methods")
-        outputs = listed.get(method) if isinstance(listed, Mapping) else None
-        return outputs if isinstance(outputs, Mapping) else {}
+        return self.evaluation.manifest.about(method)
 
 
 def read_results(

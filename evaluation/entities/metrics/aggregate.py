@@ -15,7 +15,7 @@ import numpy as np
 
 from ....errors import ConfigError
 from ....schemas.values import Score
-from ....validators.resampling import Floats, divided, resampled_sums
+from ....validators.resampling import Floats
 from ...stats.uncertainty import Uncertainty
 from .catalogue import EntityMetric
 from .tallies import Tally
@@ -176,16 +176,10 @@ def numbers(metrics: Sequence[EntityMetric], rows: Rows, definitions: Definition
     if not definitions.resamples or not rows:
         return made
     tops, bottoms = _columns(metrics, rows, definitions)
-    sums = resampled_sums(np.concatenate([tops, bottoms], axis=1), definitions.resamples, definitions.seed)
-    replicates = divided(sums[:, : len(metrics)], sums[:, len(metrics) :])
-    values = np.array([_or_nan(made[metric.name].value) for metric in metrics])
-    low, high = definitions.ends(values, replicates, (bottoms > 0).sum(axis=0).astype(np.float64))
-    for index, metric in enumerate(metrics):
-        if not np.isnan(low[index]) and made[metric.name].value is not None:
-            ends = {"low": float(low[index]), "high": float(high[index])}
-            score = made[metric.name].score.model_copy(update=ends)
-            made[metric.name] = replace(made[metric.name], score=score)
-    return made
+    scores = definitions.with_ends([known.score for known in made.values()], tops, bottoms)
+    return {
+        name: replace(known, score=score) for (name, known), score in zip(made.items(), scores, strict=True)
+    }
 
 
 def _columns(metrics: Sequence[EntityMetric], rows: Rows, definitions: Definitions) -> tuple[Floats, Floats]:
@@ -200,7 +194,3 @@ def _columns(metrics: Sequence[EntityMetric], rows: Rows, definitions: Definitio
             tops[sources[source], index] += (each.value or 0.0) * (1 if plain else terms.scored)
             bottoms[sources[source], index] += (each.value is not None) if plain else terms.counted
     return tops, bottoms
-
-
-def _or_nan(value: float | None) -> float:
-    return float("nan") if value is None else value

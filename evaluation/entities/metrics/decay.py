@@ -24,7 +24,6 @@ import numpy as np
 
 from ....schemas.entities import TYPES, EntityType
 from ....schemas.values import Score
-from ....validators.resampling import divided, resampled_sums
 from ..facts import EpisodeFacts
 from ..gate import similarities_to_centroid
 from .aggregate import Definitions, GapUnit
@@ -140,18 +139,11 @@ def _scores(
     definitions: Definitions,
 ) -> list[Score]:
     """Return the mean of each column with its interval; both arrays are of shape (sources, columns)."""
-    width, known = sums.shape[1], (counts > 0).sum(axis=0)
-    drawn = definitions.resamples if len(sums) else 0
-    both = resampled_sums(np.concatenate([sums, counts], axis=1), drawn, definitions.seed)
-    replicates = divided(both[:, :width], both[:, width:])
-    means = divided(sums.sum(axis=0), counts.sum(axis=0))
-    low, high = definitions.ends(means, replicates, known.astype(np.float64))
-    scores = []
-    for index, (total, pairs) in enumerate(zip(sums.sum(axis=0), counts.sum(axis=0), strict=True)):
-        score = Score.ratio(
-            float(total), float(pairs), "no pair so far apart", pairs=int(pairs), sources=int(known[index])
+    columns = zip(sums.sum(axis=0), counts.sum(axis=0), (counts > 0).sum(axis=0), strict=True)
+    scores = [
+        Score.ratio(
+            float(total), float(pairs), "no pair so far apart", pairs=int(pairs), sources=int(sources)
         )
-        if score.value is not None and not np.isnan(low[index]):
-            score = score.model_copy(update={"low": float(low[index]), "high": float(high[index])})
-        scores.append(score)
-    return scores
+        for total, pairs, sources in columns
+    ]
+    return definitions.with_ends(scores, sums, counts)

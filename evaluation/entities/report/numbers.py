@@ -1,6 +1,6 @@
 """Tables and the plot of a report on episodes: what the scores say, without any picture."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from itertools import combinations, product
 from typing import Any
 
@@ -191,19 +191,6 @@ def comparisons(scores: EntityScores) -> tuple[Comparison, ...]:
         )
         for each, pair in tested
     )  # fmt: skip
-
-
-def comparison_note(scores: EntityScores, pairs: Sequence[Comparison]) -> str:
-    """Return how methods were compared, or why they were not."""
-    if len(scores.methods) < 2:
-        return "There is only one method; fabula compare compares it with other evaluations."
-    if not pairs:
-        return "No two methods have a value for the same episode."
-    few = "" if all(pair.shown for pair in pairs) else " The page lists the metrics of the main results."
-    return (
-        "The first method minus the second, over the values of the episodes that both have, which coverage "
-        f"does not lower. p-values are corrected for all metrics and pairs together.{few}"
-    )
 
 
 def people_tables(document: Mapping[str, Any]) -> Iterator[ScoreTable]:

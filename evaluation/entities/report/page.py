@@ -27,7 +27,7 @@ from ...report.model import (
     WorstEntities,
 )
 from ...report.people import people_of
-from ...report.showing import Valued, examples_of, resampling_definition
+from ...report.showing import Valued, comparison_note, day_of, examples_of, resampling_definition
 from ...shots.report.cards import MEGABYTES, Snaps
 from ..archived import read_facts
 from ..entities import EPISODES
@@ -207,8 +207,6 @@ def _trace(metric: EntityMetric, episode: Episode, each: Instance) -> Trace:
 
 METHODS = 6
 """Methods whose episodes are shown, where no others are asked for."""
-FEW_ANSWERS = 0.95
-"""Share of answers of a judge below which the page says so at its top."""
 READING = (
     "Corrected means are lowered by what the gate held back, what failed, was not recognised, or has no "
     "video; raw mean, coverage and counts stand beside them in each method's own table. A failure is never "
@@ -242,9 +240,7 @@ def episodes_report(folder: Path, wanted: EpisodesReport | None = None) -> Repor
     seen = Seen(folder, snaps)
     part = _part(scores, episodes, seen, how)
     examples = tuple(seen_examples(numbers.main_metrics(), episodes, seen)) if snaps.made else ()
-    accounts = Accounts()
-    for judgement in archive.judgements:
-        accounts.add(judgement)
+    accounts = Accounts.of(archive.judgements)
 
     def traces(method: str, metric: EntityMetric) -> tuple[tuple[Trace, ...], str]:
         shown = [each for (name, _), each in episodes.items() if name == method and each.number]
@@ -257,6 +253,7 @@ def episodes_report(folder: Path, wanted: EpisodesReport | None = None) -> Repor
         return gap_traces(curve, pairs, wanted.definitions.gap)
 
     pairs = numbers.comparisons(scores)
+    few = "" if all(pair.shown for pair in pairs) else " The page lists the metrics of the main results."
     people = people_of(folder, "episodes", numbers.people_tables)
     return ReportDocument(
         kind="episodes", protocol="EntityBench", units="episodes",
@@ -265,7 +262,11 @@ def episodes_report(folder: Path, wanted: EpisodesReport | None = None) -> Repor
         warnings=(*_warnings(scores, episodes, accounts, snaps), *people.warnings), reading=READING,
         headline=numbers.headline(scores), plots=(plot,) if (plot := numbers.gap_plot(scores)) else (),
         details=(*numbers.every_metric(scores, traces), *numbers.further_tables(scores, gaps)),
-        comparisons=pairs, comparison_note=numbers.comparison_note(scores, pairs),
+        comparisons=pairs, comparison_note=comparison_note(
+            len(scores.methods), len(pairs), "a value for the same episode",
+            "The first method minus the second, over the values of the episodes that both have, which "
+            f"coverage does not lower. p-values are corrected for all metrics and pairs together.{few}",
+        ),
         accounting=(*accounting(scores, [each.facts for each in episodes.values()]),
                     *([accounts.outcome_table()] if accounts.total else [])),
         episodes=part, examples=examples,
@@ -339,7 +340,6 @@ def _title(scores: EntityScores) -> str:
 def _facts(
     scores: EntityScores, episodes: Mapping[Key, Episode], accounts: Accounts, manifest: EvaluationManifest
 ) -> dict[str, str]:
-    created = manifest.environment.get("created_at")
     named = {episode.episode_id for method in scores.methods for episode in method.episodes}
     shots = [shot for each in episodes.values() for shot in each.facts.shots]
     return {
@@ -349,7 +349,7 @@ def _facts(
         **({"With video": f"{sum(shot.reached for shot in shots):,}"} if shots else {}),
         **({"Judge": ", ".join(sorted(accounts.replies))} if accounts.replies else {}),
         "Replies": f"{accounts.total:,}",
-        **({"Evaluated": str(created)[:10]} if created else {}),
+        **day_of("Evaluated", manifest),
     }
 
 
@@ -366,10 +366,7 @@ def _warnings(
         gone = sum(not shot.reached for shot in shots)
         if gone:
             yield f"{gone:,} of {counted(len(shots), 'shot')} of {method.method} have no readable video."
-    for judge, count in sorted(accounts.replies.items()):
-        answered = accounts.outcomes[judge]["answered"]
-        if answered < FEW_ANSWERS * count:
-            yield f"{judge} answered {answered:,} of {count:,} requests; see Coverage and outcomes."
+    yield from accounts.warnings()
     if not episodes:
         yield "The archive has numbers alone: no crops, no replies."
     elif snaps.gone and not snaps.made:

@@ -24,7 +24,7 @@ from ...report.accounts import Accounts, read_lines
 from ...report.model import CountRow, CountTable, Definition, Measure, ReportDocument, ScoreRow, ScoreTable
 from ...report.people import people_of
 from ...report.pictures import pictures_of_outputs, pictures_of_run
-from ...report.showing import resampling_definition
+from ...report.showing import comparison_note, day_of, resampling_definition, sentences
 from ...stats.agreement import counts_of, krippendorff_alpha, observed_agreement
 from .cases import NAMES, Replies, Shown, cases_of, chosen_spots, examples, spots_of
 from .people import people_drawn, people_tables, with_people
@@ -149,8 +149,6 @@ def _percent(score: Score) -> str:
     return DASH if score.value is None else f"{value_text(score.value, 'percent')} %"
 
 
-FEW_ANSWERS = 0.95
-"""Share of answers of a judge below which the page says so at its top."""
 READING = (
     "Judges answer fixed questions from the story's text alone, from the images alone, and from both.",
     "STG, the Semantic Trajectory Gap, is what is recovered from text minus what is recovered from "
@@ -204,7 +202,13 @@ def katha_report(
         examples=tuple(examples(spots, judged.methods, judged.items, shown)),
         details=tuple(details(scores)),
         comparisons=comparisons(scores),
-        comparison_note=_comparison_note(scores),
+        comparison_note=comparison_note(
+            len(scores.methods),
+            1,
+            "",
+            "The first method minus the second on the questions that are valid for all methods, paired by "
+            f"story. p-values are corrected by {used.correction.capitalize()} for the number of comparisons.",
+        ),
         controls=(controls(scores, judged.manifest.subject),),
         people=people.tables,
         people_note=people.note,
@@ -228,7 +232,6 @@ def _title(scores: KathaScores) -> str:
 
 
 def _facts(scores: KathaScores, accounts: Accounts, judged: Judged) -> dict[str, str]:
-    created = judged.manifest.environment.get("created_at")
     return {
         "Release": str(scores.release["version"]),
         "Stories": f"{scores.scope['stories']:,}",
@@ -237,13 +240,13 @@ def _facts(scores: KathaScores, accounts: Accounts, judged: Judged) -> dict[str,
         "Judges": f"{len(scores.scope['judges']):,}",
         "Replies": f"{accounts.total:,}",
         **_units(judged),
-        **({"Judged": str(created)[:10]} if created else {}),
+        **day_of("Judged", judged.manifest),
     }
 
 
 def _units(judged: Judged) -> dict[str, str]:
     """Return what one picture or video of the outputs is, where they say so."""
-    units = [unit_text(_about(judged, method.name)) for method in judged.methods]
+    units = [unit_text(judged.manifest.about(method.name)) for method in judged.methods]
     named = dict.fromkeys(text for text in units if text)
     return {"Units": ", ".join(named)} if named else {}
 
@@ -259,16 +262,13 @@ def unit_text(about: Mapping[str, Any]) -> str:
 def _warnings(scores: KathaScores, accounts: Accounts, judged: Judged) -> Iterator[str]:
     if judged.manifest.environment.get("simulation"):
         yield "Simulation: these judgements were drawn from random numbers, and say nothing about any method."
-    yield from (f"{note[:1].upper()}{note[1:]}." for note in scores.notes)
-    for judge, count in sorted(accounts.replies.items()):
-        answered = accounts.outcomes[judge]["answered"]
-        if answered < FEW_ANSWERS * count:
-            yield f"{judge} answered {answered:,} of {count:,} requests; see Coverage and outcomes."
+    yield from sentences(scores.notes)
+    yield from accounts.warnings()
     for name, method in scores.methods.items():
         invalid, requested = (method.generations[f"generations_{one}"] for one in ("invalid", "requested"))
         if invalid:
             yield f"{invalid:,} of {requested:,} generations of {name} are invalid and could not be judged."
-        leaks = _about(judged, name).get("leaks") or ()
+        leaks = judged.manifest.about(name).get("leaks") or ()
         if leaks:
             kept = tallied(len(leaks), "storyboards")
             yield f"The leakage scan kept {kept} of {name} from judges; see the manifest."
@@ -276,23 +276,6 @@ def _warnings(scores: KathaScores, accounts: Accounts, judged: Judged) -> Iterat
         if below:
             named = ", ".join(one.removeprefix("question.filtered.").replace("_", " ") for one in below)
             yield f"{name} has a negative gap ({named}): more is recovered from images than from text."
-
-
-def _about(judged: Judged, method: str) -> Mapping[str, Any]:
-    """Return what the manifest says of a method."""
-    methods = judged.manifest.subject.get("methods")
-    told = methods.get(method) if isinstance(methods, Mapping) else None
-    return told if isinstance(told, Mapping) else {}
-
-
-def _comparison_note(scores: KathaScores) -> str:
-    if len(scores.methods) < 2:
-        return "There is only one method; fabula compare compares it with other evaluations."
-    return (
-        "The first method minus the second on the questions that are valid for all methods, paired by story. "
-        f"p-values are corrected by {scores.definitions.correction.capitalize()} for the number of "
-        "comparisons."
-    )
 
 
 def _agreement(judged: Judged) -> ScoreTable:

@@ -20,6 +20,7 @@ from ...metrics.story import FoundStory
 from ...report.accounts import Accounts
 from ...report.model import CountTable, Measure, ReportDocument, ScoreRow, ScoreTable, ShotsPart
 from ...report.people import between_people, if_any, people_of, plain_score, score_of
+from ...report.showing import comparison_note
 from ..compare import Leaderboard, image_comparisons, leaderboard
 from ..definitions import Definitions
 from ..found import read_found
@@ -32,7 +33,6 @@ from .files import ShotFiles
 from .stories import Choice, shot_examples, shown_methods, shown_stories, story_grid, worst_shots
 from .tables import (
     by_official_ranks,
-    comparison_note_of,
     comparisons,
     definitions_of,
     facts_of,
@@ -171,9 +171,7 @@ def images_report(
     looked = _looked(archive, stories, scores, files, wanted)
     part = _part(looked, board, wanted)
     examples = tuple(shot_examples(looked, board.methods)) if looked.snaps.made else ()
-    accounts = Accounts()
-    for judgement in archive.judgements:
-        accounts.add(judgement)
+    accounts = Accounts.of(archive.judgements)
     listed = manifest.subject.get("methods")
     about = listed if isinstance(listed, Mapping) else {}
     return ReportDocument(
@@ -192,7 +190,13 @@ def images_report(
         details=(*by_strata(scores), *by_story(scores)),
         controls=tuple(by_official_ranks(scores)),
         comparisons=comparisons(pairs, board),
-        comparison_note=comparison_note_of(scores, len(pairs)),
+        comparison_note=comparison_note(
+            len(scores.methods),
+            len(pairs),
+            "a story in common that counts",
+            "The first method minus the second, paired by story. p-values are corrected by Holm for the "
+            "pairs of methods of one score, not for the number of scores.",
+        ),
         accounting=(
             *accounting(scores, about, looked.by_method()),
             *([accounts.outcome_table()] if accounts.total else []),

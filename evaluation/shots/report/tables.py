@@ -24,16 +24,13 @@ from ...report.model import (
     ScoreTable,
     Sector,
 )
-from ...report.showing import comparison, resampling_definition
+from ...report.showing import comparison, day_of, resampling_definition, sentences
 from ...stats.paired import Paired
 from ..compare import Leaderboard
 from ..definitions import Definitions
 from ..official_ranks import CATEGORIES
 from ..scores import ImageScores, MethodScores
 from .cards import Looked
-
-FEW_ANSWERS = 0.95
-"""Share of answers of a judge below which the page says so at its top."""
 
 
 def title_of(scores: ImageScores) -> str:
@@ -46,7 +43,6 @@ def title_of(scores: ImageScores) -> str:
 
 def facts_of(scores: ImageScores, accounts: Accounts, manifest: EvaluationManifest) -> dict[str, str]:
     """Return what the evaluation is about, in short."""
-    created = manifest.environment.get("created_at")
     stories = {story.story_id for method in scores.methods for story in method.stories}
     asked = [int(method.accounting.get("shots_requested") or 0) for method in scores.methods]
     there = [int(method.accounting.get("shots_valid") or 0) for method in scores.methods]
@@ -57,7 +53,7 @@ def facts_of(scores: ImageScores, accounts: Accounts, manifest: EvaluationManife
         "With picture": f"{sum(there):,}",
         "Judges": f"{len(accounts.replies):,}",
         "Replies": f"{accounts.total:,}",
-        **({"Evaluated": str(created)[:10]} if created else {}),
+        **day_of("Evaluated", manifest),
     }
 
 
@@ -80,17 +76,14 @@ def warnings_of(scores: ImageScores, board: Leaderboard, accounts: Accounts, loo
     stories = len({story.story_id for method in scores.methods for story in method.stories})
     if not stories:
         yield "The evaluation has no story."
-    yield from (f"{note[:1].upper()}{note[1:]}." for note in scores.notes)
+    yield from sentences(scores.notes)
     for scored in scores.methods:
         asked, there = scored.accounting.get("shots_requested"), scored.accounting.get("shots_valid")
         if isinstance(asked, int) and isinstance(there, int) and there < asked:
             yield f"{asked - there:,} of {asked:,} shots of {scored.method} have no picture."
     for method, why in board.unranked.items():
         yield f"{method} is shown, but not ranked: {why}."
-    for judge, count in sorted(accounts.replies.items()):
-        answered = accounts.outcomes[judge]["answered"]
-        if answered < FEW_ANSWERS * count:
-            yield f"{judge} answered {answered:,} of {count:,} requests; see Coverage and outcomes."
+    yield from accounts.warnings()
     if looked.files.changed:
         yield (
             f"{counted(len(looked.files.changed), 'picture')} changed since the evaluation and "
@@ -98,18 +91,6 @@ def warnings_of(scores: ImageScores, board: Leaderboard, accounts: Accounts, loo
         )
     if looked.snaps.gone and not looked.snaps.made:
         yield "The pictures were not found: give their folders with --outputs and the set with --release."
-
-
-def comparison_note_of(scores: ImageScores, pairs: int) -> str:
-    """Return how methods were compared, or why they were not."""
-    if len(scores.methods) < 2:
-        return "There is only one method; fabula compare compares it with other evaluations."
-    if not pairs:
-        return "No two methods have a story in common that counts."
-    return (
-        "The first method minus the second, paired by story. p-values are corrected by Holm for the "
-        "pairs of methods of one score, not for the number of scores."
-    )
 
 
 def definitions_of(used: Definitions, board: Leaderboard) -> Iterator[Definition]:
