@@ -1,6 +1,6 @@
 """Values of many metrics at once, with bootstrap intervals over stories."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 from ...schemas.values import Score
 from ...validators.resampling import resampled_sums
 from .definitions import Definitions
-from .recoverability import Rate
+from .recoverability import Of, Rate
 
 Floats = NDArray[np.float64]
+Key = tuple[str, ...]
 
 
 @dataclass
@@ -21,14 +22,34 @@ class Sheet:
 
     stories: int  # how many rows there are
     _parts: list[Floats] = field(default_factory=list, repr=False)
-    _places: dict[tuple[str, ...], slice] = field(default_factory=dict, repr=False)
+    _places: dict[Key, slice] = field(default_factory=dict, repr=False)
+    _made: dict[Key, tuple[Mapping[str, Rate], Of]] = field(default_factory=dict, repr=False)
     _width: int = 0
 
-    def add(self, name: tuple[str, ...], columns: Floats) -> None:
-        """Add columns, shape (stories, some)."""
+    def add(
+        self, name: Key, columns: Floats, rates: Mapping[str, Rate] | None = None, of: Of | None = None
+    ) -> None:
+        """Add columns, shape (stories, some), and what is made of them.
+
+        ``rates``: name -> what it is, of each value in order. ``of``: sums of the columns, shape (..., some)
+        -> these values, shape (..., rates).
+        """
         self._parts.append(columns)
         self._places[name] = slice(self._width, self._width + columns.shape[1])
         self._width += columns.shape[1]
+        if rates is not None and of is not None:
+            self._made[name] = rates, of
+
+    def estimates(self, drawn: "Drawn", *under: str) -> "Estimates":
+        """Return the values of all columns whose names begin so, with intervals."""
+        made = {name: how for name, how in self._made.items() if name[: len(under)] == under}
+
+        def statistic(sums: Floats) -> Floats:
+            return np.concatenate([of(self.part(sums, name)) for name, (_, of) in made.items()], axis=-1)
+
+        return estimates(
+            {name: rate for rates, _ in made.values() for name, rate in rates.items()}, drawn, statistic
+        )
 
     def matrix(self) -> Floats:
         """Return all columns, shape (stories, columns)."""
@@ -37,7 +58,7 @@ class Sheet:
             self._parts = [joined]
         return self._parts[0]
 
-    def part(self, sums: Floats, name: tuple[str, ...]) -> Floats:
+    def part(self, sums: Floats, name: Key) -> Floats:
         """Return the columns of one name out of sums of all, shape (..., some)."""
         return sums[..., self._places[name]]
 
@@ -82,7 +103,7 @@ class Estimates:
         return Score(value=value, status="ok", **ends, **more)
 
 
-def estimates(rates: Mapping[str, Rate], drawn: Drawn, statistic: Callable[[Floats], Floats]) -> Estimates:
+def estimates(rates: Mapping[str, Rate], drawn: Drawn, statistic: Of) -> Estimates:
     """Return the values of a statistic of sums, and their intervals.
 
     A value stands on the stories that have it on their own.

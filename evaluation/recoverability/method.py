@@ -7,6 +7,7 @@ says that the first method loses less.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,7 @@ from . import columns
 from .columns import ambiguity_columns, contrast_columns, moral_columns, twin_columns
 from .coverage import Generations
 from .definitions import Definitions
-from .estimates import Drawn, Estimates, Sheet, estimates
+from .estimates import Estimates, Key, Sheet
 from .items import DIMENSIONS, Items
 from .pooling import IMAGE, LEVELS, SETS, Level, Outcomes, SetName, Sums, outcomes_of, sums_of
 from .recoverability import METRICS, Rate, Rates, named, values_of
@@ -110,72 +111,50 @@ def add_columns(sheet: Sheet, method: Method, items: Items) -> None:
     for level in LEVELS:
         for name in SETS:
             sums = sums_of(method.outcomes, method.outcomes.sets[name], items, level)
-            sheet.add((method.name, level, name), sums.columns())
+            add_gaps(sheet, (method.name, level, name), sums)
     for judge, outcomes in method.single.items():
         for name in JUDGE_SETS:
             sums = sums_of(outcomes, outcomes.sets[name], items)
-            sheet.add((method.name, "judge", judge, name), sums.columns())
-    sheet.add((method.name, "ambiguity"), ambiguity_columns(method.outcomes, items))
-    sheet.add((method.name, "moral"), moral_columns(method.labels, method.made, items))
+            rates = {f"judge.{judge}.{name}.{rate.name}": rate for rate in JUDGE_VALUES}
+            sheet.add((method.name, "judge", judge, name), sums.columns(), rates, _overall)
+    _add_ambiguity(sheet, method, items)
+    moral = moral_columns(method.labels, method.made, items)
     pairs = contrast_columns(method.choices, method.labels, method.made, items)
     twins = twin_columns(method.choices, method.variant_choices, method.made, items)
-    sheet.add((method.name, "pairs"), np.concatenate([pairs, twins], axis=-1))
+    both = np.concatenate([pairs, twins], axis=-1)
+    for part, rates_of, own in (("moral", columns.MORAL, moral), ("pairs", columns.PAIRS, both)):
+        sheet.add((method.name, part), own, _beside(part, rates_of), partial(values_of, rates_of))
 
 
 def add_group_columns(sheet: Sheet, method: Method, items: Items) -> None:
     """Put on the sheet what a method is scored by within a group of stories."""
     for name in GROUP_SETS:
         sums = sums_of(method.outcomes, method.outcomes.sets[name], items)
-        sheet.add((method.name, "question", name), sums.columns())
-    sheet.add((method.name, "ambiguity"), ambiguity_columns(method.outcomes, items))
+        add_gaps(sheet, (method.name, "question", name), sums)
+    _add_ambiguity(sheet, method, items)
 
 
-def estimates_of(sheet: Sheet, method: Method, drawn: Drawn) -> Estimates:
-    """Return every value of a method, with intervals."""
-    rates = _named(f"{level}.{name}" for level in LEVELS for name in SETS)
-    rates |= {
-        f"judge.{judge}.{name}.{rate.name}": rate
-        for judge in method.single
-        for name in JUDGE_SETS
-        for rate in JUDGE_VALUES
-    }
-    rates |= _of_ambiguity()
-    rates |= _beside()
-
-    def statistic(totals: Floats) -> Floats:
-        parts = [
-            _rates(sheet, totals, (method.name, level, name)).everything()
-            for level in LEVELS
-            for name in SETS
-        ]
-        for judge in method.single:
-            for name in JUDGE_SETS:
-                whole = _rates(sheet, totals, (method.name, "judge", judge, name)).overall()
-                parts.append(np.stack(whole, axis=-1))
-        parts.append(_ambiguity(sheet.part(totals, (method.name, "ambiguity"))))
-        parts.append(values_of(columns.MORAL, sheet.part(totals, (method.name, "moral"))))
-        parts.append(values_of(columns.PAIRS, sheet.part(totals, (method.name, "pairs"))))
-        return np.concatenate(parts, axis=-1)
-
-    return estimates(rates, drawn, statistic)
+def add_gaps(sheet: Sheet, key: Key, sums: Sums) -> None:
+    """Put recoverability and gaps on the sheet; values bear the parts of ``key`` behind its first."""
+    prefix = "".join(f"{part}." for part in key[1:])
+    rates = {f"{prefix}{name}": rate for name, rate in named().items()}
+    sheet.add(key, sums.columns(), rates, lambda sums: Rates.of(Sums.of(sums)).everything())
 
 
-def group_estimates_of(sheet: Sheet, method: Method, drawn: Drawn) -> Estimates:
-    """Return the values of a method within a group; see :func:`estimates_of`."""
-    rates = _named(f"question.{name}" for name in GROUP_SETS) | _of_ambiguity()
+def _overall(sums: Floats) -> Floats:
+    return np.stack(Rates.of(Sums.of(sums)).overall(), axis=-1)
 
-    def statistic(totals: Floats) -> Floats:
-        parts = [_rates(sheet, totals, (method.name, "question", name)).everything() for name in GROUP_SETS]
-        parts.append(_ambiguity(sheet.part(totals, (method.name, "ambiguity"))))
-        return np.concatenate(parts, axis=-1)
 
-    return estimates(rates, drawn, statistic)
+def _add_ambiguity(sheet: Sheet, method: Method, items: Items) -> None:
+    names = ("ambiguity", *(f"ambiguity.{name}" for name in DIMENSIONS))
+    rates = dict.fromkeys(names, columns.AMBIGUITY)
+    sheet.add((method.name, "ambiguity"), ambiguity_columns(method.outcomes, items), rates, _ambiguity)
 
 
 def versions() -> dict[str, int]:
     """Return the version of every score of storyboards."""
     rates = {f"recoverability.{rate.name}": rate for rate in METRICS} | {"ambiguity": columns.AMBIGUITY}
-    rates |= _beside()
+    rates |= _beside("moral", columns.MORAL) | _beside("pairs", columns.PAIRS)
     return {name: rate.version for name, rate in rates.items()}
 
 
@@ -201,28 +180,15 @@ def counted_in(method: Method, level: Level, name: SetName, items: Items) -> dic
     }
 
 
-def _rates(sheet: Sheet, totals: Floats, name: tuple[str, ...]) -> Rates:
-    return Rates.of(Sums.of(sheet.part(totals, name)))
-
-
 def _ambiguity(totals: Floats) -> Floats:
     ambiguous, checked = np.split(totals, 2, axis=-1)
     overall = divided(ambiguous.sum(axis=-1), checked.sum(axis=-1))
     return np.concatenate([overall[..., None], divided(ambiguous, checked)], axis=-1)
 
 
-def _named(prefixes: Iterable[str]) -> dict[str, Rate]:
-    return {f"{prefix}.{name}": rate for prefix in prefixes for name, rate in named().items()}
-
-
-def _of_ambiguity() -> dict[str, Rate]:
-    return dict.fromkeys(("ambiguity", *(f"ambiguity.{name}" for name in DIMENSIONS)), columns.AMBIGUITY)
-
-
-def _beside() -> dict[str, Rate]:
-    """Return the scores that are not of scored questions."""
-    moral = {f"moral.{rate.name}": rate for rate in columns.MORAL}
-    return moral | {f"pairs.{rate.name}": rate for rate in columns.PAIRS}
+def _beside(prefix: str, rates: Iterable[Rate]) -> dict[str, Rate]:
+    """Return scores that are not of scored questions, by name."""
+    return {f"{prefix}.{rate.name}": rate for rate in rates}
 
 
 VALUE = "question.common.gap"

@@ -27,7 +27,7 @@ from .pooling import Sums
 
 Floats = NDArray[np.float64]
 Of = Callable[[Floats], Floats]
-"""Sums of shape (..., columns) -> values of shape (...)."""
+"""Sums of shape (..., columns) -> values of shape (...), or of shape (..., rates)."""
 
 
 @dataclass(frozen=True, kw_only=True)

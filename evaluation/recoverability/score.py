@@ -37,8 +37,6 @@ from .method import (
     add_group_columns,
     comparisons,
     counted_in,
-    estimates_of,
-    group_estimates_of,
     methods_of,
     story_gaps,
 )
@@ -227,7 +225,7 @@ def group_scores(
         for group, stories in items.groups(grouping).items():
             drawn = sheet.resampled(definitions, stories)
             for method in methods:
-                values = group_estimates_of(sheet, method, drawn)
+                values = sheet.estimates(drawn, method.name)
                 gaps = {name: _group_gaps(method, values, name, stories, items) for name in GROUP_SETS}
                 scores = GroupScores(int(stories.sum()), gaps, values.score("ambiguity"))
                 scores_of_groups[method.name].setdefault(grouping, {})[group] = scores
@@ -426,7 +424,7 @@ def estimated(
     for method in methods:
         add_columns(sheet, method, items)
     drawn = sheet.resampled(definitions)
-    return sheet, {method.name: estimates_of(sheet, method, drawn) for method in methods}
+    return sheet, {method.name: sheet.estimates(drawn, method.name) for method in methods}
 
 
 def release_path(folder: Path, manifest: EvaluationManifest, given: str | Path | None) -> Path:

@@ -31,11 +31,10 @@ from numpy.typing import NDArray
 
 from .coverage import Generations
 from .definitions import Definitions
-from .estimates import Estimates, Sheet, estimates
+from .estimates import Estimates, Sheet
 from .items import Items
-from .method import Method
-from .pooling import Outcomes, Sums, outcomes_of, sums_of
-from .recoverability import Rates, named
+from .method import Method, add_gaps
+from .pooling import Outcomes, outcomes_of, sums_of
 
 Mask = NDArray[np.bool_]
 ValiditySet = Literal[
@@ -130,12 +129,6 @@ def gaps_over(
     """
     sheet = Sheet(items.stories)
     for name, (method, chosen) in parts.items():
-        sheet.add((name,), sums_of(method.outcomes, chosen, items).columns())
+        add_gaps(sheet, (name,), sums_of(method.outcomes, chosen, items))
     drawn = sheet.resampled(definitions)
-
-    def of(name: str) -> Estimates:
-        return estimates(
-            named(), drawn, lambda sums: Rates.of(Sums.of(sheet.part(sums, (name,)))).everything()
-        )
-
-    return {name: of(name) for name in parts}
+    return {name: sheet.estimates(drawn, name) for name in parts}

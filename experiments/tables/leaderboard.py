@@ -5,7 +5,7 @@ import numpy as np
 from ...evaluation.katha.report.page import unit_text
 from ...evaluation.recoverability import columns, recoverability
 from ...evaluation.recoverability.definitions import Definitions
-from ...evaluation.recoverability.estimates import Sheet, estimates
+from ...evaluation.recoverability.estimates import Sheet
 from ...evaluation.recoverability.items import LATENT
 from ...evaluation.recoverability.method import Method
 from ...evaluation.recoverability.recoverability import Rate, share, values_of
@@ -45,11 +45,9 @@ def invalid_rate(method: Method, definitions: Definitions) -> Score:
     made = method.made
     per_story = np.stack([(made.requested & ~made.valid).sum(axis=0), made.requested.sum(axis=0)], axis=-1)
     sheet = Sheet(len(per_story))
-    sheet.add((method.name,), per_story.astype(np.float64))
-    drawn = sheet.resampled(definitions)
-    made_of = estimates(
-        {INVALID_RATE.name: INVALID_RATE}, drawn, lambda sums: values_of((INVALID_RATE,), sums)
-    )
+    rates = {INVALID_RATE.name: INVALID_RATE}
+    sheet.add((), per_story.astype(np.float64), rates, lambda sums: values_of((INVALID_RATE,), sums))
+    made_of = sheet.estimates(sheet.resampled(definitions))
     invalid, total = (float(part) for part in per_story.sum(axis=0))
     score = made_of.score(INVALID_RATE.name, numerator=invalid, denominator=total)
     return score.model_copy(update={"low": None, "high": None}) if invalid in (0.0, total) else score
