@@ -199,7 +199,6 @@ def events_report(
             votes[judgement.method, judgement.unit].append(judgement)
     manifest = EvaluationManifest.model_validate_json(read_plain(folder / EVALUATION, follow=True))
     pictures = pictures_of_run(folder)
-    total = sum(len(panel.videos) for panel in scores.panels)
     comparisons = video_comparisons(scores)
     return ReportDocument(
         kind="events",
@@ -224,15 +223,7 @@ def events_report(
             f"{used.correction.capitalize()} for {counted(len(comparisons), 'comparison')}.",
         ),
         accounting=(_coverage(scores), *_reasons(scores), accounts.outcome_table()),
-        cases=Cases(
-            title="Prompts",
-            note=f"{len(chosen)} of {total:,}: with the lowest completion rates, with rates nearest to the "
-            "mean, and with the highest, of each method and judge.",
-            measure=Measure.of(METRIC),
-            total=total,
-            conditions={CONDITION: "Video"}, right="completed", wrong="not completed", asked="Event",
-            shown=tuple(prompt_case(prompt, loaded, votes, pictures) for prompt in chosen),
-        ),
+        cases=_cases(scores, [prompt_case(prompt, loaded, votes, pictures) for prompt in chosen]),
         agreement_note="fabula correlate compares verifiers with each other; fabula calibrate compares "
             "them with "
         "people.",
@@ -245,6 +236,16 @@ def events_report(
             resampling_definition(scores.definitions, "prompt"),
         ),
         manifest=manifest.as_json(),
+    )  # fmt: skip
+
+
+def _cases(scores: EventScores, shown: Sequence[Case]) -> Cases:
+    total = sum(len(panel.videos) for panel in scores.panels)
+    return Cases(
+        title="Prompts", measure=Measure.of(METRIC), total=total, shown=tuple(shown),
+        note=f"{len(shown)} of {total:,}: with the lowest completion rates, with rates nearest to the mean, "
+        "and with the highest, of each method and judge.",
+        conditions={CONDITION: "Video"}, right="completed", wrong="not completed", asked="Event",
     )  # fmt: skip
 
 
