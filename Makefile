@@ -77,12 +77,15 @@ test test-slow endurance mutants: export OMP_NUM_THREADS = 1
 PYTEST := $(BIN)/python -m pytest -c tests/pytest.ini --rootdir tests -n auto
 
 # PYTEST_ARGS narrows the run, as in: make test PYTEST_ARGS="-k journal"
-# `test` is all but the dearest files, `test-slow` those: LONGEST in tests/conftest.py names them.
+# `test` is what a change is tried on; it needs the extra `dev` alone. `test-slow` is what is marked `slow`: kills, pages
+# in a browser, typed pages of docs/, networks. Both are held to budgets of processor seconds: see tests/budgets.py.
 # A file is one worker's, so that what its tests share is made once; tests/conftest.py has the longest begin first.
 # Tests write many small files and have each put on the disk: in memory where 6 GB of it can be spared.
 test: TIER = not slow
 test-slow: TIER = slow
-test test-slow: .venv/installed-all
+test: .venv/installed-dev
+test-slow: .venv/installed-all
+test test-slow:
 	@memory() { awk '/MemAvailable/ {print int($$2 / 2)}' /proc/meminfo; df -k --output=avail /dev/shm; }; \
 	least=$$(memory 2>/dev/null | grep '^ *[0-9]' | sort -n | head -1); \
 	if [ "$${least:-0}" -gt 6000000 ]; then \

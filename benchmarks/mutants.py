@@ -218,7 +218,8 @@ class Trial:
         """Return the exit code of pytest; None where time was over."""
         above = str(self.root.parent)
         command = [sys.executable, "-m", "pytest", "-c", "tests/pytest.ini", "--rootdir", "tests", "-q", "-x"]
-        command += ["-m", "not slow", "-o", f"cache_dir={above}/cache", *options, *map(str, tests)]
+        command += ["-m", "not slow", "-p", "no:budgets", "-o", f"cache_dir={above}/cache"]
+        command += [*options, *map(str, tests)]
         environment = os.environ | {"PYTHONPATH": above, "PYTHONSAFEPATH": "1", "OMP_NUM_THREADS": "1"}
         environment.pop("PYTHONPYCACHEPREFIX", None)  # what is compiled goes with the copy
         streams: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}

@@ -3,6 +3,7 @@
 import gc
 import importlib.util
 import os
+import re
 import signal
 import socket
 import ssl
@@ -24,46 +25,55 @@ NOT_REACHED = "not reached: the time for slow tests was over"
 STARTED_WITH = dict(os.environ)
 OPEN = Image.open
 HERE = Path(__file__).parent
-LONGEST = (
+FIRST = (
     "cli/test_page_commands.py", "cli/test_tutorials.py", "unit/releases/test_forgeries.py",
     "unit/baselines/compass/test_whole.py", "unit/releases/hub/test_publishing.py",
     "browser/test_report_page.py", "browser/test_images_page.py",
     "browser/test_review_pages.py", "unit/engine/test_ray_pool.py", "unit/engine/test_kill.py",
-    "cli/test_experiment_command.py", "contract/test_vision_models.py",
-    "unit/releases/test_verification.py", "unit/engine/batches/test_batch_kills.py", "cli/test_stand_in.py",
-    "unit/releases/test_hostile_files.py", "unit/evaluation/entities/test_whole_evaluation.py",
-    "unit/engine/test_model_runs.py", "unit/builders/entities/test_video_to_episode.py",
-    "unit/builders/katha_model/test_kills.py", "unit/engine/batches/test_batch_runs.py",
-    "unit/media/test_shot_detection.py", "unit/test_shape.py", "parity/test_katha_model_planner.py",
-    "cli/test_model_build.py", "browser/test_review_votes.py", "unit/builders/entities/test_long_films.py",
-    "cli/test_hostile_input.py", "browser/test_adjudication_pages.py", "browser/test_review_whole.py",
-    "unit/validators/test_damage.py", "unit/engine/test_memory.py", "unit/releases/test_packing.py",
 )  # fmt: skip
-"""The dearest files, marked ``slow``: ``make test-slow`` runs them, in this order; each is one worker's."""
-SLOW = {HERE / name: rank for rank, name in enumerate(LONGEST)}
+"""The dearest files: each is one worker's, and begins while others are left for the other workers."""
+ORDER = {HERE / name: rank for rank, name in enumerate(FIRST)}
+MARK, WHOLE = "pytest.mark.slow", re.compile(r"^pytestmark = (\[\s*)?pytest\.mark\.slow\b", re.M)
 UNTIL = "FABULA_SLOW_UNTIL"
 """The second since the epoch from which slow tests are not begun any more; the gate sets it."""
 
 
+def beside(name: str) -> Any:
+    """Return a module of this folder, which is no package."""
+    spec = importlib.util.spec_from_file_location(name, HERE / f"{name}.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    tier, budgets = config.getoption("markexpr"), beside("budgets")
+    if tier in budgets.TIERS and not config.getoption("collectonly"):
+        config.pluginmanager.register(budgets.Budgets(tier, not hasattr(config, "workerinput")), "budgets")
+
+
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Read no file whose tests the chosen tier leaves out."""
-    left_out = {"slow": collection_path not in SLOW, "not slow": collection_path in SLOW}
-    chosen = config.getoption("markexpr")
-    return (collection_path.suffix == ".py" and left_out.get(chosen, False)) or None
+    tier = config.getoption("markexpr")
+    if tier not in ("slow", "not slow") or collection_path.suffix != ".py":
+        return None
+    text = collection_path.read_text(encoding="utf-8")
+    return (MARK not in text if tier == "slow" else WHOLE.search(text) is not None) or None
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    assert all(path.is_file() for path in SLOW), "LONGEST names a file that is not there"
-    for item in items:
-        if item.path in SLOW:
-            item.add_marker(pytest.mark.slow)
-    items.sort(key=lambda item: SLOW.get(item.path, len(SLOW)))
+    assert all(path.is_file() for path in ORDER), "FIRST names a file that is not there"
+    for path in {item.path for item in items if item.get_closest_marker("slow")}:
+        assert MARK in path.read_text(encoding="utf-8"), f"{path}: write {MARK} in the file of the test"
+    items.sort(key=lambda item: ORDER.get(item.path, len(ORDER)))
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
     until = os.environ.get(UNTIL)
-    if until and item.path in SLOW and time.time() > float(until):
+    if until and item.get_closest_marker("slow") and time.time() > float(until):
         pytest.skip(NOT_REACHED)
 
 
@@ -164,11 +174,7 @@ def no_long_sleep(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatc
 
 @pytest.fixture(scope="session")
 def warm() -> Any:
-    spec = importlib.util.spec_from_file_location("warm", Path(__file__).with_name("warm.py"))
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return beside("warm")
 
 
 @pytest.fixture(scope="session")

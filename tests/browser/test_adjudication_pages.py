@@ -12,6 +12,8 @@ from fabula.testing.review_server import StudyServer, serve_study
 from fabula.testing.review_visitor import KEPT, Visitor
 from fabula.testing.reviewed_records import add_adjudicator, edit, record_study, vote_all
 
+pytestmark = pytest.mark.slow
+
 FIRST = "kb25k_0001"
 QUESTION = f"{FIRST}_q1"
 MENDED = {

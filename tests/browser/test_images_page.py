@@ -12,6 +12,8 @@ from fabula.evaluation.shots.report.page import ImageReport, images_report
 from fabula.testing.drawn_evaluations import draw_evaluation
 from fabula.testing.simulated_images import Simulated, write_images
 
+pytestmark = pytest.mark.slow
+
 BOX = """() => {
     const card = document.querySelector("article.story .shot:nth-child(2)");
     const picture = card.querySelector("img").getBoundingClientRect();

@@ -19,6 +19,8 @@ from fabula.testing.simulated_evaluations import write_simulated
 from fabula.testing.simulated_judgements import Truth
 from fabula.testing.simulated_people import SimulatedPeople, write_simulated_people
 
+pytestmark = pytest.mark.slow
+
 WIDEST = """() => [...document.querySelectorAll("body *")]
     .filter((one) => one.getBoundingClientRect().right > innerWidth + 1)
     .filter((one) => {

@@ -12,6 +12,8 @@ from fabula.testing.drawn_study import draw_study
 from fabula.testing.review_server import StudyServer, serve_study
 from fabula.testing.review_visitor import Visitor
 
+pytestmark = pytest.mark.slow
+
 Served = Callable[..., StudyServer]
 Visiting = Callable[..., Visitor]
 

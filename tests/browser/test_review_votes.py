@@ -12,6 +12,8 @@ from fabula.testing.drawn_study import draw_study
 from fabula.testing.review_server import StudyProcess, StudyServer, serve_study
 from fabula.testing.review_visitor import ONLINE, Visitor
 
+pytestmark = pytest.mark.slow
+
 STORED = "() => JSON.stringify([{...localStorage}, {...sessionStorage}])"
 Served = Callable[..., StudyServer]
 

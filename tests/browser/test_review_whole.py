@@ -21,6 +21,8 @@ from fabula.testing.endurance import rounds
 from fabula.testing.review_server import StudyProcess
 from fabula.testing.review_visitor import Visitor
 
+pytestmark = pytest.mark.slow
+
 STORIES = rounds(23)
 KILLS = rounds(10)
 WHEN = "2026-01-05T00:00:00Z"

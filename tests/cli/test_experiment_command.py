@@ -18,6 +18,8 @@ from fabula.testing.katha_samples import sample_bundles
 from fabula.testing.killing import kill_after
 from fabula.testing.model_server import ModelServer
 
+pytestmark = pytest.mark.slow
+
 KILLS = rounds(10)
 STUDY = """
 [study]

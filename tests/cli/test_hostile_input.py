@@ -25,7 +25,7 @@ from fabula.testing.simulated_judgements import Truth
 from fabula.testing.simulated_studies import Simulation, write_simulated_study
 from fabula.testing.written_episodes import write_episodes
 
-pytestmark = pytest.mark.endurance
+pytestmark = [pytest.mark.slow, pytest.mark.endurance]
 Fabula = Callable[..., subprocess.CompletedProcess[str]]
 STATED = {0, 1, 2, 3, 4, 5}
 """Exit codes that say what happened; 70 is a bug of ours, a negative one a crash."""

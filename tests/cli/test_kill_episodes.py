@@ -20,6 +20,8 @@ from fabula.testing.model_server import ModelServer
 from fabula.testing.written_episodes import SHOTS, write_episodes, written_episode
 
 pytest.importorskip("av")
+
+pytestmark = pytest.mark.slow
 KILLS = rounds(25)
 EPISODES = (written_episode("ep_a", SHOTS[:3]),)
 RATED = "fabula.testing.table_detector:load_brightness"

@@ -44,6 +44,7 @@ def evaluations(sample_release: Path, tmp_path_factory: pytest.TempPathFactory) 
     return runs
 
 
+@pytest.mark.slow
 def test_leaderboard_when_one_of_three_gives_a_story_away_ranks_two_and_shows_why(
     sample_release: Path, evaluations: dict[str, Path], tmp_path: Path
 ) -> None:
@@ -95,6 +96,7 @@ def test_leaderboard_when_one_of_three_gives_a_story_away_ranks_two_and_shows_wh
     assert "undeclared" in page
 
 
+@pytest.mark.slow
 def test_score_hidden_when_a_generator_was_evaluated_writes_scores_and_no_replies(
     sample_release: Path, evaluations: dict[str, Path], tmp_path: Path
 ) -> None:

@@ -11,6 +11,8 @@ import fabula
 from fabula.testing.katha_model import KathaModel
 from fabula.testing.model_server import Asked, ModelServer
 
+pytestmark = pytest.mark.slow
+
 STORIES = Path(fabula.__file__).parent / "builders" / "katha" / "samples" / "stories.jsonl"
 PRICED = "prices = {input = 1.0, output = 2.0}\n"
 

@@ -35,6 +35,7 @@ PLACES = {"openai": "/v1", "google": "", "anthropic": ""}
 """What the address of each service ends with, as ``base_url`` has it."""
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.waits,
     pytest.mark.skipif(not DOCS.is_dir(), reason="the suite runs against a wheel, which has no docs"),
 ]

@@ -122,6 +122,7 @@ def reviewed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return write_run(folder / "run", bundles), write_review(folder / "review", rows, votes, agreed_by())
 
 
+@pytest.mark.slow
 def test_a_review_when_packed_is_told_counted_and_kept_from_being_published(
     reviewed: tuple[Path, Path], tmp_path: Path
 ) -> None:

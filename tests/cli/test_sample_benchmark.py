@@ -93,6 +93,7 @@ def test_stats_when_a_file_holds_no_record_is_refused(fabula_command, tmp_path: 
     assert done.stdout == ""
 
 
+@pytest.mark.slow
 def test_build_when_the_reader_of_progress_goes_away_goes_on(write_stories, tmp_path: Path) -> None:
     command = [
         sys.executable,

@@ -1,12 +1,12 @@
 """The walk of README, doctor, findings that repeat, completion, run check, examples, and our own bugs."""
 
 import json
-import os
 import shlex
 import shutil
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -16,6 +16,7 @@ import typer
 import fabula
 from fabula.cli.checkup import checkup
 from fabula.cli.common import PLACES, VALUES, finding_lines, guarded
+from fabula.cli.main import app
 from fabula.errors import InputError, UserError
 from fabula.evaluation.metrics import registry
 from fabula.prompts.loader import prompt_ids
@@ -109,20 +110,25 @@ def test_input_error_when_problems_differ_in_their_place_only_tells_them_once() 
 
 # What the shell is offered, asked as a shell asks.
 
-COMMAND = "import sys; sys.argv[0] = 'fabula'; from fabula.cli.main import main; main()"
+Offered = Callable[..., list[str]]
 
 
-def offered(*words: str) -> list[str]:
-    asked = {"COMP_WORDS": " ".join(("fabula", *words)), "COMP_CWORD": str(len(words))}
-    done = subprocess.run(
-        [sys.executable, "-c", COMMAND],
-        env={**os.environ, **asked, "_FABULA_COMPLETE": "complete_bash"},
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    assert done.stderr == ""
-    return done.stdout.split()
+@pytest.fixture
+def offered(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Offered:
+    def ask(*words: str) -> list[str]:
+        monkeypatch.setenv("_FABULA_COMPLETE", "complete_bash")
+        monkeypatch.setenv("COMP_WORDS", " ".join(("fabula", *words)))
+        monkeypatch.setenv("COMP_CWORD", str(len(words)))
+        with pytest.raises(SystemExit) as stop:
+            app(prog_name="fabula")
+        said = capsys.readouterr()
+        assert (stop.value.code, said.err) == (0, "")
+        return said.out.split()
+
+    return ask
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "names"),
     [
@@ -136,11 +142,14 @@ def offered(*words: str) -> list[str]:
         (("run", "show", "/nowhere", "k"), []),
     ],
 )  # fmt: skip
-def test_shell_when_it_asks_is_offered_what_is_declared(words: tuple[str, ...], names: list[str]) -> None:
+def test_shell_when_it_asks_is_offered_what_is_declared(
+    words: tuple[str, ...], names: list[str], offered: Offered
+) -> None:
     assert offered(*words) == names
 
 
-def test_shell_when_a_folder_is_named_is_offered_the_ids_in_it(tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_shell_when_a_folder_is_named_is_offered_the_ids_in_it(tmp_path: Path, offered: Offered) -> None:
     (tmp_path / "records.jsonl").write_text('{"story_id": "kb_1"}\n{"story_id": "kb_2"}\n')
     assert offered("run", "show", str(tmp_path), "kb") == ["kb_1", "kb_2"]
     (tmp_path / "records.jsonl").write_bytes(b"\xff\x00 no JSON")
@@ -179,6 +188,7 @@ def test_run_check_when_a_result_is_damaged_exits_with_1_and_salvages(
 EXAMPLES = sorted((Path(fabula.__file__).parent / "examples").glob("*.py"))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not EXAMPLES, reason="the suite runs against an installed wheel, which has no examples")
 def test_example_when_run_without_arguments_prints_scenes() -> None:
     for example in EXAMPLES:

@@ -25,6 +25,8 @@ from fabula.testing.model_server import ModelServer
 from fabula.testing.table_detector import SETTINGS
 from fabula.testing.written_episodes import SECOND, write_episodes, written_episode
 
+pytestmark = pytest.mark.slow
+
 README = Path(fabula.__file__).parent / "README.md"
 SAMPLES = Path(fabula.__file__).parent / "builders" / "katha" / "samples"
 Fabula = Callable[..., subprocess.CompletedProcess[str]]

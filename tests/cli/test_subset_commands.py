@@ -26,6 +26,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_run(tmp_path_factory.mktemp("runs") / "run", sample_bundles(24))
 
 
+@pytest.mark.slow
 def test_subsets_when_asked_for_are_told_and_drawn(run: Path, tmp_path: Path) -> None:
     subsets = ("--subset", "small=2:lite", "--subset", "lite=5")
     done = pack(run, tmp_path / "out", *subsets)

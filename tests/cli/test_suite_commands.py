@@ -36,6 +36,7 @@ def made(tmp_path: Path) -> tuple[Path, list[Path]]:
     return tmp_path / "suite", methods
 
 
+@pytest.mark.slow
 def test_videos_when_the_release_changed_are_not_judged(made: tuple[Path, list[Path]]) -> None:
     release, (first, *_) = made
     videos = ("--release", release, "--outputs", first)

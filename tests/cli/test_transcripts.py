@@ -194,7 +194,10 @@ def value_at(document: Any, place: str) -> Any:
     return document
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.slow] if case.needs else []) for name, (case, _) in CASES.items()],
+)
 def test_transcript(
     name: str, request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -234,6 +237,7 @@ ARGUMENTS: dict[str, str] = {
     parameter: command.replace("{compass}", READ["folders"]["names"]["compass"])
     for parameter, command in READ["folders"]["takes"].items()
 }
+DEAR = ("memory build source", "release verify hidden")
 
 
 def names_of(folders: Mapping[str, Path], folder: Path, new: Path) -> dict[str, Path]:
@@ -255,7 +259,10 @@ def test_tables_when_compared_with_the_commands_name_real_ones() -> None:
 
 
 @pytest.mark.endurance
-@pytest.mark.parametrize("parameter", ARGUMENTS)
+@pytest.mark.parametrize(
+    "parameter",
+    [pytest.param(each, marks=[pytest.mark.slow] if each in DEAR else []) for each in ARGUMENTS],
+)
 def test_command_when_given_what_it_does_not_take_says_what_that_is_and_what_fits(
     folders: dict[str, Path], tmp_path: Path, parameter: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,6 +15,7 @@ DOCS = Path(fabula.__file__).parent / "docs"
 PAGES = (*sorted((DOCS / "tutorials").glob("*.md")), DOCS / "howto" / "own.md")
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.waits,
     pytest.mark.skipif(not DOCS.is_dir(), reason="the suite runs against a wheel, which has no docs"),
 ]

@@ -339,6 +339,7 @@ def test_file_when_it_holds_the_key_loses_it(echo: bytes, studio: Studio) -> Non
 # -- size
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("megabytes", [10])
 def test_file_when_large_comes_through(megabytes: int, studio: Studio) -> None:
     studio.server.faults = Huge(megabytes * 1_000_000)
@@ -397,6 +398,7 @@ class Books:
 PRICED = {"prices": {"picture": 0.04, "second": 0.1}}
 
 
+@pytest.mark.slow
 def test_desk_when_a_picture_was_made_pays_once_and_gives_it_again_without_the_service(
     studio_with: Callable[..., Studio], tmp_path: Path
 ) -> None:
@@ -498,12 +500,16 @@ def test_handler_when_asked_sees_prompt_seed_and_size(server: ModelServer) -> No
 
 # -- what runs on this machine
 
-REGISTERED = [
+PAIRS = [
     (makes, provider)
     for makes, adapters in (("image", IMAGES), ("video", VIDEOS))
     for provider, _ in adapters
 ]
-LOCALS = [pair for pair in REGISTERED if pair[1] in LOCAL and pair[1] != "diffusers"]
+REGISTERED = [
+    pytest.param(pair, marks=[pytest.mark.slow] if pair[1] == "diffusers" else [])  # needs an extra
+    for pair in PAIRS
+]
+LOCALS = [pair for pair in PAIRS if pair[1] in LOCAL and pair[1] != "diffusers"]
 """Without the one that needs weights; it is asked in test_diffusers_images.py."""
 
 

@@ -139,6 +139,7 @@ def lines_of(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
 
 
+@pytest.mark.slow
 def test_steps_of_a_package_draft_in_a_build_and_say_so(tmp_path: Path) -> None:
     site, run = package(tmp_path / "site"), tmp_path / "run"
     done = command(site, "build", "shots", str(SAMPLES), "--out", str(run), "--limit", "2", "--workers", "0")
@@ -156,6 +157,7 @@ def test_steps_of_a_package_draft_in_a_build_and_say_so(tmp_path: Path) -> None:
     assert "name_moods" not in load_pipeline(SHOTS).names()
 
 
+@pytest.mark.slow
 def test_step_of_a_package_when_it_does_not_name_its_package_is_refused(tmp_path: Path) -> None:
     entries = "[fabula.steps]\nshots/plan_shots = fabula.builders.shots.plan_shots:STEP\n"
     site = package(tmp_path / "site", entries)
@@ -164,6 +166,7 @@ def test_step_of_a_package_when_it_does_not_name_its_package_is_refused(tmp_path
     assert "house-steps is not among the Step's libraries" in " ".join(done.stderr.split())
 
 
+@pytest.mark.slow
 def test_rule_of_a_package_is_checked_by_validate(tmp_path: Path) -> None:
     site, run = package(tmp_path / "site"), tmp_path / "run"
     row = json.loads(SAMPLES.read_text("utf-8").splitlines()[0])

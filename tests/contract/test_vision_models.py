@@ -29,6 +29,8 @@ from fabula.models.vision.weights import Place
 from fabula.testing.drawn_shots import draw_shot, onstage
 from fabula.testing.tiny_vision import draw_faces, tiny_settings
 
+pytestmark = pytest.mark.slow
+
 if TYPE_CHECKING:
     from PIL.Image import Image
 

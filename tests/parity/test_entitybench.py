@@ -52,6 +52,7 @@ def test_published_scripts_when_written_anew_are_the_same_bytes(
         assert not episode.script.unknown_fields()
 
 
+@pytest.mark.slow
 def test_published_set_when_imported_and_exported_is_the_same_bytes_and_has_all_rows(
     reference: Path, tmp_path: Path
 ) -> None:
@@ -410,6 +411,7 @@ def test_published_episodes_when_scored_as_windows_have_the_documented_scores(
     }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_windows_of_a_thousand_shots_when_chosen_with_and_without_limits_are_as_documented(
     published: tuple[EntitySet, ValidationReport],
 ) -> None:

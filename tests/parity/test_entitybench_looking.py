@@ -195,6 +195,7 @@ def our_result(drawn: Drawn, folder: Path, patch: pytest.MonkeyPatch) -> Any:
     return made.fields["grounded"]["entities"]
 
 
+@pytest.mark.slow
 def test_grounding_when_the_public_code_does_it_gives_the_same_crop_score_and_status(
     reference: Path, tmp_path: Path
 ) -> None:

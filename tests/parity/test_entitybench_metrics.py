@@ -448,6 +448,7 @@ def test_report_when_made_of_drawn_episodes_has_the_means_of_the_definition_code
         assert ours.score.counts["episodes_counted"] == theirs["n_episodes_evaluated"]
 
 
+@pytest.mark.slow
 def test_results_when_written_by_the_public_evaluator_and_imported_have_the_same_numbers(
     results: list[Any], reference: Path, tmp_path: Path
 ) -> None:
@@ -488,6 +489,7 @@ FLAWLESS = {
 coverages of 0.591, 0.427 and 0.109."""
 
 
+@pytest.mark.slow
 def test_a_flawless_method_when_counted_on_the_published_scripts_is_covered_whole_but_by_the_public_counters(
     reference: Path,
 ) -> None:

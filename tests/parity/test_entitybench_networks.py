@@ -26,7 +26,7 @@ from fabula.testing.model_server import ModelServer
 from fabula.testing.tiny_vision import tiny_settings
 from fabula.testing.written_episodes import SECOND, write_episodes, written_episode
 
-pytestmark = pytest.mark.parity
+pytestmark = [pytest.mark.slow, pytest.mark.parity]
 
 for _library in ("torch", "transformers", "torchvision"):
     pytest.importorskip(_library, reason=f"{_library} is not installed: the extra metrics is missing")

@@ -24,7 +24,7 @@ from fabula.generation.memory.shots.plan_layouts import layout_faults
 from fabula.releases.entities.tree import read_entity_set
 from fabula.validators.entities.view import view_of
 
-pytestmark = pytest.mark.parity
+pytestmark = [pytest.mark.slow, pytest.mark.parity]
 USES = {"character": ("labelled", "cutout"), "object": ("cutout",), "location": ("left", "centre", "right")}
 
 

@@ -27,7 +27,7 @@ from fabula.prompts.fetching import fetch_prompts
 from fabula.prompts.sets import TextSet, read_set
 from fabula.schemas.canonical import sha256_bytes
 
-pytestmark = pytest.mark.parity
+pytestmark = [pytest.mark.slow, pytest.mark.parity]
 
 ENTITIES = [
     ("Ana", "character", "A {tall} woman."), ("Ben", "character", "A man in \"red\"."),

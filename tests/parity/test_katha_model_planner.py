@@ -16,7 +16,7 @@ from fabula.builders.katha.pipeline import STAGES
 from fabula.testing.katha_model import KathaModel
 from fabula.testing.model_server import ModelServer
 
-pytestmark = pytest.mark.parity
+pytestmark = [pytest.mark.slow, pytest.mark.parity]
 
 STORIES = 6
 SOURCES = {

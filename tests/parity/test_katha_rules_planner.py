@@ -124,6 +124,7 @@ def stems(text: str) -> set[str]:
 CREATED = "2026-01-01T00:00:00Z"
 
 
+@pytest.mark.slow
 def test_published_storyboards_when_judged_give_the_answers_of_the_table(
     demo: tuple[Release, Path], tmp_path: Path
 ) -> None:
@@ -158,6 +159,7 @@ def test_published_storyboards_when_judged_give_the_answers_of_the_table(
 # The report on the six published storyboards shows the frames behind every verdict.
 
 
+@pytest.mark.slow
 def test_report_on_published_storyboards_shows_every_transition_with_frames_and_verdicts(
     demo: tuple[Release, Path], tmp_path: Path
 ) -> None:

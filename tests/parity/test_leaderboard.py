@@ -28,6 +28,7 @@ pytestmark = pytest.mark.parity
 PRINTED = {"pika1.5": "Pika-1.5", "easyanimate": "EasyAnimate v4", "modelscope": "ModelScope"}
 
 
+@pytest.mark.slow
 def test_storyeval_when_its_results_are_submitted_has_the_printed_rates_and_order(
     reference: Path, tmp_path: Path
 ) -> None:
@@ -104,6 +105,7 @@ def answer(asked: Asked) -> str:
     return f"Looked at.\n[COMPLETE_LIST]: {flags}" if numbered else "Something moves."
 
 
+@pytest.mark.slow
 def test_walk_when_taken_from_the_clone_ends_in_a_comparison_with_the_published_file(
     reference: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -153,6 +155,7 @@ def test_walk_when_taken_from_the_clone_ends_in_a_comparison_with_the_published_
 ROOT = Path(__file__).resolve().parents[2]
 
 
+@pytest.mark.slow
 def test_ledger_when_made_anew_is_the_committed_page(
     reference: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

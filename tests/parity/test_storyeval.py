@@ -121,6 +121,7 @@ def test_published_rates_when_computed_from_the_replies_agree_to_the_printed_dig
     assert compared == (9 if named[1] == "gpt4o" else 8)
 
 
+@pytest.mark.slow
 def test_ways_to_combine_votes_when_applied_to_the_replies_order_as_table_4_does(
     reference: Path, suite: Suite
 ) -> None:
@@ -141,6 +142,7 @@ def test_ways_to_combine_votes_when_applied_to_the_replies_order_as_table_4_does
     )
 
 
+@pytest.mark.slow
 def test_the_published_files_when_imported_together_score_as_each_alone(
     reference: Path, suite: Suite
 ) -> None:
@@ -175,6 +177,7 @@ def test_rules_when_applied_to_the_official_prompts_find_most_events_and_partici
     assert sum(facial_expression(one.event_list) is not None for one in prompts) <= 3
 
 
+@pytest.mark.slow
 def test_the_official_suite_when_built_comes_back_byte_for_byte_where_all_are_to_stay(
     reference: Path, tmp_path: Path
 ) -> None:
@@ -183,6 +186,7 @@ def test_the_official_suite_when_built_comes_back_byte_for_byte_where_all_are_to
     assert (tmp_path / "all" / "all_prompts.json").read_bytes() == official.read_bytes()
 
 
+@pytest.mark.slow
 def test_the_official_suite_when_built_under_the_conditions_loses_what_validate_names(
     reference: Path, tmp_path: Path
 ) -> None:

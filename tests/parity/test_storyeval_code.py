@@ -35,7 +35,7 @@ from fabula.releases.events.suites import load_suite, suite_bytes
 from fabula.testing.drawn import write_video
 from fabula.testing.model_server import Asked, ModelServer
 
-pytestmark = pytest.mark.parity
+pytestmark = [pytest.mark.slow, pytest.mark.parity]
 
 SETS, PROMPTS = 12, 25
 CLASSES = ("human", "animal", "object", "retrieval", "creative", "easy", "hard")

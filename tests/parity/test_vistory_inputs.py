@@ -183,6 +183,7 @@ def means_of(runs: dict[str, dict[str, float]], module: ModuleType) -> tuple[dic
     return means, any(values.count(min(values)) > 1 for values in best.values())
 
 
+@pytest.mark.slow
 def test_ranks_when_drawn_tables_are_summed_up_are_those_of_the_public_code(
     summary: ModuleType, tmp_path: Path
 ) -> None:

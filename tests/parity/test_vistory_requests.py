@@ -21,7 +21,7 @@ from fabula.testing.drawn_shots import draw_shot_outputs, draw_shot_set
 from fabula.testing.model_server import ModelServer
 from fabula.testing.table_detector import SETTINGS
 
-pytestmark = pytest.mark.parity
+pytestmark = [pytest.mark.slow, pytest.mark.parity]
 
 Body = Mapping[str, Any]
 REPLIES = (  # by turns; those without a score are asked again

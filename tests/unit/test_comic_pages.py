@@ -109,6 +109,7 @@ def release(tmp_path: Path) -> Path:
     return tmp_path / "release"
 
 
+@pytest.mark.slow
 def test_pages_when_laid_out_tell_their_story_in_order(release: Path) -> None:
     pages = fabula.load(release).records
     assert {page.story_id for page in pages} == {f"comic_{number:02d}" for number in range(1, 7)}
@@ -132,6 +133,7 @@ def test_panels_when_divided_make_full_pages_of_two_at_least(panels: int, most: 
     assert min(sizes) >= min(2, panels)
 
 
+@pytest.mark.slow
 def test_release_when_verified_is_sound_and_a_forged_page_is_found(release: Path) -> None:
     assert fabula.validate(release.parent / "run").issues == ()
     report = fabula.verify(release)
@@ -143,6 +145,7 @@ def test_release_when_verified_is_sound_and_a_forged_page_is_found(release: Path
     assert "panel-order" in codes
 
 
+@pytest.mark.slow
 def test_release_when_another_kind_reads_it_is_refused(release: Path) -> None:
     from fabula.releases.loading import load
 
@@ -150,6 +153,7 @@ def test_release_when_another_kind_reads_it_is_refused(release: Path) -> None:
         load(release)
 
 
+@pytest.mark.slow
 def test_drawn_pages_when_judged_are_scored_as_the_judge_answered(release: Path, tmp_path: Path) -> None:
     from comic_pages.evaluating import evaluate_comics
 
@@ -197,6 +201,7 @@ def judged(release: Path, folder: Path, image: float) -> tuple[Path, float]:
     return folder, statistics.fmean(statistics.fmean(answers) for answers in right.values())
 
 
+@pytest.mark.slow
 def test_two_evaluations_of_pages_when_compared_differ_as_the_judge_answered(
     release: Path, tmp_path: Path
 ) -> None:
@@ -222,6 +227,7 @@ def test_two_evaluations_of_pages_when_compared_differ_as_the_judge_answered(
     assert still["redo"] == still["gone"] == 0 < still["valid"]
 
 
+@pytest.mark.slow
 def test_own_protocol_when_panels_are_judged_scores_compares_and_shows_their_order(
     release: Path, tmp_path: Path
 ) -> None:
@@ -276,6 +282,7 @@ def test_own_protocol_when_panels_are_judged_scores_compares_and_shows_their_ord
         evaluations.merge_archives([tmp_path / "copy", second], tmp_path / "merged")
 
 
+@pytest.mark.slow
 def test_command_line_when_given_pages_takes_them_as_any_kind(release: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
     commands = (

@@ -89,6 +89,7 @@ def test_text_when_it_has_signs_of_others_is_ascii_that_says_the_same(text: str,
     assert latex_text(text) == latex
 
 
+@pytest.mark.slow
 def test_text_when_it_is_any_character_is_ascii_that_plain_latex_sets() -> None:
     every = [chr(code) for code in range(0x20, sys.maxunicode + 1) if not 0xD800 <= code < 0xE000]
     assert list(latex_problems("\n".join(f"x{latex_text(sign)}" for sign in every if sign != "\n"))) == []

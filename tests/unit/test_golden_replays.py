@@ -25,6 +25,8 @@ from fabula.testing.sample_history import command
 REPLAYS = Path(__file__).parents[1] / "golden" / "replays"
 PACKED = [name for name, golden in GOLDEN.items() if golden.pack is not None]
 ASKED = [name for name in GOLDEN if not name.endswith("-rules")]
+DEAR = ("evaluate-katha", "evaluate-images")
+"""Their reports take long."""
 WITH_VIDEOS = {"entities-model", "evaluate-events"}
 WITH_PICTURES = WITH_VIDEOS | {"evaluate-katha", "evaluate-images"}
 DECODERS = {"av", "pillow", "numpy"}
@@ -306,7 +308,9 @@ def drawn_once(document: Any) -> Any:
     return made
 
 
-@pytest.mark.parametrize("name", GOLDEN)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] if name in DEAR else []) for name in GOLDEN]
+)
 def test_commands_when_given_about_what_is_kept_say_what_they_said(kept: Kept, name: str) -> None:
     replay = kept(name)
     before = replay.files("said")

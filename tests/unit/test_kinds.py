@@ -28,6 +28,7 @@ def test_kinds_when_listed_have_their_runs() -> None:
     assert kind_with("films") is None
 
 
+@pytest.mark.slow
 def test_kinds_when_listed_in_a_fresh_process_load_no_stage() -> None:
     code = (
         "import sys, fabula.kinds.registry as registry; registry.kinds();"

@@ -78,6 +78,7 @@ def test_tests_of_a_module_are_those_that_import_it_nearest_first(mutants: Any, 
     assert tests == {"ages": ["test_ages.py", "test_doors.py"], "doors": ["test_doors.py"], "alone": []}
 
 
+@pytest.mark.slow
 def test_mutants_when_tried_are_told_with_the_share_killed_and_change_nothing(
     mutants: Any, tiny: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

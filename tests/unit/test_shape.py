@@ -17,6 +17,8 @@ from scipy.sparse.csgraph import connected_components
 import fabula
 from fabula.testing.stage_code import Code
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(fabula.__file__).parent
 ORDER = (
     "errors", "schemas", "tables", "pages", "media", "models", "prompts", "engine", "validators", "releases",

@@ -2,7 +2,7 @@
 
 The pinned hash of a stage covers the definitions that it reaches and the data files that these read, wherever
 they stand; see ``fabula.testing.stage_code``. A prompt is not among them: its hash is in the keys of results.
-After raising ``version`` in the stage's SPEC: UPDATE_GOLDEN=1 make test PYTEST_ARGS="-k stage_versions"
+After raising ``version`` in the stage's SPEC: UPDATE_GOLDEN=1 make test-slow PYTEST_ARGS="-k stage_versions"
 """
 
 import json
@@ -24,6 +24,8 @@ from fabula.generation.pipeline import PIPELINE as GENERATING
 from fabula.kinds.registry import kinds, run_kinds
 from fabula.prompts.loader import prompt_source
 from fabula.testing.stage_code import Code
+
+pytestmark = pytest.mark.slow
 
 ROOT = Path(fabula.__file__).parent
 OTHERS = (BOOKS, GENERATING, QUESTIONS, MEMORY, PACKETS, SHOTS)

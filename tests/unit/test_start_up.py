@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 REPLAYS = Path(__file__).parents[1] / "golden" / "replays"
 COMMAND = """
 import json, sys

@@ -33,7 +33,9 @@ def test_verbs_when_help_is_asked_are_there_with_types_and_an_example() -> None:
     assert set(VERBS) <= set(dir(fabula))
 
 
-@pytest.mark.parametrize("name", VERBS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] if name == "extend" else []) for name in VERBS]
+)
 def test_example_when_run_gives_what_it_shows(at_desk: Any, name: str, tmp_path: Path) -> None:
     runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
     said: list[str] = []
@@ -62,6 +64,7 @@ def test_evaluate_when_the_settings_file_also_speaks_of_a_build_takes_its_own(
     assert plan.calls > 0
 
 
+@pytest.mark.slow
 def test_blocks_of_the_page_when_run_in_order_work(
     at_desk: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

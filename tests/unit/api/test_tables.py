@@ -137,6 +137,7 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["analyse_release", "analyse_evaluation"])
 def test_notebook_when_executed_gives_the_outputs_that_it_is_stored_with(name: str, sample: Path) -> None:
     path = EXAMPLES / f"{name}.ipynb"
@@ -200,6 +201,7 @@ assert set(evaluation.to_pandas()["outcome"]) == {"answered"}
 """
 
 
+@pytest.mark.slow
 def test_functions_when_called_in_a_kernel_with_a_running_loop_work_stop_and_go_on(sample: Path) -> None:
     cells = [nbformat.v4.new_code_cell(text) for text in (IN_A_LOOP, STOPPED, IN_A_THREAD, JUDGED)]
     made = executed(

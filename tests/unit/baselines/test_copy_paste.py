@@ -87,6 +87,7 @@ write_copy_paste(read_shot_set(Path(sys.argv[3]))[0], Path(sys.argv[4]))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.endurance
 def test_copy_paste_when_killed_at_any_file_goes_on_and_keeps_what_is_there(
     shot_set: ShotSet, tmp_path: Path, starter: Any

@@ -133,6 +133,7 @@ def write(path: Path, numbers: range) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_build_when_balanced_makes_the_chosen_and_reports_the_others(tmp_path) -> None:
     options = BuildOptions(balance=16, workers=0, settings=("choose_stories.collection={}",))
     report = build_katha(write(tmp_path / "a.jsonl", range(1, 60)), tmp_path / "run", options)
@@ -157,6 +158,7 @@ class Told:
         pass
 
 
+@pytest.mark.slow
 def test_build_when_stories_are_lacking_says_which_quotas_fell_short(tmp_path) -> None:
     quotas = ("choose_stories.collection={}", "choose_stories.moral_label={}")
     named = "choose_stories.narrative_type={hidden_consequence=1, moral_semantic=3}"

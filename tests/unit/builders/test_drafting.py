@@ -126,6 +126,7 @@ def test_story_when_it_has_fewer_clauses_than_scenes_is_too_short(katha, text) -
     assert isinstance(outcome, Rejected) and outcome.code == "too_short"
 
 
+@pytest.mark.slow
 def test_hand_written_parts_when_given_win_and_are_credited(katha) -> None:
     loaded = katha.load(
         [("stories", katha.samples / "stories.jsonl"), ("records", katha.samples / "gold.jsonl")]
@@ -166,6 +167,7 @@ print(json.dumps([analysis, describe_scenes(story, analysis, texts)], sort_keys=
 """
 
 
+@pytest.mark.slow
 def test_planner_when_hash_seed_and_locale_differ_gives_the_same(katha) -> None:
     story = json.dumps(katha.story(FOX)["story"])
     found = set()
@@ -187,6 +189,7 @@ TEXTS = st.one_of(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     text=TEXTS,

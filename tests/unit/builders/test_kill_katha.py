@@ -23,6 +23,7 @@ CREATED = "2026-01-01T00:00:00Z"
 FILES = ("records.jsonl", "assignments.jsonl", "balance.json", "run.json")
 
 
+@pytest.mark.slow
 @pytest.mark.waits
 @pytest.mark.endurance
 @pytest.mark.parametrize("seed", range(42, 42 + rounds(10)))

@@ -6,11 +6,15 @@ from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 
+import pytest
+
 import fabula
 from fabula.builders.katha.building import BuildOptions, build_katha
 from fabula.builders.shots.building import ShotOptions, build_shots
 from fabula.kinds.verbs import pack
 from fabula.releases.options import PackOptions
+
+pytestmark = pytest.mark.slow
 
 UNITS = (
     "the fox ran and the hen saw him because he was hungry ",

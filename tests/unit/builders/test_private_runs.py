@@ -92,6 +92,7 @@ def test_katha_run_when_it_is_changed_stays_its_owners(built: Path, change: str,
     assert exposed(built) == []
 
 
+@pytest.mark.slow
 def test_pack_when_there_is_a_hidden_test_closes_its_folder_and_no_other(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", sample_bundles(24))
     assert exposed(run)

@@ -65,6 +65,7 @@ def built(tmp_path_factory) -> Path:
     return folder / "run"
 
 
+@pytest.mark.slow
 def test_build_when_stories_are_retold_keeps_each_group_in_one_split_and_shows_why(tmp_path) -> None:
     source = write(tmp_path / "all.jsonl", [*ALONE, *(one for pair in PAIRS for one in pair)])
     build_katha(source, tmp_path / "run", BUILD)
@@ -83,6 +84,7 @@ def test_build_when_stories_are_retold_keeps_each_group_in_one_split_and_shows_w
     }
 
 
+@pytest.mark.slow
 def test_extend_when_stories_are_retold_puts_them_where_the_group_is(built, tmp_path) -> None:
     before = splits(built)
     report = extend_katha(built, write(tmp_path / "b.jsonl", [pair[1] for pair in PAIRS]), EXTEND)

@@ -31,6 +31,7 @@ def memory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_bank(folder / "set", folder / "run")
 
 
+@pytest.mark.slow
 def test_commands_when_run_one_after_the_other_make_packets_videos_and_inputs(
     memory: Path, tmp_path: Path
 ) -> None:
@@ -64,6 +65,7 @@ def test_commands_when_run_one_after_the_other_make_packets_videos_and_inputs(
     assert done.exit_code == 0 and "16 pictures for 7 shots" in done.output
 
 
+@pytest.mark.slow
 def test_packets_when_no_folder_is_named_lie_in_that_of_the_bank(memory: Path) -> None:
     scripts = ("--scripts", str(memory.parent / "set"))
     done = fabula("packets", str(memory), *scripts, "--json", "--memory", "text", *SAME)

@@ -145,6 +145,7 @@ def test_books_when_a_call_waits_for_the_end_of_a_pause_do_not_hold_it_twice(
 # -- sums
 
 
+@pytest.mark.slow
 @pytest.mark.endurance
 def test_report_when_replies_come_in_another_order_has_the_same_bytes(
     asks: Asks, server: ModelServer
@@ -177,6 +178,7 @@ ITEMS = rounds(10_000, share=30)
 FAULTS = {RateLimited(retry_after=0.01): 0.01, ServerError(503): 0.01, Dropped(): 0.01}
 
 
+@pytest.mark.slow
 @pytest.mark.endurance
 @pytest.mark.waits
 def test_run_when_many_questions_are_open_at_once_loses_none_and_keeps_the_limit(tmp_path: Path) -> None:

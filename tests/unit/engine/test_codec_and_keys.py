@@ -131,6 +131,7 @@ append_edits(Path(sys.argv[1]), lambda: (edit,))
 """
 
 
+@pytest.mark.slow
 def test_append_edits_when_several_are_added_at_once_keeps_them_all(folder: Path) -> None:
     names = [f"value {number}" for number in range(8)]
     commands = [[sys.executable, "-c", PROGRAM, str(folder), name] for name in names]

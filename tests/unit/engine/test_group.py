@@ -125,12 +125,14 @@ def texts(folder: Path) -> dict[str, str]:
     return {line["id"]: line["text"] for line in map(json.loads, lines)}
 
 
+@pytest.mark.slow
 def test_batched_stage_gives_what_the_plain_one_gives(tmp_path: Path, batched_source: Path) -> None:
     run_toy(tmp_path / "plain", batched_source, Options(workers=0))
     run_toy(tmp_path / "batched", batched_source, Options(workers=1), toy("WORK_BATCHED"))
     assert texts(tmp_path / "plain") == texts(tmp_path / "batched")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("word", "code"), [("raise", "exception"), ("crash", "crashed"), ("fail", "tired")])
 def test_batched_stage_when_one_item_goes_wrong_spares_the_others(
     tmp_path: Path, batched_source: Path, word: str, code: str

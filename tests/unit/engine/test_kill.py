@@ -19,6 +19,8 @@ import pytest
 from fabula.errors import ExitCode
 from fabula.testing.endurance import rounds
 
+pytestmark = pytest.mark.slow
+
 KILLS = max(5, rounds(20))
 FILES = ("lines.jsonl", "run.json")
 Process = Callable[..., subprocess.Popen[str]]

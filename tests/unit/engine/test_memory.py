@@ -11,6 +11,8 @@ from fabula.engine.execute import Options
 from fabula.engine.journal import Journal
 from fabula.testing.toy_pipeline import run_toy
 
+pytestmark = pytest.mark.slow
+
 PROGRAM = """
 import resource, sys
 from pathlib import Path

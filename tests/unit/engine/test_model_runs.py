@@ -36,6 +36,8 @@ from fabula.testing.model_server import (
 )
 from fabula.testing.toy_models import PRICES, model_request, reply_to, toy_models
 
+pytestmark = pytest.mark.slow
+
 Asks = Callable[..., RunRequest]
 
 

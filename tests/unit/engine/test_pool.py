@@ -41,6 +41,7 @@ def shared() -> Iterator[WorkerPool]:
         yield pool
 
 
+@pytest.mark.slow
 def test_run_when_workers_crash_names_the_items_and_spares_the_neighbours(shared: WorkerPool) -> None:
     tasks = [task(f"m{number}") for number in range(60)]
     tasks[5:5] = [task("killed", "crash")]
@@ -94,6 +95,7 @@ def test_run_when_there_are_many_items_draws_only_as_fast_as_they_are_done(share
     assert ahead <= pool_module.CHUNK_ITEMS * pool_module.CHUNKS_PER_WORKER * 2
 
 
+@pytest.mark.slow
 def test_run_when_all_workers_are_killed_from_outside_still_finishes(shared: WorkerPool) -> None:
     found: dict[str, str] = {}
     tasks = (task(f"m{number}", "sleep:0.01") for number in range(100))
@@ -109,6 +111,7 @@ def test_run_when_all_workers_are_killed_from_outside_still_finishes(shared: Wor
     assert list(found.values()).count("made") >= 98
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [0, 2])
 def test_run_when_requirement_is_missing_stops_the_run(workers: int) -> None:
     with WorkerPool(workers, 5.0) as pool, pytest.raises(MissingRequirement, match="pip install"):
@@ -138,6 +141,7 @@ run_toy(Path(sys.argv[1]), Path(sys.argv[2]), Options(workers=2))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", ["0", "1"])
 def test_execute_when_workers_order_and_hash_seed_differ_writes_the_same_bytes(
     tmp_path: Path, lines: Path, run: Callable, seed: str
@@ -153,6 +157,7 @@ def test_execute_when_workers_order_and_hash_seed_differ_writes_the_same_bytes(
         assert (tmp_path / "other" / name).read_bytes() == (tmp_path / "run" / name).read_bytes()
 
 
+@pytest.mark.slow
 @pytest.mark.waits
 @pytest.mark.parametrize(("patience", "status"), [(1.0, "failed"), (40.0, "made")])
 def test_pool_when_a_stage_has_patience_gives_an_item_more_time(patience: float, status: str) -> None:

@@ -194,6 +194,7 @@ def on_terminal(tmp_path: Path) -> Iterator[Callable[..., Terminal]]:
             terminal.child.wait()
 
 
+@pytest.mark.slow
 def test_block_when_the_terminal_changes_its_width_is_cut_to_it_and_leaves_plain_lines(on_terminal) -> None:
     terminal = on_terminal()
     terminal.read_until(b" of 60")
@@ -219,6 +220,7 @@ def test_block_when_the_terminal_changes_its_width_is_cut_to_it_and_leaves_plain
     assert lines[-1] == "outputs written"
 
 
+@pytest.mark.slow
 def test_block_when_stopped_by_ctrl_c_goes_and_says_so(on_terminal) -> None:
     terminal = on_terminal()
     terminal.read_until(b" of 60")

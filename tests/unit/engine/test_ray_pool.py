@@ -41,6 +41,8 @@ from fabula.testing.endurance import VARIABLE, rounds
 from fabula.testing.killing import differing, kill_after
 from fabula.testing.toy_pipeline import HERE, WorkSettings, run_toy, toy
 
+pytestmark = pytest.mark.slow
+
 HAS_RAY = importlib.util.find_spec("ray") is not None
 needs_ray = pytest.mark.skipif(not HAS_RAY, reason="Ray is not installed: pip install fabula[scale]")
 only_in_endurance = pytest.mark.skipif(

@@ -299,6 +299,7 @@ def test_run_when_a_reply_is_damaged_asks_it_again_and_keeps_both_on_the_books(
     assert check_journal(run).findings == ()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [0, 1])
 def test_run_when_a_result_is_damaged_stops_with_the_cure_and_fails_no_item(
     run: Path, server: ModelServer, workers: int

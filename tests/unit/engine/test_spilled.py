@@ -108,6 +108,7 @@ def expand(folder: Path, count: int) -> None:
         assert sum(1 for _ in journal.heads("read_lines")) == count
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("do", "most"), [(look, 40), (check, 160), (expand, 180)])
 def test_memory_when_items_are_many_times_as_many_holds_no_more_of_them(
     tmp_path: Path,

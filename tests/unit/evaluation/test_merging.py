@@ -20,6 +20,8 @@ from fabula.testing.drawn_storyboards import draw_outputs, drawn_release
 from fabula.testing.judge_model import JudgeModel
 from fabula.testing.model_server import ModelServer
 
+pytestmark = pytest.mark.slow
+
 Evaluate = Callable[..., Path]
 
 

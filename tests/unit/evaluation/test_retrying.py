@@ -106,6 +106,7 @@ def by_attempt(archive: Archive) -> Counter[tuple[int, str]]:
     return Counter((one.attempt, one.outcome) for one in archive.judgements)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
 def test_evaluation_when_retried_asks_exactly_for_what_had_no_answer(
     tmp_path: Path, release: Release, boards: Path, fault: Any
@@ -140,6 +141,7 @@ def test_evaluation_when_retried_asks_exactly_for_what_had_no_answer(
     assert told["outcomes"] == {"answered": asked} and told[LATER] == len(spoilt)
 
 
+@pytest.mark.slow
 def test_scores_when_answers_came_later_are_those_of_an_evaluation_without_a_fault(
     tmp_path: Path, release: Release, boards: Path
 ) -> None:
@@ -164,6 +166,7 @@ def test_scores_when_answers_came_later_are_those_of_an_evaluation_without_a_fau
         merge_archives([tmp_path / "run", tmp_path / "clean"], tmp_path / "merged")
 
 
+@pytest.mark.slow
 def test_matching_when_a_matcher_had_failed_is_asked_again_under_the_same_answers(
     tmp_path: Path, release: Release, boards: Path
 ) -> None:

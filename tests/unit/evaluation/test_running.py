@@ -62,6 +62,7 @@ def evaluate(tmp_path: Path, release: Release, boards: Path, server: ModelServer
     return run
 
 
+@pytest.mark.slow
 def test_stop_when_the_cost_limit_is_reached_leaves_what_was_answered_and_says_so(
     evaluate: Evaluate, server: ModelServer, tmp_path: Path, release: Release
 ) -> None:
@@ -96,6 +97,7 @@ def test_stop_when_a_judge_goes_down_keeps_the_replies_before(
     assert len(read_archive(tmp_path / "run").judgements) == 7
 
 
+@pytest.mark.slow
 def test_export_so_far_when_a_run_was_killed_reads_its_journal_and_leaves_it_alone(
     evaluate: Evaluate, tmp_path: Path
 ) -> None:
@@ -115,6 +117,7 @@ def test_export_so_far_when_a_run_was_killed_reads_its_journal_and_leaves_it_alo
         export_so_far(run, tmp_path / "copy")
 
 
+@pytest.mark.slow
 def test_evaluation_when_items_failed_marks_what_is_missing(
     evaluate: Evaluate, release: Release, tmp_path: Path
 ) -> None:
@@ -142,6 +145,7 @@ CHANGES: list[tuple[dict[str, Any], bool]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("change", "alike"), CHANGES)
 @pytest.mark.filterwarnings("ignore:what was in .* is kept in:UserWarning")
 def test_evaluation_when_the_folder_holds_one_keeps_every_reply_in_one_archive_or_beside_it(
@@ -161,6 +165,7 @@ def test_evaluation_when_the_folder_holds_one_keeps_every_reply_in_one_archive_o
         ).methods
 
 
+@pytest.mark.slow
 def test_evaluation_when_each_judges_other_stories_and_methods_is_the_union_of_both(
     evaluate: Evaluate, release: Release, boards: Path, tmp_path: Path
 ) -> None:
@@ -177,6 +182,7 @@ def test_evaluation_when_each_judges_other_stories_and_methods_is_the_union_of_b
     assert read_archive(tmp_path / "run") == second, "nor does continuing the run"
 
 
+@pytest.mark.slow
 def test_evaluation_when_killed_before_the_union_is_united_by_the_next(
     evaluate: Evaluate, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -191,6 +197,7 @@ def test_evaluation_when_killed_before_the_union_is_united_by_the_next(
     assert not [*(tmp_path / "run").glob("earlier*")]
 
 
+@pytest.mark.slow
 def test_evaluation_when_the_release_is_another_keeps_the_earlier_archive_apart(
     evaluate: Evaluate, release: Release, tmp_path: Path
 ) -> None:

@@ -96,6 +96,7 @@ def right(archive: Archive, world: World, condition: str = "image") -> dict[tupl
     return verdicts
 
 
+@pytest.mark.slow
 def test_verdicts_when_losses_are_planted_are_exactly_as_computed_before(world: World) -> None:
     archive = world.judged([world.outputs, *world.planted.methods.values()], ["drawn"], "exact")
     verdicts = right(archive, world)
@@ -115,6 +116,7 @@ def test_verdicts_when_losses_are_planted_are_exactly_as_computed_before(world: 
     assert all(right(archive, world, "text_image").values())
 
 
+@pytest.mark.slow
 def test_rates_when_the_judge_errs_or_guesses_lie_within_their_binomials(world: World) -> None:
     """All is visible: a judge with error e is right at each question with 1 - e, one that guesses with 1/4;
     over the three conditions that is 3 n independent draws. 99.9% intervals."""

@@ -63,6 +63,7 @@ def tree(folder: Path) -> dict[str, bytes]:
     }
 
 
+@pytest.mark.slow
 def test_planting_when_finished_leaves_valid_methods_and_says_what_was_done(
     base: tuple[Release, Path, Path], tmp_path: Path
 ) -> None:

@@ -30,6 +30,7 @@ def row_of(folder: Path, name: str) -> Checked:
     return next(row for row in check(folder).rows if row.name == name)
 
 
+@pytest.mark.slow
 def test_check_when_submissions_are_sound_ranks_them(world: Any) -> None:
     world.submit("model-a")
     world.submit("model-b", out=world.folder / "submissions" / "model-b.zip")
@@ -41,6 +42,7 @@ def test_check_when_submissions_are_sound_ranks_them(world: Any) -> None:
     assert 0 < report.rows[0].scores["gap"].value < 1
 
 
+@pytest.mark.slow
 def test_submit_when_declared_keeps_what_is_said_and_what_is_not(world: Any) -> None:
     path = world.submit("model-a", model="m", prompt_rewriting="none", links=("https://a.org/x",))
     document = json.loads((path / "submission.json").read_text("utf-8"))
@@ -84,6 +86,7 @@ def test_check_when_made_otherwise_names_the_part(
     assert code in codes(world.folder, "model-c")
 
 
+@pytest.mark.slow
 def test_check_when_nothing_can_be_scored_counts_the_row_as_its_page_does(world: Any, edited: Any) -> None:
     def wrong(row: dict[str, Any]) -> dict[str, Any]:
         # STG is over questions that text and pictures together answer: where they answer none, there is none.
@@ -160,6 +163,7 @@ def test_check_when_a_zip_is_a_bomb_does_not_unpack_it(world: Any) -> None:
     assert LIMITS.bytes > (64 << 20)
 
 
+@pytest.mark.slow
 def test_check_when_a_zip_is_damaged_says_so(world: Any) -> None:
     good = world.submit("model-a", out=world.folder / "submissions" / "model-a.zip").read_bytes()
     for name, data in {"empty": b"", "cut": good[: len(good) // 2], "text": b"hello"}.items():
@@ -184,6 +188,7 @@ HOSTILE: dict[str, Callable[[Path], object]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="links, pipes and devices")
 def test_check_when_something_is_no_plain_file_tells_that_row_and_checks_the_others(world: Any) -> None:
     good = world.submit("model-a")
@@ -271,6 +276,7 @@ LARGE: dict[str, tuple[Callable[[Path], None], set[str]]] = {
         lambda path: declared(path, files={"../../../etc/passwd": {"sha256": "", "bytes": 1}}),
         {"file-missing"}),
 }  # fmt: skip
+DEAR = ("NaN", "100,000 methods", "25,000 files")
 
 
 @pytest.fixture(scope="session")
@@ -288,7 +294,9 @@ def large(simulated: tuple[Path, dict[str, Path]], tmp_path_factory: pytest.Temp
     return folder
 
 
-@pytest.mark.parametrize("name", LARGE)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] if name in DEAR else []) for name in LARGE]
+)
 def test_check_when_something_is_too_large_or_cannot_be_computed_tells_that_row(
     large: Path, tmp_path: Path, name: str
 ) -> None:

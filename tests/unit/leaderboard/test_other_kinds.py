@@ -20,6 +20,8 @@ from fabula.testing.drawn_entities import SETTINGS, Fault, write_outputs
 from fabula.testing.model_server import ModelServer
 from fabula.testing.written_episodes import SECOND, write_episodes, written_episode
 
+pytestmark = pytest.mark.slow
+
 REPLAYS = Path(fabula.__file__).parent / "tests" / "golden" / "replays"
 
 

@@ -9,6 +9,8 @@ from huggingface_hub import HfApi
 from fabula.leaderboard.site import build
 from fabula.testing.hub import TOKEN, HubServer
 
+pytestmark = pytest.mark.slow
+
 
 def test_site_when_uploaded_is_a_static_space_with_all_its_files(
     world: Any, monkeypatch: pytest.MonkeyPatch

@@ -35,6 +35,7 @@ def test_ranks_when_all_pairs_are_sure_are_places() -> None:
     assert [str(ranks[name]) for name in "abc"] == ["1", "2", "3"]
 
 
+@pytest.mark.slow
 def test_standings_when_two_are_alike_and_one_is_worse_share_the_first_ranks(world: Any) -> None:
     for name in ("model-a", "model-b", "model-c"):
         world.submit(name)
@@ -69,6 +70,7 @@ def test_standings_when_two_are_alike_and_one_is_worse_share_the_first_ranks(wor
         build(world.folder, world.folder / "other")
 
 
+@pytest.mark.slow
 def test_pairs_when_built_again_are_taken_from_what_was_compared(
     world: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -292,13 +292,13 @@ def test_encode_when_larger_than_wanted_is_made_smaller_in_proportion(
 
 # Pictures stretched to a fixed size are those of OpenCV.
 
-cv2 = pytest.importorskip("cv2")
 
-
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "size", [(1280, 720), (576, 320), (512, 320), (320, 256), (1920, 200), (400, 900), (33, 17)]
 )
 def test_picture_when_stretched_by_area_is_within_a_level_of_opencv(size: tuple[int, int]) -> None:
+    cv2 = pytest.importorskip("cv2")
     pixels = np.random.default_rng(7).integers(0, 256, (size[1], size[0], 3), dtype=np.uint8)
     made = np.asarray(stretched(Image.fromarray(pixels), (512, 320), "area")).astype(int)
     truth = cv2.resize(pixels, (512, 320), interpolation=cv2.INTER_AREA)

@@ -24,6 +24,8 @@ from fabula.media.shot_histograms import (
 )
 from fabula.testing.drawn_videos import Encoder, Joint, Take, draw_takes, joints_of, write_frames, write_takes
 
+pytestmark = pytest.mark.slow
+
 TAKES = (
     Take(30, 1),
     Take(35, 2, 1.5),

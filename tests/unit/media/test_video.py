@@ -205,6 +205,7 @@ def test_sample_frames_when_bytes_are_damaged_gives_frames_or_names_the_problem(
         assert problem.code in ("damaged", "truncated", "not_a_video", "no_frames", "too_many_frames")
 
 
+@pytest.mark.slow
 def test_sample_frames_when_video_lasts_three_hours_decodes_only_what_is_near(
     tmp_path: Path,
 ) -> None:

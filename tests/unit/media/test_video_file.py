@@ -72,6 +72,7 @@ def changed(path: Path, content: bytes, name: str) -> Path:
     return other
 
 
+@pytest.mark.slow
 def test_video_when_whole_is_looked_at_to_its_end(videos: dict[tuple[str, str], Path]) -> None:
     assert len(videos) >= 10
     for case, path in videos.items():
@@ -182,6 +183,7 @@ def real_films() -> Iterator[Path]:
             yield film
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("film", [*real_films()], ids=lambda path: path.name)
 def test_film_when_real_and_whole_raises_no_alarm(film: Path) -> None:
     assert probe(film).frames == 5301

@@ -184,6 +184,7 @@ def fault_kind(answer: bytes, **more: bytes) -> str:
     return found.kind
 
 
+@pytest.mark.slow
 def test_response_when_compressed_and_large_is_not_unpacked() -> None:
     bomb = gzip.compress(bytes(LONGEST_PACKED_BODY * 2000))
     assert len(bomb) > LONGEST_PACKED_BODY

@@ -139,6 +139,7 @@ LONG = 100_000
 LEAVES = st.none() | st.booleans() | st.integers() | st.text()
 
 
+@pytest.mark.slow
 @given(st.recursive(LEAVES, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))
 def test_reply_when_any_json_object_is_wrapped_comes_back_equal(inner: Any) -> None:
     value = {"value": inner}

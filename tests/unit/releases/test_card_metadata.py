@@ -49,6 +49,7 @@ def test_front_matter_when_packed_has_columns_and_sizes_of_every_table(packed: P
     assert (kinds["scene_index"], kinds["characters"]) == ("int64", "list of string")
 
 
+@pytest.mark.slow
 def test_card_when_the_author_says_more_states_it_and_verifies(run: Path, tmp_path: Path) -> None:
     folder = pack(run, tmp_path / "fables", KNOWN).folder
     values, card = front(folder), (folder / "README.md").read_text("utf-8")

@@ -27,6 +27,7 @@ def told(old: Any, new: Any) -> list[tuple[str, str]]:
     return [(one.path, one.kind) for one in changes_between(old, new)]
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(VALUES, VALUES)
 def test_changes_when_two_documents_differ_in_bytes_are_never_empty(old: Any, new: Any) -> None:

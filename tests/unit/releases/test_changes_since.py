@@ -81,6 +81,7 @@ def hidden(bundles: list[Json]) -> None:
         variant["subset"] = "hidden_test"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "count", "version", "step"),
     [
@@ -125,6 +126,7 @@ def test_changes_when_written_name_ids_paths_and_kinds_and_no_values(
     )
 
 
+@pytest.mark.slow
 def test_changes_when_hidden_stories_change_hold_numbers_of_them_only(
     old: PackResult, make: Callable[..., Path], tmp_path: Path
 ) -> None:

@@ -395,6 +395,7 @@ def packed(run: Path, tmp_path: Path) -> Pack:
     return make
 
 
+@pytest.mark.slow
 def test_diff_when_subsets_differ_lists_who_came_and_went(packed: Pack) -> None:
     old = packed("old", "0.1.0", "lite=6", "even=1/category", "small=3")
     new = packed("new", "0.2.0", "lite=8", "even=1/category", "small=none", "more=4", since=old)
@@ -417,6 +418,7 @@ def test_diff_when_subsets_differ_lists_who_came_and_went(packed: Pack) -> None:
     assert kept["subsets"] == as_json(found)["subsets"]
 
 
+@pytest.mark.slow
 def test_pack_when_a_subset_loses_stories_asks_for_a_major_step(packed: Pack) -> None:
     old = packed("old", "1.0.0", "lite=6")
     with pytest.raises(ConfigError, match="2 stories left the subset lite, 0 came"):

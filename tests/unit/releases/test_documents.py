@@ -283,6 +283,7 @@ def test_what_mlcroissant_does_not_check_is_checked(packed, metadata, code, chan
     assert code in {issue.code for issue in check_croissant(packed.folder, damaged, FORM)}
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:ConjunctiveGraph is deprecated:DeprecationWarning")
 @pytest.mark.filterwarnings("ignore:The inplace keyword in DataFrame.reset_index")  # pandas 3, not in 2
 def test_every_record_set_reads_back_with_mlcroissant(packed):

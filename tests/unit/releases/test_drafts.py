@@ -43,6 +43,7 @@ def test_pack_when_records_are_drafts_is_refused_and_says_how_many(make_run, tmp
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 def test_pack_when_every_check_passed_and_nobody_read_them_needs_the_option_as_drafts_do(make_run, tmp_path):
     run = make_run(bundles(0))
     with pytest.raises(ConfigError, match=r"nobody has read 6 of 6 records \(6 checked\)"):
@@ -72,6 +73,7 @@ def test_state_of_a_record_when_its_status_is_of_any_version_has_one_meaning(sta
     assert state_of(status, [{"passed": None}]) == ("draft" if state == "checked" else state)
 
 
+@pytest.mark.slow
 def test_pack_when_drafts_are_allowed_says_how_many_are_what_and_whose(make_run, tmp_path):
     run = make_run(bundles(2))
     result = pack(run, tmp_path / "out", PackOptions("0.1.0", allow_drafts=True))
@@ -132,6 +134,7 @@ def unfilled(bundle):
     rehash(bundle)
 
 
+@pytest.mark.slow
 def test_release_when_a_hidden_draft_lacks_a_field_verifies_and_counts_it_there(make_run, tmp_path):
     made = bundles(6)
     for bundle in made:

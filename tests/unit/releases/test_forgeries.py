@@ -34,6 +34,8 @@ from fabula.testing.katha_folders import rehash, write_run
 from fabula.testing.katha_samples import sample_bundles
 from fabula.testing.written_episodes import write_episodes
 
+pytestmark = pytest.mark.slow
+
 KINDS = ("katha", "events", "shots", "entities")
 CREATED = "2026-01-01T00:00:00Z"
 OLDER = Path(__file__).parents[2] / "golden" / "releases" / "older"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fabula.errors import ConfigError
-from fabula.kinds.shots import MARKS
+from fabula.kinds.shots import KIND
 from fabula.kinds.verbs import pack, verify
 from fabula.releases.katha.reviews import Reviews
 from fabula.releases.katha.subsets import KINDS, QUESTIONS, draw_subsets, quotas_of
@@ -173,6 +173,7 @@ def test_subset_when_written_is_a_set_with_facts_and_document(tmp_path: Path) ->
     assert document["ids"] == ["02", "03"]
 
 
+@pytest.mark.slow
 def test_subset_when_packed_is_a_release_that_says_what_it_is_of(eighty: ShotSet, tmp_path: Path) -> None:
     write_subset(eighty, choose(eighty, 20, "official"), tmp_path / "lite", CREATED)
     result = pack(tmp_path / "lite", tmp_path / "dist", OPTIONS)
@@ -219,5 +220,5 @@ def test_statistics_when_counted_give_totals_and_targets(eighty: ShotSet) -> Non
         + document["shot_distance"]["full_shot"]["count"]
         == 680
     )
-    assert MARKS.match(eighty.folder)
-    assert not MARKS.match(eighty.folder / "01")
+    assert KIND.marks.match(eighty.folder)
+    assert not KIND.marks.match(eighty.folder / "01")

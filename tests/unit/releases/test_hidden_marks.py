@@ -111,6 +111,7 @@ def test_a_question_when_public_and_hidden_stories_are_asked_the_same_is_no_leak
     assert leaks(packed.folder, quick=True) == []
 
 
+@pytest.mark.slow
 @pytest.mark.endurance
 def test_pack_when_stories_share_what_they_happen_to_share_writes_only_what_verify_accepts(tmp_path):
     outcomes = set()
@@ -138,6 +139,7 @@ def test_pack_when_stories_share_what_they_happen_to_share_writes_only_what_veri
     assert outcomes == {"packed", "refused"}  # of five seeds, too
 
 
+@pytest.mark.slow
 def test_tales_of_one_frame_when_packed_are_no_leak(tmp_path):
     run = write_run(tmp_path / "run", [framed(bundle) for bundle in sample_bundles(24)])
     packed = pack(run, tmp_path / "frame-0.1.0", PackOptions("0.1.0", allow_drafts=True))

@@ -205,6 +205,7 @@ def as_table(text: str) -> bytes:
     return made.getvalue().to_pybytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "written"),
     [

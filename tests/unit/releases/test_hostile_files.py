@@ -23,6 +23,8 @@ from fabula.schemas.plain_files import DEEPEST, open_plain, parse_json, read_pla
 from fabula.testing.endurance import rounds
 from fabula.tests.unit.releases.test_hostile_texts import KINDS, packed
 
+pytestmark = pytest.mark.slow
+
 MEMORY = 3 << 30
 """Bytes of data that a process may have here: without it, a device or a bomb takes more."""
 

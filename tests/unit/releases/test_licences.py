@@ -28,6 +28,7 @@ def unlicensed(count: int, *stated: str) -> list[Json]:
     return bundles
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("given", ["license", "usual_license"])
 def test_pack_when_records_state_no_licence_fills_in_the_one_given(make_run, tmp_path, given):
     run = make_run(unlicensed(6))
@@ -152,6 +153,7 @@ def test_pack_when_everybody_accepts_with_time_and_confidence_is_not_refused(pac
     assert "careless" not in json.loads((packs(votes()) / "release.json").read_bytes())["reviews"]
 
 
+@pytest.mark.slow
 def test_release_when_careless_reviews_are_accepted_says_so_first_and_cannot_hide_it(packs, helpers):
     folder = packs(votes(value=1), accept_careless=True)
     signs = json.loads((folder / "release.json").read_bytes())["reviews"]["careless"]
@@ -199,6 +201,7 @@ def test_pack_when_a_stand_in_made_anything_is_refused(make_run, tmp_path, part,
     assert not list(tmp_path.glob("out*"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", ["producers", "checks"])
 def test_release_when_a_stand_in_is_allowed_says_so_in_its_first_lines_and_stays_sound(
     make_run, tmp_path, helpers, part

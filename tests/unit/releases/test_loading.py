@@ -161,6 +161,7 @@ def run(program, *args, **environment):
     return json.loads(done.stdout)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")  # the Hub's client, uploading
 def test_version_when_published_is_what_datasets_and_mlcroissant_read(on_hub, packed, tmp_path):
     publish(packed.folder, PublishOptions("user/fables"))
@@ -203,6 +204,7 @@ def hashes(run: Path) -> dict[str, dict[str, str]]:
     return found
 
 
+@pytest.mark.slow
 def test_history_when_made_again_has_the_same_records(tmp_path) -> None:
     run = tmp_path / "run"
     options = BuildOptions(records=SAMPLES / "gold.jsonl", created_at=CREATED, workers=0)

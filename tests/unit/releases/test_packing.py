@@ -20,6 +20,8 @@ from fabula.testing.katha_samples import CREATED_AT, sample_bundles
 from fabula.testing.review_exports import summary_of, write_review
 from fabula.validators.katha.field_rules import record_hashes
 
+pytestmark = pytest.mark.slow
+
 OPTIONS = PackOptions("0.1.0", allow_drafts=True)
 
 

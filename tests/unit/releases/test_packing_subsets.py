@@ -74,6 +74,7 @@ def test_subsets_when_packed_are_files_of_public_ids_nested_as_asked(gold):
     assert "Not in this release" not in card
 
 
+@pytest.mark.slow
 def test_reviewed_records_when_packed_say_so_and_the_release_is_sound(gold):
     in_gold = set(members(gold, "human_gold_1k.jsonl"))
     for record in load(gold).records:  # D.7 of the paper
@@ -117,6 +118,7 @@ def test_a_subset_when_there_are_too_few_stories_is_refused_with_counts(packs, s
         packs(subsets=(subset,))
 
 
+@pytest.mark.slow
 def test_a_story_when_reviewers_rejected_it_is_left_out(packs):
     rejected = review(BUNDLES[0], decision="rejected")
     result = packs(reviews=[rejected, *REVIEWS[1:]])
@@ -142,6 +144,7 @@ def test_a_review_when_it_is_unsound_or_of_no_story_is_refused(packs, change, me
         packs(reviews=[{**REVIEWS[0], **change}, *REVIEWS[1:]])
 
 
+@pytest.mark.slow
 def test_a_later_version_when_packed_keeps_members_canary_and_salt(packs, tmp_path):
     first = packs("one", subsets=("lite=10", "even=2/category"))
     bigger = write_run(tmp_path / "bigger", sample_bundles(60))

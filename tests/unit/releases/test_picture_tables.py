@@ -76,6 +76,7 @@ def release(tmp_path: Path) -> Path:
     return pack(tmp_path / "run", tmp_path / "dist", LICENSED).folder
 
 
+@pytest.mark.slow
 def test_row_groups_when_pictures_are_large_end_before_they_are_too_many_bytes(tmp_path: Path) -> None:
     third = GROUP_BYTES // 3
     made = write(tmp_path, rows_of(tmp_path, [third, third, third, 10, third, third + 100]))
@@ -87,6 +88,7 @@ def test_row_groups_when_pictures_are_large_end_before_they_are_too_many_bytes(t
     assert [made.row_group(n).num_rows for n in range(made.num_row_groups)] == [PICTURE_ROWS, 5]
 
 
+@pytest.mark.slow
 def test_widest_row_when_a_picture_is_the_largest_there_can_be_is_read_by_the_viewer(tmp_path: Path) -> None:
     made = write(tmp_path, rows_of(tmp_path, [10, LIMITS.max_bytes, 10]))
     groups = [made.row_group(n) for n in range(made.num_row_groups)]

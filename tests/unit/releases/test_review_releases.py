@@ -81,6 +81,7 @@ def found(folder: Path, **how) -> Counter:
     return Counter(issue.code for issue in verify(folder, **how).issues)
 
 
+@pytest.mark.slow
 def test_votes_when_published_are_a_file_and_a_table_of_public_stories_and_the_release_is_sound(published):
     votes = load_votes(published)
     public = {record.story_id for record in load(published).records}
@@ -130,6 +131,7 @@ def test_tables_when_counted_again_or_shown_are_those_of_the_release(published):
     assert "Programs took part" not in card
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("consent", "reason"),
     [
@@ -191,6 +193,7 @@ def test_votes_when_controls_or_checks_are_among_them_are_taken_without(packs):
     assert len(load_votes(result.folder)) == 10 * 3 * 17
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "in_gold", "others"),
     [
@@ -230,6 +233,7 @@ def test_a_status_when_it_is_not_that_of_its_tier_is_found(published, tmp_path, 
     assert codes["statistics"] > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", ["reviewer", "adjudicator", "vote"])
 def test_a_release_when_programs_reviewed_it_says_so_everywhere(packs, where):
     rows, votes, consent = list(ROWS), None, None
@@ -251,6 +255,7 @@ def test_a_release_when_programs_reviewed_it_says_so_everywhere(packs, where):
     assert verify(folder, readers=False).issues == ()
 
 
+@pytest.mark.slow
 def test_the_mark_of_programs_when_taken_away_is_missed(packs, helpers):
     rows = [{**row, "annotator_ids": ["simulated-1", "r2", "r3"]} for row in ROWS]
     folder = packs(rows=rows, votes=None).folder
@@ -259,6 +264,7 @@ def test_the_mark_of_programs_when_taken_away_is_missed(packs, helpers):
     assert found(folder, quick=True) == {"simulated-unmarked": 1, "statistics": 1}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "code"),
     [
@@ -277,6 +283,7 @@ def test_votes_when_changed_and_sealed_again_are_found(published, tmp_path, help
     assert found(tmp_path / "out", readers=False)[code] > 0
 
 
+@pytest.mark.slow
 def test_tables_when_the_votes_stayed_out_are_checked_as_far_as_they_can_be(packs, helpers):
     folder = packs(consent=agreed_by(publish=False)).folder
 
@@ -325,6 +332,7 @@ def test_a_record_without_a_label_when_reviewed_is_packed_as_the_draft_that_it_i
         pack(tmp_path / "run", tmp_path / "other", PackOptions("0.1.0", reviews=wrong, allow_drafts=True))
 
 
+@pytest.mark.slow
 def test_releases_when_one_has_votes_are_compared_without_counting_them_as_records(published, run, tmp_path):
     before = pack(run, tmp_path / "before", PackOptions("0.0.9", allow_drafts=True)).folder
     changes = diff(before, published)

@@ -92,6 +92,7 @@ def test_public_folder_when_packed_has_the_groups_of_public_stories_alone(releas
     assert "retellings.jsonl" in (release / "SHA256SUMS").read_text("utf-8")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("old", "new"),
     [

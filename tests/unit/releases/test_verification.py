@@ -11,6 +11,8 @@ from fabula.kinds.verbs import verify
 from fabula.schemas.canonical import canonical_bytes, sha256_file
 from fabula.testing.katha_samples import sample_bundles
 
+pytestmark = pytest.mark.slow
+
 
 def codes(report):
     return {issue.code for issue in report.issues}

@@ -160,6 +160,7 @@ def test_normalize_text_when_text_has_noise_returns_the_normal_form(text: str, n
     assert normalize_text(text) == normal
 
 
+@pytest.mark.slow
 def test_normalize_text_when_each_character_of_unicode_is_met_keeps_drops_or_spaces_it() -> None:
     for code in range(sys.maxunicode + 1):
         char = chr(code)

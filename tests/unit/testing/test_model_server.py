@@ -294,6 +294,7 @@ def command(tmp_path: Path) -> Iterator[Callable[..., Any]]:
         child.communicate()
 
 
+@pytest.mark.slow
 def test_command_when_given_script_faults_and_log_serves_until_terminated(
     command: Any, write: Any, tmp_path: Path
 ) -> None:
@@ -309,6 +310,7 @@ def test_command_when_given_script_faults_and_log_serves_until_terminated(
     assert json.loads((tmp_path / "log.jsonl").read_text())["faults"] == ["TooLong"]
 
 
+@pytest.mark.slow
 def test_command_when_its_handler_raises_says_so_at_the_end(command: Any, write: Any) -> None:
     path = write("mine.py", "def answer(asked):\n    return asked.model if asked.model != 'x' else 1 / 0\n")
     child, urls = command("--handler", f"{path}:answer", "--latency", "0.01")
@@ -322,6 +324,7 @@ def test_command_when_its_handler_raises_says_so_at_the_end(command: Any, write:
     assert "ZeroDivisionError" in errors
 
 
+@pytest.mark.slow
 def test_command_when_it_cannot_serve_says_why(command: Any, serve: Any) -> None:
     for args, word in (
         (("--handler", "json:answer"), "module:function"),

@@ -146,6 +146,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(path=st.sampled_from(LEAVES), value=JSON)
 @settings(max_examples=300, deadline=None, derandomize=True)
 def test_check_story_when_any_leaf_becomes_any_json_never_raises(path: str, value: Any) -> None:

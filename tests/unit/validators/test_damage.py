@@ -27,7 +27,7 @@ FILES = [
         )
     ),
 ]  # fmt: skip
-pytestmark = pytest.mark.endurance
+pytestmark = [pytest.mark.slow, pytest.mark.endurance]
 RELAXED = settings(
     max_examples=rounds(250),
     deadline=None,

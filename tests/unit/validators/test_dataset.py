@@ -211,6 +211,7 @@ def test_optional_strings_when_null_do_not_make_a_record_incomplete() -> None:
     assert incomplete_reason(bundle["record"], bundle["variants"]) is None
 
 
+@pytest.mark.slow
 def test_validate_when_hidden_stories_are_left_out_judges_split_sizes_with_their_count(
     tmp_path: Path,
 ) -> None:

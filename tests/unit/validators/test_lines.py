@@ -64,6 +64,7 @@ def test_check_schema_when_instance_is_valid_agrees_with_the_reference(name: str
     assert fast_paths(name, INSTANCES[name]) == reference_paths(name, INSTANCES[name]) == set()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", INSTANCES)
 @given(data=st.data())
 @settings(max_examples=150, deadline=None, derandomize=True)

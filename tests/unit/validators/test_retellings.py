@@ -51,6 +51,7 @@ def test_signature_when_only_case_punctuation_and_space_differ_is_equal() -> Non
     assert all(0 <= number < 2**32 for number in signature(TEXT))
 
 
+@pytest.mark.slow
 def test_signature_when_computed_in_another_process_and_hash_seed_is_the_same() -> None:
     code = (
         "from fabula.validators.retellings import signature; print(signature('The fox met the crane.')[:4])"

@@ -28,6 +28,8 @@ from fabula.testing.compass_stories import MarksJudge, compass_release, draw_can
 from fabula.testing.endurance import rounds
 from fabula.testing.model_server import ModelServer
 
+pytestmark = pytest.mark.slow
+
 CREATED = "2026-01-01T00:00:00Z"
 VALIDATION, TEST = 4, 6
 ALWAYS = ("random-extra", "non-semantic-extra", "caption-bridge")

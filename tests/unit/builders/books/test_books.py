@@ -6,6 +6,8 @@ import re
 import zipfile
 from pathlib import Path
 
+import pytest
+
 from fabula.builders.books.building import BookOptions, import_books
 from fabula.builders.katha.building import BuildOptions, build_katha
 from fabula.engine.status import read_report
@@ -149,6 +151,7 @@ def test_markup_when_tags_are_wild_is_read_all_the_same(tmp_path) -> None:
     assert [row["title"] for row in split(tmp_path, page, "wild.html")] == ["The Fox", "The Crane"]
 
 
+@pytest.mark.slow
 def test_release_when_packed_says_where_each_public_story_is_from(tmp_path) -> None:
     split(
         tmp_path, as_text(made_book(30, frames=2)), collection="panchatantra", edition="Old Press", **RIGHTS

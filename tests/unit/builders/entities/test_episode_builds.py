@@ -309,6 +309,7 @@ def test_thing_when_not_seen_again_is_off_the_schedule_and_one_seen_is_on(tmp_pa
     assert repairs(tmp_path) == Counter({("not-seen", "dropped"): 3, ("seen-besides", "added"): 1})
 
 
+@pytest.mark.slow
 def test_local_entities_when_many_are_merged_in_batches(tmp_path: Path) -> None:
     shots = " ".join([SHOTS] * 4)
     _, asked = build(tmp_path, answer, shots, ("merge_entities.at_once=10", "list_entities.chunk=4"))

@@ -25,6 +25,8 @@ from fabula.testing.endurance import VARIABLE, rounds
 from fabula.testing.media_pipeline import KEPT, media_request
 
 av = pytest.importorskip("av")
+
+pytestmark = pytest.mark.slow
 DETECTOR = "fabula.testing.table_detector:load_table_detector"
 TAKES = (Take(70, 1), Take(60, 2, joint="dissolve", over=12), Take(75, 3), Take(66, 4, joint="fade", over=10))
 SMALL = (

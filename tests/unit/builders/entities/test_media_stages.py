@@ -58,6 +58,7 @@ def reasons(report: RunReport) -> dict[str, str | None]:
     return {item.id: item.code for item in report.items}
 
 
+@pytest.mark.slow
 def test_run_when_three_of_a_hundred_videos_are_broken_makes_the_others(tmp_path: Path) -> None:
     folder = tmp_path / "my videos"
     folder.mkdir()
@@ -81,6 +82,7 @@ def test_run_when_three_of_a_hundred_videos_are_broken_makes_the_others(tmp_path
     assert sum(stage.ran for stage in again.stages) == 0
 
 
+@pytest.mark.slow
 def test_run_when_video_has_eight_k_reads_it(tmp_path: Path) -> None:
     picture = np.full((4320, 7680, 3), 70, np.uint8)
     picture[::60] = 200
@@ -251,6 +253,7 @@ def test_compare_when_frames_look_the_same_finds_copies() -> None:
     }
 
 
+@pytest.mark.slow
 def test_compare_when_video_was_encoded_again_finds_the_copy(tmp_path: Path) -> None:
     takes = (Take(40, 1), Take(40, 2, 1.5))
     folder = tmp_path / "videos"
@@ -277,6 +280,7 @@ def test_content_when_worked_by_hand_agrees() -> None:
     assert compare_shots.content_of([item(None, None, False)]) == FINE
 
 
+@pytest.mark.slow
 def test_subtitles_when_library_is_there_reads_real_letters(tmp_path: Path) -> None:
     pytest.importorskip("rapidocr")
     from PIL import ImageDraw, ImageFont
@@ -335,6 +339,7 @@ def lightness(asked: Asked) -> str:
     )
 
 
+@pytest.mark.slow
 def test_run_when_a_model_finds_interviews_leaves_out_the_video(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -390,6 +395,7 @@ def test_funnel_when_worked_by_hand_agrees() -> None:
     assert Step("Reading", "videos", 0, 0).retained is None
 
 
+@pytest.mark.slow
 def test_needs_when_weights_or_libraries_are_missing_lists_all_of_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

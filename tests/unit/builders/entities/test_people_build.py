@@ -18,6 +18,8 @@ from fabula.testing.drawn_film import DrawnFilm
 from fabula.testing.model_server import Answer, Asked, ModelServer, Refused
 from fabula.testing.people_pipeline import CAST, people_request
 
+pytestmark = pytest.mark.slow
+
 FILM = DrawnFilm(16)
 
 

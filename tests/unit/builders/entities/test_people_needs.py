@@ -18,6 +18,7 @@ def config(*sets: str) -> RunConfig:
     return resolve_config(PIPELINE, None, list(sets))
 
 
+@pytest.mark.slow
 def test_needs_when_neither_weights_nor_file_are_there_lists_all_of_them(needs_installed: Any) -> None:
     needs_installed("torch", "ultralytics", "insightface", "onnxruntime", "transformers")
     with pytest.raises(MissingRequirement) as raised:
@@ -29,6 +30,7 @@ def test_needs_when_neither_weights_nor_file_are_there_lists_all_of_them(needs_i
     assert "--detections" in raised.value.fix
 
 
+@pytest.mark.slow
 def test_needs_when_named_files_are_not_there_names_them(needs_installed: Any, tmp_path: Path) -> None:
     needs_installed("torch", "ultralytics")
     gone = tmp_path / "gone.pt"

@@ -122,6 +122,7 @@ def replace_file(shot: Shot, path: Path) -> Shot:
     return shot.model_copy(update={"video": video, "shot_id": f"gone__shot{shot.number:04d}"})
 
 
+@pytest.mark.slow
 def test_detect_when_real_detectors_look_gives_the_same_alone_and_together(
     needs_installed: Any, tmp_path: Path
 ) -> None:
@@ -238,6 +239,7 @@ def test_embed_when_vectors_were_given_averages_those_of_the_best_views(fields: 
     assert abs(np.linalg.norm(unpacked(one.body)) - 1) < 1e-6
 
 
+@pytest.mark.slow
 def test_embed_when_views_are_decoded_encodes_each_crop_once(tmp_path: Path) -> None:
     film = DrawnFilm(8)
     path = film.write(tmp_path / "film.mp4")
@@ -255,6 +257,7 @@ def test_embed_when_views_are_decoded_encodes_each_crop_once(tmp_path: Path) -> 
     assert [made(one)["embedded"] for one in again] == [known["embedded"] for known in fields]
 
 
+@pytest.mark.slow
 def test_people_when_clustered_are_told_apart_better_with_constraints(fields: list[dict[str, Any]]) -> None:
     pytest.importorskip("sklearn")
     scores = {}
@@ -306,6 +309,7 @@ def test_people_when_tracklets_have_no_vectors_stay_alone_and_are_counted(
     assert nobody["people"] == []
 
 
+@pytest.mark.slow
 def test_track_when_boxes_of_low_score_count_follows_people_through_occlusion_longer(
     fields: list[dict[str, Any]],
 ) -> None:

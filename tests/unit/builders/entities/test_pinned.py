@@ -54,6 +54,7 @@ def ran(report: Any) -> int:
     return next(stage.ran for stage in report.stages if stage.name == "detect_shots")
 
 
+@pytest.mark.slow
 def test_shots_when_the_network_has_other_weights_are_found_anew(tmp_path: Path, weights: Path) -> None:
     video = tmp_path / "film.mp4"
     write_takes(video, (Take(20, 1), Take(20, 2)))
@@ -83,6 +84,7 @@ def test_run_when_continued_with_another_network_says_so_and_looks_at_nothing(
         continue_run(tmp_path / "run", workers=0)
 
 
+@pytest.mark.slow
 def test_weights_when_named_in_the_settings_are_pinned_by_their_content(tmp_path: Path) -> None:
     if find_spec("ultralytics") is None:  # looked for, not imported: it replaces PIL.Image.open
         pytest.skip("the extra metrics is not installed")
@@ -115,6 +117,7 @@ DETECTOR, ENCODER = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stage", [measure_quality, detect_people, embed_tracklets])
 def test_build_when_stopped_in_a_video_goes_on_at_the_shot(
     stage: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

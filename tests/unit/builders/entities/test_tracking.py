@@ -93,6 +93,7 @@ def test_track_boxes_when_two_people_cross_keeps_them_apart() -> None:
     assert sorted(tracks) == [[(at, 0) for at in range(30)], [(at, 1) for at in range(30)]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("buffer", [8, 100])
 @pytest.mark.parametrize("seed", range(10))
 def test_track_boxes_when_compared_with_ultralytics_gives_the_same_tracks(

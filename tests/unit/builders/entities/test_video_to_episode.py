@@ -25,6 +25,8 @@ from fabula.testing.load_films import film_request
 from fabula.testing.model_server import ModelServer
 
 pytest.importorskip("av")
+
+pytestmark = pytest.mark.slow
 SHOTS = ["AB1", "A2", "B1", "AC2", "B1", "C2", "A3", "AB1", "C3", "A1", "BC2", "A3", "D1", "AD2"]
 SETS = ("detect_shots.method=histogram", "filter_shots.copies=false")
 CREATED = "2026-01-01T00:00:00Z"

@@ -79,6 +79,7 @@ def holds(draft: dict[str, Any], story: Any, part: str, made: Any) -> None:
     assert [check for check in found if check["passed"] is False and part in check["path"]] == []
 
 
+@pytest.mark.slow
 @SMALL
 @given(data=st.data())
 def test_scenes_when_described_in_any_way_go_back_or_hold(hat, draft, data) -> None:

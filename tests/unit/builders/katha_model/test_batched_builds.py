@@ -19,6 +19,8 @@ from fabula.errors import BudgetStop
 from fabula.testing.katha_model import KathaModel
 from fabula.testing.model_server import ModelServer
 
+pytestmark = pytest.mark.slow
+
 STORIES = Path(fabula.__file__).parent / "builders" / "katha" / "samples" / "stories.jsonl"
 PROVIDERS = ("openai", "google", "anthropic")
 

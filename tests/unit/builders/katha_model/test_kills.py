@@ -42,6 +42,8 @@ from fabula.testing.model_server import (
     WrongLanguage,
 )
 
+pytestmark = pytest.mark.slow
+
 KILLS = max(4, rounds(10))
 OUTPUTS = (
     "records.jsonl",

@@ -87,6 +87,7 @@ def makers_of(bundles: Any) -> dict[str, dict[str, str]]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("provider", KEYS)
 def test_build_when_a_model_drafts_makes_sound_records_and_asks_once(build, provider) -> None:
     if provider == "anthropic":
@@ -108,6 +109,7 @@ def test_build_when_a_model_drafts_makes_sound_records_and_asks_once(build, prov
         assert all(maker.startswith(f"{provider}:tested via katha/") for maker in makers)
 
 
+@pytest.mark.slow
 def test_build_when_the_verifier_objects_repairs_once_and_settles(build) -> None:
     with ModelServer(KathaModel(critical=1.0)) as server:
         report, bundles = build(server)
@@ -124,6 +126,7 @@ def test_build_when_the_verifier_objects_repairs_once_and_settles(build) -> None
         assert "katha/write_contrastives@" in makers["$.variants[0].semantic_delta"]
 
 
+@pytest.mark.slow
 def test_build_when_one_story_gets_bad_replies_fails_that_one_and_keeps_the_reply(build) -> None:
     def spoiled(asked: Asked) -> Any:
         reply = KathaModel()(asked)
@@ -143,6 +146,7 @@ def test_build_when_one_story_gets_bad_replies_fails_that_one_and_keeps_the_repl
     assert len(divisions) == 4
 
 
+@pytest.mark.slow
 def test_build_when_the_verifier_refuses_marks_records_for_review_with_the_reason(build) -> None:
     from fabula.testing.model_server import Refused
 
@@ -175,6 +179,7 @@ def played(build: Build, stories: Path, name: str) -> tuple[Any, int]:
     return bundles[name], server.count
 
 
+@pytest.mark.slow
 def test_story_of_news_when_played_is_complete_without_a_moral_and_its_faulted_parts_got_better(
     build, stories
 ) -> None:
@@ -201,6 +206,7 @@ def test_story_of_news_when_played_is_complete_without_a_moral_and_its_faulted_p
     assert "The crew (two sailors in dark blue jackets) runs" in record["scenes"][1]["generation_prompt"]
 
 
+@pytest.mark.slow
 def test_story_with_a_flashback_when_played_keeps_the_first_version_where_the_second_is_no_better(
     build, stories
 ) -> None:
@@ -241,6 +247,7 @@ def test_build_when_the_user_words_a_prompt_asks_with_it_and_says_its_hash(build
     assert [problem.what.partition(" ")[0] for problem in caught.value.problems] == ["its", "this"]
 
 
+@pytest.mark.slow
 def test_run_when_begun_with_other_prompts_keeps_its_drafts_until_it_is_upgraded(
     build, stories, tmp_path
 ) -> None:

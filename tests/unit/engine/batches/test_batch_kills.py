@@ -15,6 +15,8 @@ from fabula.testing.endurance import rounds
 from fabula.testing.model_server import Asked, Fate, ModelServer
 from fabula.testing.toy_models import model_request, reply_to
 
+pytestmark = pytest.mark.slow
+
 PROGRAM = """
 import os, sys
 from pathlib import Path

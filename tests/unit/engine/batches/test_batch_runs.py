@@ -32,6 +32,8 @@ from fabula.testing.model_server import (
     Unauthorized,
 )
 
+pytestmark = pytest.mark.slow
+
 
 def at(step: str, fault: Fault, times: int = 1, after: int = 0) -> Any:
     """Strike requests about batches: after some of a step, so many."""

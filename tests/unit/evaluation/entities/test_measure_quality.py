@@ -21,6 +21,8 @@ from fabula.testing.tiny_vision import tiny_settings
 
 pytest.importorskip("av", reason="the extra video is not installed")
 
+pytestmark = pytest.mark.slow
+
 TABLE = "fabula.testing.table_detector:"
 STAND_INS = {
     "imaging_quality": f"{TABLE}load_brightness",

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 pytest.importorskip("torch", reason="the extra metrics is not installed")
 
+pytestmark = pytest.mark.slow
+
 
 def picture(values: Any) -> "Image":
     from PIL import Image

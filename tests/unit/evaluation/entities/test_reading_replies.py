@@ -257,6 +257,7 @@ def evaluate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., M
     return run
 
 
+@pytest.mark.slow
 def test_episodes_when_asked_in_other_words_are_read_and_the_words_stay_out_of_the_archive(
     evaluate: Callable[..., ModelServer], folder: Path, tmp_path: Path
 ) -> None:

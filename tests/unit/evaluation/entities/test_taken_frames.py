@@ -69,6 +69,7 @@ def test_budget_when_of_two_episodes_counts_from_the_schedule_alone(episodes: Pa
     assert (paper.frames, paper.queries, paper.boundaries) == (63, 180, 14)
 
 
+@pytest.mark.slow
 def test_shots_when_looked_at_hold_script_entities_and_the_drawn_pixels(
     tmp_path: Path, episodes: Path, outputs: Path
 ) -> None:
@@ -108,6 +109,7 @@ def damage_one(folder: Path) -> None:
     path.write_bytes(data)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("spoil", "codes"), [(break_one, {"not_a_video"}), (drop_one, {"missing"}), (damage_one, {"damaged"})]
 )
@@ -204,6 +206,7 @@ def asked(server: ModelServer) -> Counter[str]:
     return Counter(exchange.asked.key for exchange in server.log)
 
 
+@pytest.mark.slow
 def test_method_when_added_is_looked_at_alone_and_shares_what_is_the_same(
     evaluate: Evaluate, server: ModelServer, detector: TruthGrounder
 ) -> None:
@@ -217,6 +220,7 @@ def test_method_when_added_is_looked_at_alone_and_shares_what_is_the_same(
     assert server.count > before and max(asked(server).values()) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*was judged in another way, and is kept in")
 def test_thresholds_when_changed_use_frames_boxes_crops_and_vectors_again(
     evaluate: Evaluate, server: ModelServer, detector: TruthGrounder, tmp_path: Path

@@ -32,6 +32,8 @@ from fabula.testing.model_server import Asked, ModelServer
 from fabula.testing.written_episodes import SECOND, write_episodes, written_episode
 
 pytest.importorskip("av")
+
+pytestmark = pytest.mark.slow
 CREATED = "2026-01-01T00:00:00Z"
 EPISODES = (written_episode(), written_episode("ep_b", SECOND))
 FAULTS: dict[str, dict[str, Fault]] = {

@@ -39,6 +39,7 @@ def judged(server: ModelServer, **more: Any) -> dict[str, Any]:
     return {"judges": ("openai:tested",), "models": models, "metrics": "alignment", **more}
 
 
+@pytest.mark.slow
 def test_images_when_evaluated_find_everybody_and_count_what_is_missing(
     evaluate: Evaluate, model_x: Path, tmp_path: Path
 ) -> None:
@@ -59,6 +60,7 @@ def test_images_when_evaluated_find_everybody_and_count_what_is_missing(
     assert method.scores["cids_cross"].low is None  # of three stories
 
 
+@pytest.mark.slow
 def test_copies_when_references_differ_have_a_rate_near_1_and_the_highest_similarity(
     evaluate: Evaluate, shot_set: Path, tmp_path: Path
 ) -> None:
@@ -84,6 +86,7 @@ def test_copies_when_references_differ_have_a_rate_near_1_and_the_highest_simila
     assert mirrored.scores["copy_paste_rate"].value == pytest.approx(0.5)  # colours are the same in a mirror
 
 
+@pytest.mark.slow
 def test_pictures_when_a_method_is_added_are_not_encoded_again(
     evaluate: Evaluate, model_x: Path, copies: Path, tmp_path: Path
 ) -> None:
@@ -98,6 +101,7 @@ def test_pictures_when_a_method_is_added_are_not_encoded_again(
         assert store.size() > before
 
 
+@pytest.mark.slow
 def test_metrics_when_some_are_chosen_leave_the_others_out(
     evaluate: Evaluate, model_x: Path, tmp_path: Path
 ) -> None:
@@ -109,6 +113,7 @@ def test_metrics_when_some_are_chosen_leave_the_others_out(
     assert list(method.scores) == ["csd_cross", "csd_self", "aesthetic"]
 
 
+@pytest.mark.slow
 def test_alignment_when_judged_asks_each_dimension_of_the_right_shots(
     evaluate: Evaluate, model_x: Path, tmp_path: Path
 ) -> None:
@@ -158,6 +163,7 @@ def test_alignment_when_a_reply_is_no_rating_is_left_out_and_counted(
     assert method.outcomes["openai:tested"] == {"answered": 11, "malformed": 3}
 
 
+@pytest.mark.slow
 def test_definitions_when_code_is_chosen_count_what_it_counts(
     evaluate: Evaluate, model_x: Path, tmp_path: Path
 ) -> None:
@@ -212,6 +218,7 @@ def test_script_when_shots_are_misnumbered_stops_the_evaluation(
     evaluate(model_x, stories=("01", "03"))
 
 
+@pytest.mark.slow
 def test_evaluation_when_the_folder_holds_more_keeps_it_unless_replaced(
     evaluate: Evaluate, model_x: Path, copies: Path, tmp_path: Path
 ) -> None:

@@ -92,6 +92,7 @@ def corrected(out: Path, **changes: dict[str, Any]) -> Path:
     return out / "keyframes.json"
 
 
+@pytest.mark.slow
 def test_keyframes_when_a_person_corrects_the_file_follow_it(
     tmp_path: Path, release: Path, videos: Path
 ) -> None:
@@ -116,6 +117,7 @@ def test_keyframes_when_a_person_corrects_the_file_follow_it(
     assert once_more.review == taken.review
 
 
+@pytest.mark.slow
 def test_keyframes_when_a_video_is_of_no_story_say_that_it_is_left_out(
     tmp_path: Path, release: Path, videos: Path
 ) -> None:
@@ -128,6 +130,7 @@ def test_keyframes_when_a_video_is_of_no_story_say_that_it_is_left_out(
     assert stories(taken)["01"]["found"] == SHOTS
 
 
+@pytest.mark.slow
 def test_keyframes_when_videos_are_missing_or_broken_name_them_and_go_on(
     tmp_path: Path, release: Path, videos: Path
 ) -> None:
@@ -142,6 +145,7 @@ def test_keyframes_when_videos_are_missing_or_broken_name_them_and_go_on(
     assert stories(take_keyframes(videos, release, tmp_path / "method", COLOURS))["01"]["problem"] is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "found"),
     [
@@ -164,6 +168,7 @@ def test_keyframes_when_correction_is_wrong_says_where(
     assert (out / "01" / "shots" / "shot_01.png").read_bytes() == before
 
 
+@pytest.mark.slow
 def test_keyframes_when_reviewed_video_is_another_now_refuses(
     tmp_path: Path, release: Path, videos: Path
 ) -> None:
@@ -179,6 +184,7 @@ def test_keyframes_when_reviewed_video_is_another_now_refuses(
     assert (out / "01" / "shots" / "shot_01.png").exists()
 
 
+@pytest.mark.slow
 def test_keyframes_when_stopped_midway_go_on_there(tmp_path: Path, release: Path, videos: Path) -> None:
     out, told = tmp_path / "method", []
 

@@ -13,6 +13,8 @@ from fabula.evaluation.shots.definitions import Definitions
 from fabula.evaluation.shots.score import score_folder
 from fabula.kinds.evaluations import merge_archives
 
+pytestmark = pytest.mark.slow
+
 Evaluate = Callable[..., Any]
 
 

@@ -59,6 +59,7 @@ def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     registered.cache_clear()
 
 
+@pytest.mark.slow
 def test_metric_of_a_plug_in_goes_through_evaluation_scores_and_report(
     house: None, evaluate: Evaluate, model_x: Path, copies: Path, tmp_path: Path
 ) -> None:

@@ -14,6 +14,8 @@ from fabula.people.study import Exclusion, StudySettings
 from fabula.testing.drawn import draw_panel, picture_bytes
 from fabula.testing.drawn_shots import draw_shot_outputs
 
+pytestmark = pytest.mark.slow
+
 Evaluate = Callable[..., Any]
 SETTINGS = StudySettings(resampling=Resampling(50))
 Row = dict[str, Any]

@@ -45,6 +45,7 @@ def scored(folder: Path, *define: str) -> ImageScores:
     return made
 
 
+@pytest.mark.slow
 def test_scores_when_asked_as_published_are_the_codes_and_what_is_given_wins(
     evaluate: Callable[..., object], model_x: Path, copies: Path, tmp_path: Path
 ) -> None:

@@ -48,6 +48,7 @@ def evaluate_shards(evaluate: Callable[..., Any], of: int, *outputs: Path, **opt
     return parts
 
 
+@pytest.mark.slow
 def test_images_when_evaluated_in_shards_merge_into_the_bytes_of_one_run(
     evaluate: Callable[..., Any], model_x: Path, tmp_path: Path, judged: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -67,6 +68,7 @@ def test_images_when_evaluated_in_shards_merge_into_the_bytes_of_one_run(
     assert merged.spent == pytest.approx(sum(use.cost for use in merged.report.models)) and merged.spent > 0
 
 
+@pytest.mark.slow
 def test_shards_when_they_ask_alike_keep_one_reply_and_book_both(
     evaluate: Callable[..., Any], model_x: Path, copies: Path, tmp_path: Path, judged: Any
 ) -> None:

@@ -133,6 +133,7 @@ def state(shot_set: Path) -> None:
     (shot_set / "ViStory/stories.jsonl").write_text("".join(lines), "utf-8")
 
 
+@pytest.mark.slow
 def test_evaluation_when_the_set_states_facts_has_scores_by_kind(
     evaluate: Evaluate, shot_set: Path, model_x: Path, copies: Path, tmp_path: Path
 ) -> None:

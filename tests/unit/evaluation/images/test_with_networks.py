@@ -27,6 +27,8 @@ from fabula.testing.model_server import ModelServer
 from fabula.testing.stand_in_models import AlignmentModel
 from fabula.testing.tiny_vision import tiny_settings
 
+pytestmark = pytest.mark.slow
+
 for _library in ("torch", "torchvision", "transformers", "onnx", "onnxruntime", "insightface", "cv2"):
     pytest.importorskip(_library, reason=f"{_library} is not installed: the extra metrics is missing")
 

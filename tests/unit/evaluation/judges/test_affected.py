@@ -127,6 +127,7 @@ CHANGES: list[tuple[Change, Mapping[tuple[str, str], int]]] = [
 ]
 
 
+@pytest.mark.slow
 def test_affected_when_records_change_are_those_that_a_judge_would_be_asked_otherwise(
     old: Release, make: Callable[..., Release], judge: Callable[..., Path]
 ) -> None:
@@ -138,6 +139,7 @@ def test_affected_when_records_change_are_those_that_a_judge_would_be_asked_othe
         assert found.totals() == {"valid": 184 - redo, "redo": redo, "gone": 0} and found.new == {}
 
 
+@pytest.mark.slow
 def test_affected_when_a_question_or_a_story_goes_are_gone_and_what_is_new_is_counted(
     old: Release, make: Callable[..., Release], judge: Callable[..., Path]
 ) -> None:
@@ -172,6 +174,7 @@ def test_affected_when_a_matcher_gave_verdicts_lets_them_go_with_the_accepted_an
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", [several, retold, dropped])
 def test_evaluation_when_another_version_reuses_it_asks_exactly_what_is_affected(
     old: Release,

@@ -82,6 +82,7 @@ def test_vectors_when_named_give_a_verdict_on_every_answer_with_its_similarity(
     assert all("127.0.0.1" not in one.model_dump_json() for one in found)
 
 
+@pytest.mark.slow
 def test_vectors_when_the_threshold_changes_are_not_asked_for_again(
     evaluate: Evaluate, server: ModelServer, tmp_path: Path
 ) -> None:

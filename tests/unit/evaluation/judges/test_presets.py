@@ -168,6 +168,7 @@ def test_list_when_read_as_the_public_code_does_takes_every_number(text: str, to
 # A method that drew the variants, too: each is asked about, and scored against what it was made of.
 
 
+@pytest.mark.slow
 def test_variants_when_drawn_are_scored_by_which_text_their_pictures_show(tmp_path: Path) -> None:
     release = drawn_release(tmp_path / "release", 8)
     told = variant_stories(release, release.records)

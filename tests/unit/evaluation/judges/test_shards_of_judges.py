@@ -17,6 +17,8 @@ from fabula.testing.katha_samples import sample_bundles
 from fabula.testing.killing import differing
 from fabula.testing.model_server import ModelServer
 
+pytestmark = pytest.mark.slow
+
 TABLE = {"text": 0.9, "image": 0.5, "text_image": 0.95, "contrast": 0.8}
 
 

@@ -83,6 +83,7 @@ def counted(archive: Archive, *names: str) -> Counter[tuple[Any, ...]]:
     return Counter(tuple(getattr(one, name) for name in names) for one in archive.judgements)
 
 
+@pytest.mark.slow
 def test_evaluation_when_all_is_well_archives_every_answer_as_the_table_says(
     evaluate: Evaluate, judge: JudgeModel, release: Release, server: ModelServer
 ) -> None:
@@ -111,6 +112,7 @@ def test_evaluation_when_all_is_well_archives_every_answer_as_the_table_says(
     assert {(one.method, one.seed) for one in texts} == {(None, None)}
 
 
+@pytest.mark.slow
 def test_evaluation_when_repeated_asks_nothing_and_leaves_the_same_bytes(
     evaluate: Evaluate, server: ModelServer, tmp_path: Path
 ) -> None:
@@ -126,6 +128,7 @@ def test_evaluation_when_repeated_asks_nothing_and_leaves_the_same_bytes(
     assert other == before[JUDGEMENTS], "the same answers give the same archive in another run"
 
 
+@pytest.mark.slow
 def test_evaluation_when_a_method_is_added_asks_text_only_questions_no_more(
     evaluate: Evaluate, server: ModelServer, tmp_path: Path, release: Release, boards: Path
 ) -> None:
@@ -150,6 +153,7 @@ FAULTS: list[tuple[Fault, str, str]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("fault", "outcome", "reason"), FAULTS, ids=lambda value: type(value).__name__)
 def test_evaluation_when_one_judge_fails_on_everything_keeps_the_others_and_every_failure(
     evaluate: Evaluate, server: ModelServer, fault: Fault, outcome: str, reason: str
@@ -185,6 +189,7 @@ def test_evaluation_when_a_reply_is_odd_says_what_it_is(
     assert all(one.raw for one in asked)
 
 
+@pytest.mark.slow
 def test_evaluation_when_a_storyboard_is_broken_counts_it_and_asks_about_its_text_alone(
     evaluate: Evaluate, boards: Path, server: ModelServer, tmp_path: Path
 ) -> None:
@@ -254,6 +259,7 @@ def test_evaluation_when_a_matcher_is_named_archives_its_verdict_on_every_answer
     assert archive.manifest.protocol["judges"] == ["compatible:one", "compatible:two"]
 
 
+@pytest.mark.slow
 def test_estimate_when_nothing_was_asked_knows_every_call_and_touches_nothing(
     evaluate: Evaluate, release: Release, boards: Path, server: ModelServer, tmp_path: Path
 ) -> None:

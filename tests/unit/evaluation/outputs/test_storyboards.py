@@ -115,6 +115,7 @@ def test_manifest_when_the_unit_is_unknown_or_frames_are_too_many_says_so(output
             check_outputs(outputs, records)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("frames", [1, 3])
 def test_evaluation_when_outputs_are_videos_shows_judges_their_frames_in_order(tmp_path, frames):
     release = drawn_release(tmp_path / "release", 3)

@@ -85,6 +85,7 @@ def test_compare_command_when_the_same_folder_is_given_twice_finds_no_difference
     assert json.loads(result.stdout)["comparisons"][0]["difference"] == 0.0
 
 
+@pytest.mark.slow
 def test_compare_command_when_one_folder_is_given_compares_the_methods_in_it(bench):
     made = bench(8, "first")
     made.ask(lambda *_: True, method="a")

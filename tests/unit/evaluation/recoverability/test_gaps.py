@@ -226,6 +226,7 @@ def test_values_when_the_truth_is_known_are_not_biased(draws):
         assert abs(values.mean() - value) < 4 * error + 1e-12, name
 
 
+@pytest.mark.slow
 def test_methods_when_one_loses_less_are_told_apart_and_ranked(tmp_path):
     images = ((0.9,) * 6, (0.6,) * 6, (0.3,) * 6)
     truths = [(f"m{place}", Truth(image=image)) for place, image in enumerate(images)]

@@ -150,6 +150,7 @@ def people_of_storyboards(simulated: Simulated, folder: Path) -> dict[str, Any]:
     return calibrate(simulated.run, human, simulated.release, settings).as_json()
 
 
+@pytest.mark.slow
 def test_report_when_a_calibration_is_beside_shows_people_and_says_when_it_is_old(
     simulated: Simulated, tmp_path: Path
 ) -> None:

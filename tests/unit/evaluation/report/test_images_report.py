@@ -228,6 +228,7 @@ def test_page_when_pictures_are_gone_says_so_and_draws_no_box(tmp_path: Path, dr
     assert part_of(found).stories[0].methods[1].wall[0].references[0].data is not None
 
 
+@pytest.mark.slow
 def test_picture_when_it_changed_since_the_evaluation_is_not_shown(tmp_path: Path, drawn: Path) -> None:
     other = tmp_path / "model-a"
     for file in sorted((drawn.parent / "model-a").rglob("*.png")):
@@ -257,6 +258,7 @@ def test_report_when_given_what_was_not_evaluated_is_refused(tmp_path: Path, dra
             images_report(drawn, wanted=wanted)
 
 
+@pytest.mark.slow
 def test_pictures_when_their_budget_is_spent_are_left_out_and_counted(drawn: Path) -> None:
     whole = part_of(images_report(drawn, wanted=ImageReport(FEW)))
     document = images_report(drawn, wanted=ImageReport(FEW, megabytes=0.02))
@@ -269,6 +271,7 @@ def test_pictures_when_their_budget_is_spent_are_left_out_and_counted(drawn: Pat
     assert "data:image" not in none
 
 
+@pytest.mark.slow
 def test_stories_when_there_are_many_are_the_lowest_typical_and_highest(tmp_path: Path) -> None:
     methods = {f"method-{number:02d}": number / 20 for number in range(20)}
     run = simulated(tmp_path / "run", methods=methods, stories=12, shots=12, rated=False)
@@ -319,6 +322,7 @@ def test_report_when_no_shot_has_a_picture_ranks_nobody_and_shows_no_zero(tmp_pa
     assert all(sector.radius is None for sector in chart.sectors)
 
 
+@pytest.mark.slow
 def test_definitions_when_chosen_are_named_and_used(drawn: Path) -> None:
     code = Definitions(chosen={"occm": "code", "cids": "code"}, resamples=20)
     document = images_report(drawn, wanted=ImageReport(code))
@@ -371,6 +375,7 @@ def test_archive_when_hostile_names_files_outside_shows_none_of_them(tmp_path: P
     assert "data:image" not in render_page(images_report(run, wanted=ImageReport(FEW)))
 
 
+@pytest.mark.slow
 def test_report_when_judges_kept_the_pictures_shows_those_where_outputs_are_gone(tmp_path: Path) -> None:
     run = simulated(tmp_path / "run", methods={"alpha": 0.5})
     (run / "store").mkdir()

@@ -292,6 +292,7 @@ def test_report_when_a_mean_is_no_number_says_what_to_do(
         report_beside(json.dumps(changed).replace('"NUMBER"', number), simulated, tmp_path)
 
 
+@pytest.mark.slow
 def test_page_when_names_are_hostile_keeps_them_text(
     document: Json, simulated: Simulated, tmp_path: Path
 ) -> None:

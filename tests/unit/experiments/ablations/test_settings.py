@@ -143,6 +143,7 @@ def test_constructions_when_measured_by_plants_point_where_they_have_questions(t
     assert controls["tifa"]["localisation"].status == "undefined"
 
 
+@pytest.mark.slow
 def test_evidence_when_conditions_are_left_out_has_other_values_and_no_detection(tmp_path: Path) -> None:
     made = write_simulated(tmp_path, 240, [("m", Truth()), ("n", Truth())])
     document = json.loads((made.run / "evaluation.json").read_text())
@@ -204,6 +205,7 @@ def answered(path: Path, release: Release, right: object) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_judges_when_people_answered_are_weighted_by_how_they_follow_them(tmp_path: Path) -> None:
     truths = [("m", Truth(errors=(0.02, 0.3, 0.3), ambiguous=0.0))]
     made = write_simulated(tmp_path, 240, truths)
@@ -229,6 +231,7 @@ def test_judges_when_people_answered_are_weighted_by_how_they_follow_them(tmp_pa
     assert full.scores["human_correlation"].value > 0.5
 
 
+@pytest.mark.slow
 def test_morals_when_put_together_are_found_more_often(tmp_path: Path) -> None:
     made = write_simulated(tmp_path, 360, [("m", Truth())])
     document = json.loads((made.run / "evaluation.json").read_text())

@@ -165,6 +165,7 @@ def test_reply_when_it_cannot_be_is_told_to_the_model(
     assert any(told in text for text in asked)
 
 
+@pytest.mark.slow
 def test_outputs_when_judged_with_an_evaluators_questions_are_scored_with_its_graph(
     release: Release, tmp_path: Path
 ) -> None:

@@ -183,6 +183,7 @@ def page_of(folder):
     return study_page(results, make_tables(results))
 
 
+@pytest.mark.slow
 def test_page_when_written_has_planted_losses_first_and_every_table_or_its_reason(small):
     study = small(6, pictures=True)
     files = write_page(study.folder, FEW)
@@ -198,6 +199,7 @@ def test_page_when_written_has_planted_losses_first_and_every_table_or_its_reaso
     assert {table.group for table in TABLES} <= set(GROUPS)
 
 
+@pytest.mark.slow
 def test_page_when_read_by_a_browser_loads_nothing_and_allows_only_its_own_script(small):
     text = render_study(page_of(small(6, pictures=True).folder))
     assert "default-src &#39;none&#39;" in text
@@ -250,6 +252,7 @@ def planted(small, cells, tmp_path):
     return study.folder
 
 
+@pytest.mark.slow
 def test_planted_losses_when_a_judge_sees_them_all_localise_perfectly(planted):
     made = make_tables(read_results(planted, FEW_PLANTED))
     (row,) = made.tables["planted_losses"].rows

@@ -111,6 +111,7 @@ def test_tables_when_nothing_was_judged_are_listed_with_the_reason(small):
     assert study_tables(study.folder)[-1].name == ABSENT
 
 
+@pytest.mark.slow
 def test_write_tables_when_done_again_gives_the_same_files_and_drops_stale_ones(small):
     study = small(6)
     first = {path: path.read_bytes() for path in write_tables(study.folder, FEW)}
@@ -253,6 +254,7 @@ def compass(small, cells, tmp_path):
     return study.folder
 
 
+@pytest.mark.slow
 def test_bridge_controls_when_truth_is_known_hold_it_and_stand_against_the_base(compass):
     table = make_tables(read_results(compass, FEW_COMPASS)).tables["bridge_controls"]
     rows = {row.label: row for row in table.rows}
@@ -273,6 +275,7 @@ def test_bridge_controls_when_truth_is_known_hold_it_and_stand_against_the_base(
     assert table.title == "Semantic Compass and controls of its length (after Tables 55 and 75)"
 
 
+@pytest.mark.slow
 def test_terms_when_copies_are_known_give_the_copy_rate_of_what_was_taken(compass):
     results = read_results(compass, FEW_COMPASS)
     rows = {row.label: row for row in make_tables(results).tables["compass_terms"].rows}
@@ -284,6 +287,7 @@ def test_terms_when_copies_are_known_give_the_copy_rate_of_what_was_taken(compas
     assert results.compass.copies(base) == (40, 160)
 
 
+@pytest.mark.slow
 def test_protocol_and_held_out_when_made_are_those_of_the_frozen_file(compass):
     tables = make_tables(read_results(compass, FEW_COMPASS)).tables
     rows = {row.label: row.values for row in tables["compass_protocol"].rows}

@@ -71,6 +71,7 @@ def scripted(url: str, **given: Any) -> MemoryOptions:
     return options(**{"image": f"image:{url}#painter", "agent": f"{url}#agent", **given})
 
 
+@pytest.mark.slow
 def test_bank_when_drawn_has_every_entity_with_its_files_and_all_pass(episodes: Path, tmp_path: Path) -> None:
     bank = drawn(episodes, tmp_path / "run")
     (episode,) = bank.episodes
@@ -115,6 +116,7 @@ def test_budget_when_counted_is_exact_at_least_and_at_most(
     assert not model.asked, "nothing was asked"
 
 
+@pytest.mark.slow
 def test_bank_when_models_are_asked_has_what_they_said_and_asks_exactly_so_much(
     episodes: Path, tmp_path: Path, served: str, model: MemoryModel
 ) -> None:
@@ -139,6 +141,7 @@ def test_bank_when_models_are_asked_has_what_they_said_and_asks_exactly_so_much(
     assert sum(model.asked.values()) == 22, "the same command asks nothing"
 
 
+@pytest.mark.slow
 def test_bank_when_a_portrait_never_passes_keeps_marks_and_tells_it(episodes: Path, tmp_path: Path) -> None:
     hidden = MemoryModel(look=lambda name: {"complete": False, "wrong": "No feet."} if name == "Ben" else {})
     with ModelServer(hidden) as server:

@@ -118,6 +118,7 @@ def name_of(entity: EntityInPacket) -> str:
     return entity.entity.partition(":")[2]
 
 
+@pytest.mark.slow
 def test_film_when_taken_through_the_memory_has_everybody_in_every_packet_and_video(tmp_path: Path) -> None:
     write_episode(tmp_path, FILM_SHOTS)
     film, built = tmp_path / "film.mp4", tmp_path / "episodes"

@@ -1,6 +1,5 @@
 """Pictures of the bank: checkers, grids and panoramas, by pixels that are known."""
 
-import importlib.util
 from pathlib import Path
 from typing import Any
 
@@ -228,21 +227,20 @@ def test_label_when_no_font_has_the_letters_names_what_to_install(monkeypatch: p
 
 # SAM 2 in the place of the key's colour: real classes with small random weights, plumbing only.
 
-if any(importlib.util.find_spec(name) is None for name in ("torch", "torchvision", "transformers")):
-    pytest.skip("the extra metrics is missing", allow_module_level=True)
 NAME = "sam2.1-hiera-tiny"
 
 
 @pytest.fixture(scope="module")
 def weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    import torch
-
-    torch.set_num_threads(1)
+    for library in ("torchvision", "transformers"):
+        pytest.importorskip(library, reason="the extra metrics is missing")
+    pytest.importorskip("torch", reason="the extra metrics is missing").set_num_threads(1)
     local = tiny_settings(NAME, tmp_path_factory.mktemp("sam2"))["local"]
     assert isinstance(local, Path)
     return local
 
 
+@pytest.mark.slow
 def test_segmenter_when_points_differ_gives_masks_of_the_pictures_size(weights: Path) -> None:
     model = open_vision(NAME, Place(), {"local": str(weights)}, "segmenter")
     assert isinstance(model, Segmenter)
@@ -258,6 +256,7 @@ def test_segmenter_when_points_differ_gives_masks_of_the_pictures_size(weights: 
     assert model.segment([], []) == []
 
 
+@pytest.mark.slow
 def test_bank_when_a_segmenter_is_named_is_cut_by_it_and_says_so(weights: Path, tmp_path: Path) -> None:
     write_episodes(tmp_path / "set", [written_episode("ep_a", SHOTS[:1])])
     sets: dict[str, object] = {

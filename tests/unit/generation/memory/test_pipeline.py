@@ -3,10 +3,14 @@
 import re
 from pathlib import Path
 
+import pytest
+
 from fabula.generation.memory.pipeline import MemoryOptions, build_memory
 from fabula.testing.memory_model import MemoryModel
 from fabula.testing.model_server import ModelServer
 from fabula.testing.written_episodes import write_episodes, written_episode
+
+pytestmark = pytest.mark.slow
 
 
 def page_of(folder: Path, model: MemoryModel, document: dict[str, object]) -> str:

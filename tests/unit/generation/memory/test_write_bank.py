@@ -20,6 +20,8 @@ from fabula.testing.memory_model import MemoryModel
 from fabula.testing.model_server import ModelServer
 from fabula.testing.written_episodes import write_episodes, written_episode
 
+pytestmark = pytest.mark.slow
+
 SETTINGS = ("draw_references.portrait=[256,320]", "draw_references.square=[256,256]")
 
 

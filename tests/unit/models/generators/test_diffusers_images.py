@@ -110,9 +110,10 @@ def _text_config() -> Any:
 
 
 # Of diffusers' Euler scheduler, which makes an array of a tensor.
-pytestmark = pytest.mark.filterwarnings(
-    "ignore:__array__ implementation doesn't accept a copy:DeprecationWarning"
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore:__array__ implementation doesn't accept a copy:DeprecationWarning"),
+]
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 torch = pytest.importorskip("torch", reason="the extra metrics is not installed")
 transformers = pytest.importorskip("transformers", reason="the extra metrics is not installed")
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def weights(tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -11,6 +11,8 @@ from fabula.errors import MissingRequirement
 from fabula.models.vision.weights import Place
 from fabula.testing.drawn_shots import CAST, draw_reference
 
+pytestmark = pytest.mark.slow
+
 if TYPE_CHECKING:
     from PIL.Image import Image
 

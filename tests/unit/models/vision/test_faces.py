@@ -40,6 +40,8 @@ from fabula.testing.tiny_vision import (
     write_face_detector,
 )
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def weights(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:

@@ -152,6 +152,7 @@ def test_known_when_values_are_recorded_compares_and_names_what_changed(
     assert found()[0] == "failed" and "other weights than recorded: other, now" in found()[1]
 
 
+@pytest.mark.slow
 def test_check_when_weights_came_from_a_folder_says_that_they_are_ready_and_sound(tmp_path: Path) -> None:
     pytest.importorskip("transformers", reason="the extra metrics is not installed")
     from fabula.testing.tiny_vision import tiny_settings

@@ -16,6 +16,8 @@ from fabula.models.vision.weights import Place
 from fabula.testing.drawn_shots import CAST, draw_reference
 from fabula.testing.tiny_vision import tiny_settings
 
+pytestmark = pytest.mark.slow
+
 if TYPE_CHECKING:
     from PIL.Image import Image
 

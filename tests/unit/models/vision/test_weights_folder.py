@@ -19,6 +19,8 @@ from fabula.models.vision.weights import fetch_file, load_pretrained, revision_o
 
 torch = pytest.importorskip("torch", reason="the extra metrics is not installed")
 
+pytestmark = pytest.mark.slow
+
 COMMIT = "1" * 40
 FILES = {"config.json": b"{}", "model.safetensors": b"tensors" * 1000, "vocab.txt": b"words"}
 MODEL = Source("some/model", COMMIT, also=("vocab.txt", "merges.txt"))

@@ -20,6 +20,7 @@ from fabula.testing.study_sources import drawn_videos
 CREATED = "2026-01-01T00:00:00Z"
 
 
+@pytest.mark.slow
 def test_shots_when_drawn_from_an_evaluation_are_its_pictures_and_no_others(tmp_path: Path) -> None:
     run = draw_evaluation(tmp_path, 2, 3)
     shots = load_task("shots")

@@ -313,6 +313,7 @@ def another(value: Json) -> Json:
     return f"{value} else"
 
 
+@pytest.mark.slow
 def test_hash_of_what_was_shown_when_a_field_changes_changes_exactly_where_the_form_shows_it() -> None:
     bundle = sample_bundles(1)[0]
     whole = {"record": bundle["record"], "variants": bundle["variants"]}

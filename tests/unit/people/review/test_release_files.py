@@ -192,6 +192,7 @@ def test_files_when_the_study_is_about_something_else_are_refused(tmp_path: Path
         write_review_files(study, study.standing(), tmp_path / "out")
 
 
+@pytest.mark.slow
 def test_review_when_it_goes_back_into_its_run_ends_in_a_reviewed_release(tmp_path: Path) -> None:
     """From a run to its study, votes, decisions, corrections, and the release that says what people found."""
     samples = Path(__file__).parents[4] / "builders" / "katha" / "samples" / "stories.jsonl"

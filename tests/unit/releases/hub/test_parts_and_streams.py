@@ -42,6 +42,7 @@ def part(published: Any, config: str | None, split: str | None = None) -> FetchO
     return FetchOptions(source.endpoint, source.cache, source.retries, config=config, split=split)
 
 
+@pytest.mark.slow
 def test_table_when_fetched_comes_alone_and_is_what_the_release_says(
     published: Any, contents: Any, versions: Versions, tmp_path: Path
 ) -> None:

@@ -29,6 +29,8 @@ from fabula.testing.hub import (
 from fabula.testing.katha_folders import write_run
 from fabula.testing.katha_samples import sample_bundles
 
+pytestmark = pytest.mark.slow
+
 REPO = "user/fables"
 Versions = tuple[PackResult, PackResult]
 

@@ -44,6 +44,7 @@ def test_publishing_when_an_imported_package_has_no_card_at_the_top_refuses(
     assert client.hub.log == ()
 
 
+@pytest.mark.slow
 def test_publishing_when_programs_reviewed_the_release_refuses_marked_or_not(
     client: Any, tmp_path: Path, helpers: Any
 ) -> None:
@@ -141,6 +142,7 @@ def places(hub: Any, commit: str, folder: Path) -> list[str]:
     ]
 
 
+@pytest.mark.slow
 def test_verify_against_what_was_published_when_it_is_that_finds_nothing_and_when_not_says_so(
     client: Any, commit: str, versions: Versions
 ) -> None:
@@ -244,6 +246,7 @@ def moved(client: Any, folder: Path) -> dict[str, int]:
     return sums
 
 
+@pytest.mark.slow
 def test_table_when_it_has_no_pictures_moves_none_and_theirs_moves_them(
     client: Any, published: Path, tmp_path: Path
 ) -> None:

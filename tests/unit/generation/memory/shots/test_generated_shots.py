@@ -66,6 +66,7 @@ def rows(folder: Path) -> dict[str, dict[str, Any]]:
     return {f"{row['episode_id']} {row['shot']}": row for row in json_lines(folder / "generations.jsonl")}
 
 
+@pytest.mark.slow
 def test_videos_when_made_lie_as_evaluations_read_them_and_pass_last_frames_on(
     world: Path, tmp_path: Path
 ) -> None:
@@ -141,6 +142,7 @@ def judged(world: Path, tmp_path: Path, server: ModelServer, *methods: str) -> d
     return found
 
 
+@pytest.mark.slow
 def test_entities_when_the_memory_is_taken_away_are_no_longer_themselves(
     world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -17,6 +17,8 @@ from fabula.testing.memory_banks import write_bank
 from fabula.testing.written_episodes import write_episodes
 
 pytest.importorskip("av")
+
+pytestmark = pytest.mark.slow
 CREATED = "2026-01-01T00:00:00Z"
 GENERATOR = """
 import pathlib, shutil, sys

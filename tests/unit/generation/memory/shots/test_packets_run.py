@@ -91,6 +91,7 @@ def test_packets_when_made_lie_in_a_folder_for_each_shot_with_what_they_name(
     assert str(tmp_path) not in page + (tmp_path / "run/packets.jsonl").read_text("utf-8")
 
 
+@pytest.mark.slow
 def test_picture_when_a_person_replaces_it_is_in_the_next_packets(memory: Path, tmp_path: Path) -> None:
     made(memory)
     before = files(tmp_path / "run/packets")
@@ -119,6 +120,7 @@ def test_packets_when_an_ablation_follows_in_the_same_run_leave_nothing_behind(
     assert {each.packet.keyframes for each in read_packets(tmp_path / "run")} == {False}
 
 
+@pytest.mark.slow
 def test_heights_when_a_file_gives_them_scale_the_figures(memory: Path, tmp_path: Path) -> None:
     (tmp_path / "heights.toml").write_text('"Ana" = 0.5\n[ep_b]\n"Ben" = 0.25\n')
     assert read_heights(tmp_path / "heights.toml") == {"Ana": 0.5, "ep_b/Ben": 0.25}
@@ -140,6 +142,7 @@ def test_heights_when_a_file_gives_them_scale_the_figures(memory: Path, tmp_path
             read_heights(tmp_path / "heights.toml")
 
 
+@pytest.mark.slow
 def test_owner_when_it_shows_an_object_is_not_joined_by_it(tmp_path: Path) -> None:
     write_episodes(tmp_path / "set")
     owners = {"the red cup": Owner(type="character", name="Ana")}
@@ -169,6 +172,7 @@ def asking(server: ModelServer, **more: Any) -> dict[str, Any]:
     return {"model": "openai:planner", "models": {"openai:planner": settings}, **more}
 
 
+@pytest.mark.slow
 def test_model_when_its_layouts_keep_the_rules_plans_every_shot(
     memory: Path, tmp_path: Path, server: ModelServer
 ) -> None:
