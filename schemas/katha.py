@@ -47,7 +47,9 @@ class Transition(Own):
     to_scene: int = Field(ge=1, description="Index of the later scene.")
     transition_type: str | None = Field(description="Coarse type; see the vocabulary transition_type.")
     action: str | None = Field(description="What is done or happens on the way, as far as it can be seen.")
-    causality: str | None = Field(description="What in the earlier scene brings the later one about.")
+    causality: str | None = Field(
+        description="What brings the later scene about; null where no cause is told."
+    )
     intention: str | None = Field(description="Goal, plan or motivation; annotation only, never scored.")
     emotion: str | None = Field(description="Emotional state or shift.")
     consequence: str | None = Field(description="Outcome produced or revealed.")

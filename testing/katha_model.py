@@ -237,7 +237,7 @@ def _write_questions(request: _Request, _: KathaModel) -> Json:
         again = [written[number - 1] for number in request.again("question")]
         return {
             "questions": [
-                {**part, "told_by": tale.text, "other_answers": (part["other_answers"] * 2)[:8]}
+                {**part, "told_by": tale.text, "other_answers": (part["other_answers"] * 2)[:4]}
                 for part in again
             ]
         }
@@ -301,9 +301,11 @@ def _write_variants(request: _Request, _: KathaModel) -> Json:
         again = [written[number - 1] for number in request.again("contrast")]
         ends = {"later_scene": len(tale.texts), "depends": _AS_TOLD}
         return {
-            "variants": [{**part, **ends, "semantic_delta": f"{part['semantic_delta']} ."} for part in again]
+            "needs": tale.texts,
+            "variants": [{**part, **ends, "semantic_delta": f"{part['semantic_delta']} ."} for part in again],
         }
-    return {"variants": _turned(tale, int(re.findall(r"Write exactly (\d+) contrast", request.text)[-1]))}
+    count = int(re.findall(r"Write exactly (\d+) contrast", request.text)[-1])
+    return {"needs": tale.texts, "variants": _turned(tale, count)}
 
 
 def _turned(tale: _Tale, count: int) -> list[Json]:
@@ -337,7 +339,7 @@ def _answer_questions(request: _Request, _: KathaModel) -> Json:
             said = pick(vocabulary("moral_label").values, tale.text)
         else:
             said = known.get(question) or tale.clause(len(tale.texts) - 1, -1)
-        others = dict.fromkeys(("full", "own_words", "seen"))
+        others = dict.fromkeys(("full", "own_words"))
         answers.append({"number": number, "status": "recoverable", "short": said, **others})
     return {"answers": answers}
 
@@ -391,7 +393,8 @@ def _judge_record(request: _Request, model: KathaModel) -> Json:
     return {
         "narrative": {"misplaced": None, "missing": [], "added": []},
         "scenes": judged, "transitions": links, "questions": questions, "variants": read,
-        "labels": {"narrative_type_fits": True, "moral_label_fits": True, "remark": None},
+        "labels": {"narrative_type_fits": True, "moral_label_fits": True, "remark": None}
+        if "and the labels" in request.text else None,
     }  # fmt: skip
 
 

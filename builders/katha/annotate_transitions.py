@@ -18,7 +18,7 @@ TRANSITION_FIELDS = (
     "transition_type",
 )  # fmt: skip
 """Fields of a transition that are drafted, but for the moral target, which follows from the label."""
-_NEEDED = ("action", "causality", "consequence", "expected_change", "recoverability_target")
+_NEEDED = ("action", "consequence", "expected_change", "recoverability_target")
 
 
 def _rules(sketch: Sketch, settings: PlannerSettings) -> list[Json]:
@@ -78,7 +78,7 @@ def read_transitions(
             f" moral target {moral} best; found {'null' if bearer is None else bearer}"
         )
     transitions = [_transition(entry, story, texts, problems) for entry in entries]
-    problems.check_script(story, [[part[name] for name in _NEEDED] for part in transitions])
+    problems.check_script(story, [[part[name] for name in ("causality", *_NEEDED)] for part in transitions])
     problems.settle()
     return [{**part, "moral_target": moral if part["from_scene"] == bearer else None} for part in transitions]
 
@@ -94,14 +94,14 @@ def _transition(entry: Json, story: Json, texts: Sequence[str], problems: Proble
         "to_scene": first + 1,
         "transition_type": entry["transition_type"],
         **{name: needed(entry, name, where, problems) for name in _NEEDED},
-        "intention": optional(entry, "intention", where, problems),
+        **{name: optional(entry, name, where, problems) for name in ("causality", "intention")},
         "emotion": told_feeling(entry, " ".join(texts[first - 1 : first + 1]), where, problems),
     }
 
 
 STEP: Step[Sketch, PlannerSettings] = Step(
     id="katha/annotate_transitions",
-    version=9,
+    version=10,
     writes=("transitions",),
     reads=("story", *NARRATIVE, "given", "scenes", "moral_label"),
     sketch=Sketch.of,

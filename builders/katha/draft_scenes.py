@@ -136,9 +136,11 @@ async def ask_scenes(
     are returned, in order.
     """
     numbers, looks = sorted(again) or range(1, len(texts) + 1), looks_in(before)
+    names = dict.fromkeys(name for scene in before for name in scene["characters"])
+    known = {name: looks.get(normalize_answer(without_article(name))) for name in names}
     more = {
         "again": sorted(again),
-        "cast": [{"name": name, "look": look} for name, look in looks.items()],
+        "cast": [{"name": name, "look": look} for name, look in known.items() if look],
         "findings": [finding for number in sorted(again) for finding in again[number]],
         "previous": scenes_shown(before),
     }
@@ -278,7 +280,7 @@ def unfit_scenes(story: Json, texts: Sequence[str], longest: int = LONGEST_SCENE
 
 STEP = Step(
     id="katha/draft_scenes",
-    version=8,
+    version=9,
     writes=("scenes",),
     reads=("story", *NARRATIVE, "given", "analysis"),
     sketch=Sketch.of,

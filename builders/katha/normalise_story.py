@@ -118,7 +118,7 @@ def _check_numbers(
 
 STEP = Step(
     id="katha/normalise_story",
-    version=5,
+    version=6,
     writes=("narrative",),
     reads=("story", "given", "analysis"),
     sketch=Sketch.of,

@@ -1,15 +1,16 @@
 """Stage: check a draft, let the model that drafted write what is faulted again, keep the better version.
 
 One check finds what is wrong. Accepted answers that are others are left out, and so is a moral of a variant
-that its reader does not find. A scene, transition, question or variant with a finding that matters is written
-again as a whole, once, by somebody who is told what was found in what he can see and change; then it is
-checked again, and of each part the version with fewer and lighter findings stays. The other stays in the log.
+that its reader does not find; a question is about the scenes in which the check finds what it asks. A scene,
+transition, question or variant with a finding that matters is written again as a whole, once, by somebody who
+is told what was found in what he can see and change; then it is checked again, and of each part the version
+with fewer and lighter findings stays. The other stays in the log.
 What a person gave is never touched. Without a model planner and a verifier the stage does nothing.
 """
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from pydantic import Field
@@ -21,6 +22,7 @@ from ..step import PlannerSettings
 from ..text.segments import source_sentences
 from .annotate_transitions import read_transitions
 from .annotate_transitions import show_scenes as show_transitions
+from .checks.reading import depends_on_transition
 from .checks.rules import rule_checks
 from .checks.verifying import (
     DEPENDS,
@@ -71,7 +73,7 @@ REPAIRING = (
 """The prompts that a part is written again with."""
 WEIGHTS: Mapping[str, int] = {
     **dict.fromkeys((RENDERABLE, DRAWABLE, DESCRIBED, DISTINCT), 2),
-    **dict.fromkeys((EQUIVALENT, DEPENDS, MORAL, "prompt_too_long", "prompt_incomplete"), 1),
+    **dict.fromkeys((EQUIVALENT, DEPENDS, MORAL, "prompt_too_long"), 1),
 }
 """Code of a check -> how much a finding of it matters; one of any other code matters :data:`HEAVY`."""
 HEAVY, MATTERS = 4, 2
@@ -101,14 +103,14 @@ JUDGED = ("judged", "readings")
 
 SPEC = StageSpec(
     name="repair_draft",
-    version=8,
+    version=9,
     shape="map",
     reads=("story", *NARRATIVE, "given", "analysis", *PARTS),
     writes=(*REPAIRS, "repair_log", *JUDGED),
     libraries=("jsonschema-rs", "py3langid"),
     settings=RepairSettings,
     asks=(*REPAIRING, *PROMPTS),
-    repairs=2.0,
+    repairs=1.2,
 )
 
 
@@ -143,7 +145,7 @@ class _Repair:
     async def run(self) -> Outcome:
         """Check, repair, check again, and keep what is better."""
         checked = await check_draft(self.story, self.first, self.tools, self.sentences)
-        draft, checks = self._tidied(checked)
+        draft, checks = self._tidied(self.first, checked)
         found = {name: self._findings(name, draft, checks) for name in LISTS}
         rewritten: dict[str, _Rewritten] = {}
         is_judged = any(check["passed"] is not None for check in checks)
@@ -155,16 +157,21 @@ class _Repair:
         if rewritten:
             second = {**draft, **{name: made.elements for name, made in rewritten.items()}}
             places = {name: rewritten[name].places if name in rewritten else () for name in LISTS}
-            anew = await check_draft(self.story, second, self.tools, which=places)
+            second, anew = self._tidied(
+                second, await check_draft(self.story, second, self.tools, which=places)
+            )
             for name, made in rewritten.items():
-                better = self._better(name, draft, made, checks, anew.checks)
+                better = self._better(name, draft, replace(made, elements=second[name]), checks, anew)
                 kept |= {name: better} if better.places else {}
-            checks = _of_kept(checks, anew.checks, {name: made.places for name, made in kept.items()})
+            checks = _of_kept(checks, anew, {name: made.places for name, made in kept.items()})
         return self._made(checked, draft, kept, checks)
 
-    def _tidied(self, checked: Checked) -> tuple[Json, list[Json]]:
-        """Return the draft without answers and morals that a check takes for others, and its checks."""
-        questions, variants, checks = list(self.first["questions"]), list(self.first["variants"]), []
+    def _tidied(self, draft: Json, checked: Checked) -> tuple[Json, list[Json]]:
+        """Return a draft without answers and morals that a check takes for others, and its checks.
+
+        Its questions are about the scenes in which the check found the halves of what they ask about.
+        """
+        questions, variants, checks = self._where_found(draft, checked.halves), list(draft["variants"]), []
         for check in checked.checks:
             match = _ELEMENT.match(str(check["path"]))
             at = int(match[2]) if match is not None else -1
@@ -176,12 +183,25 @@ class _Repair:
                 questions[at] = {**questions[at], "accepted_answers": left}
                 note = f"left out, as another answer: {', '.join(map(repr, wrong))}"
                 checks.append({**check, "passed": True, "note": note})
+            elif check["code"] == DEPENDS and not depends_on_transition(questions[at]):
+                continue
             elif check["code"] == MORAL and self.item["variants_by"] is not None:
                 variants[at] = {**variants[at], "contrastive_moral": None}
                 checks.append({**check, "passed": True, "note": f"left out: {check['note']}"})
             else:
                 checks.append(check)
-        return {**self.first, "questions": questions, "variants": variants}, checks
+        return {**draft, "questions": questions, "variants": variants}, checks
+
+    def _where_found(self, draft: Json, halves: Mapping[int, tuple[int, int]]) -> list[Json]:
+        """Return the questions about the scenes that a check named; what a person gave stays."""
+        if self.item["questions_by"] is None:
+            return list(draft["questions"])
+        moved = [
+            placed(question, *halves[at]) if at in halves else question
+            for at, question in enumerate(draft["questions"])
+        ]
+        given = given_list(self.item["given"], "questions")
+        return moved if given is None else fill(given, moved)
 
     def _findings(self, name: str, draft: Json, checks: Sequence[Json]) -> dict[int, list[Json]]:
         """Return position -> what is wrong with a part, as far as who writes it can see and change it."""
@@ -338,6 +358,23 @@ class _Repair:
                 "readings": readings,
             }
         )
+
+
+def placed(question: Json, earlier: int, later: int) -> Json:
+    """Return a question about the scenes in which the halves of what it asks about happen.
+
+    Both in one scene make it a question about that scene, unless it asks for an order, which one picture does
+    not show; halves that lie apart, one about the transition into the later, with both among the evidence.
+    """
+    is_apart = earlier < later
+    if earlier > later or (question["question_type"] == "temporal_order" and not is_apart):
+        return question
+    return {
+        **question,
+        "target_scene": None if is_apart else later,
+        "target_transition": [later - 1, later] if is_apart else None,
+        "evidence_scenes": sorted({*question["evidence_scenes"], earlier, later}),
+    }
 
 
 def _weight(checks: Sequence[Json]) -> int:

@@ -6,7 +6,7 @@ short prompt says first what must be visible, and what does not fit is left out 
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from ...prompts.loader import load_prompt
@@ -14,7 +14,7 @@ from ...schemas.canonical import Json
 from ...schemas.text import normalize_answer, primary_language
 from ...validators.katha.scene_rules import without_article
 from ...validators.view import mentions
-from ..text.words import is_participle, is_verb, lexicon, lower_words, word_set
+from ..text.words import is_participle, is_verb, word_set
 
 LIMIT = 77
 """Tokens that CLIP reads, its begin and end token included (Radford et al. 2021, section 2.4)."""
@@ -26,7 +26,6 @@ _NOT_LOOKS = frozenset(
     ("certain", "same", "other", "another", "first", "second", "third", "next", "last", "own", "such", "very")
 )
 """Words before a name that say nothing of how its bearer looks."""
-_SUFFIX = re.compile(r"(?:ing|ed|es|s|d|e)$")
 
 
 def clip_tokens(text: str) -> int:
@@ -192,51 +191,3 @@ def _long_prompt(scene: Json, story: Json, total: int, looks: Mapping[str, str])
         **{name: scene[name] for name in ("objects", "action", "emotion")},
     )
     return {"generation_prompt_long": prompt}
-
-
-def lacking(scene: Json) -> list[str]:
-    """Return the words of the action and of what must be visible that the short prompt does not have."""
-    prompt, stems = normalize_answer(scene["generation_prompt"]), _stems(scene["generation_prompt"])
-    missing: list[str] = []
-    for phrase in (scene["action"] or "", *scene["visual_must_show"]):
-        longer = clip_tokens(f"{scene['generation_prompt']}, {phrase}")
-        if phrase != scene["action"] and clip_tokens(scene["generation_prompt"]) <= LIMIT < longer:
-            continue  # what no longer fits is left out
-        if not mentions(prompt, without_article(phrase.strip().rstrip("."))):
-            missing += [word for word, stem in _stems(phrase).items() if stem not in stems.values()]
-    return list(dict.fromkeys(missing))
-
-
-def _stems(text: str) -> dict[str, str]:
-    function = word_set("words", "function")
-    words = [word.removesuffix("'s").removesuffix("’s") for word in lower_words(text)]
-    return {word: _stem(word) for word in words if word not in function}
-
-
-def _stem(word: str) -> str:
-    """Return what forms of a word have in common: its base form where it is irregular, without its ending."""
-    base = lexicon("verbs")["irregular"].get(word, word)
-    stem = _SUFFIX.sub("", base) if len(base) > 3 else base
-    stem = stem[:-1] if len(stem) > 3 and stem[-1] == stem[-2] else stem
-    return f"{stem[:-1]}y" if stem.endswith("i") else stem
-
-
-def called_otherwise(scenes: Sequence[Json]) -> Iterator[tuple[int, str]]:
-    """Yield which scenes, from 0, do not describe a character as most of its scenes do, and what they say."""
-    names = dict.fromkeys(without_article(name) for scene in scenes for name in scene["characters"])
-    for bare in names:
-        calls = {
-            number: set(runs)
-            for number, scene in enumerate(scenes)
-            if bare in map(without_article, scene["characters"])
-            and (runs := _looks(scene["generation_prompt"], bare))
-        }
-        describing = {
-            looks: [n for n, said in calls.items() if any(run[-len(looks) :] == looks for run in said)]
-            for looks in sorted(set().union(*calls.values()) - {()})
-        }
-        usual = max(describing, key=lambda looks: (len(describing[looks]), len(looks)), default=())
-        if len(describing.get(usual, ())) * 2 > len(calls):
-            for number in sorted(calls.keys() - describing[usual]):
-                odd = " ".join((*min(calls[number]), bare))
-                yield number, f"{odd}, in most scenes {' '.join((*usual, bare))}"

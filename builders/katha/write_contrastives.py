@@ -177,7 +177,7 @@ def _variant(entry: Json, number: int, told: _Told, problems: Problems) -> Json:
         "changed_scene_id": changed,
         "change_type": entry["change_type"],
         "original_moral": moral,
-        # The field holds another label or nothing; the original one again says that there is no other.
+        # The reply names the original label where it holds, null for none; the field holds another one only.
         "contrastive_moral": None if other == moral else other,
         "semantic_delta": " ".join(
             needed(entry, name, where, problems) for name in ("semantic_delta", "depends")
@@ -210,7 +210,7 @@ def _check_cast(number: int, part: Json, scenes: Sequence[Json], problems: Probl
 
 STEP = Step(
     id="katha/write_contrastives",
-    version=9,
+    version=10,
     writes=("variants",),
     reads=(
         "story",

@@ -236,7 +236,7 @@ def _questions(
     entries: Sequence[tuple[int, Json]], story: Json, scenes: Sequence[Json], moral: str | None
 ) -> list[Json]:
     problems = Problems()
-    questions = [_question(entry, number, story, moral, problems) for number, entry in entries]
+    questions = [_question(entry, number, story, len(scenes), moral, problems) for number, entry in entries]
     record = {"story_text": story["normalized_text"], "scenes": scenes, "questions": questions}
     view = Story("", {**record, "moral_label": moral})
     problems.add_issues(check_question_places(view))
@@ -247,9 +247,13 @@ def _questions(
     return questions
 
 
-def _question(entry: Json, number: int, story: Json, moral: str | None, problems: Problems) -> Json:
+def _question(
+    entry: Json, number: int, story: Json, scenes: int, moral: str | None, problems: Problems
+) -> Json:
     where = f"question {number}"
     kind, first = entry["question_type"], entry["target_from_scene"]
+    if kind == "moral" and entry["target_scene"] is None and first is None:
+        first = max(min(max(entry["evidence_scenes"]), scenes) - 1, 1)
     if (entry["target_scene"] is None) == (first is None):
         problems.add(f"{where}: exactly one of target_scene and target_from_scene must be a number")
     asked, gold = needed(entry, "question", where, problems), needed(entry, "gold_answer", where, problems)
@@ -311,7 +315,7 @@ def _with_label(moral: str, gold: str, others: Sequence[str]) -> list[str]:
 
 STEP = Step(
     id="katha/write_questions",
-    version=12,
+    version=13,
     writes=("questions", REPEATED),
     reads=("story", *NARRATIVE, "given", "scenes", "transitions", "moral_label"),
     sketch=Sketch.of,

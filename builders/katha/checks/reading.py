@@ -11,7 +11,7 @@ from ..annotate_transitions import TRANSITION_FIELDS
 from ..draft_scenes import SCENE_FIELDS
 
 LONGEST_NOTE = 300
-READERS = ("short", "full", "own_words", "seen")
+READERS = ("short", "full", "own_words")
 """The readers who answer in one reply to ``katha/answer_questions``, the first the most usual one."""
 
 
@@ -73,6 +73,11 @@ def read_contrasts(reply: Json, count: int) -> list[Json]:
     return [{**entry, "change": note(entry["change"])} for entry in entries]
 
 
+def judges_labels(draft: Json, which: Mapping[str, Sequence[int]]) -> bool:
+    """Return whether everything in a draft is judged, and its labels with it."""
+    return all(len(which[name]) == len(draft[name]) for name in KEYS)
+
+
 def read_record(reply: Json, draft: Json, which: Mapping[str, Sequence[int]], counts: Sequence[int]) -> Json:
     """Return the judgements of a reply to ``katha/check_record``, each list in order.
 
@@ -91,6 +96,9 @@ def read_record(reply: Json, draft: Json, which: Mapping[str, Sequence[int]], co
     for name in ("missing", "added"):
         for entry in reply["narrative"][name]:
             entry["remark"] = note(entry["remark"])
+    labels = reply["labels"] if judges_labels(draft, which) else {"remark": None}
+    if labels is None:
+        problems.add("labels are to be judged; found null")
     problems.settle()
     return {
         **{name: _noted(judged[name]) for name in ("questions", "variants")},
@@ -99,7 +107,7 @@ def read_record(reply: Json, draft: Json, which: Mapping[str, Sequence[int]], co
             judged["transitions"], [draft["transitions"][at] for at in which["transitions"]],
             TRANSITION_FIELDS,
         ),
-        "labels": {**reply["labels"], "remark": note(reply["labels"]["remark"])},
+        "labels": {**labels, "remark": note(labels["remark"])},
         "narrative": {**reply["narrative"], "misplaced": note(reply["narrative"]["misplaced"])},
     }  # fmt: skip
 

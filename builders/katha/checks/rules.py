@@ -20,8 +20,8 @@ from ....validators.view import mentions
 from ...replies import texts_in
 from ...text.words import word_set
 from ..draft_scenes import unfit_scenes
-from ..drafts import by_person, make_bundle, make_check, maker_of, scene_texts
-from ..scene_prompts import LIMIT, called_otherwise, clip_tokens, fits, lacking
+from ..drafts import make_bundle, make_check, maker_of, scene_texts
+from ..scene_prompts import LIMIT, clip_tokens, fits
 from ..write_questions import DISTINCT, repetitions
 
 if TYPE_CHECKING:
@@ -209,27 +209,12 @@ def _continuity(scenes: Sequence[Json], text: str) -> Iterator[Json]:
 
 
 def _prompts(draft: Json) -> Iterator[Json]:
-    """Check that each short prompt fits what CLIP reads, holds what must be visible, and names alike.
-
-    Whether a person's prompt shows the same in other words, no word list can tell: there is no verdict then.
-    """
-    otherwise: dict[int, list[str]] = {}
-    if all(scene["generation_prompt"] for scene in draft["scenes"]):
-        for number, said in called_otherwise(draft["scenes"]):
-            otherwise.setdefault(number, []).append(f"called otherwise than in other scenes: {said}")
+    """Check that each short prompt fits what CLIP reads."""
     for number, scene in enumerate(draft["scenes"]):
-        if not scene["generation_prompt"]:
-            continue
-        path = f"$.scenes[{number}].generation_prompt"
-        note = f"counted as {clip_tokens(scene['generation_prompt'])} CLIP tokens; {LIMIT} are read"
-        yield make_check("prompt_too_long", path, fits(scene["generation_prompt"]), note)
-        missing = lacking(scene)
-        faults = [*([f"lacks: {' '.join(missing)}"] if missing else []), *otherwise.get(number, [])]
-        passed = None if by_person(maker_of(path, draft["producers"])) else False
-        yield make_check(
-            "prompt_incomplete", path, passed if faults else True,
-            "; ".join(faults) or "holds the action and what must be visible",
-        )  # fmt: skip
+        if scene["generation_prompt"]:
+            path = f"$.scenes[{number}].generation_prompt"
+            note = f"counted as {clip_tokens(scene['generation_prompt'])} CLIP tokens; {LIMIT} are read"
+            yield make_check("prompt_too_long", path, fits(scene["generation_prompt"]), note)
 
 
 def _names(text: str, name: str) -> bool:

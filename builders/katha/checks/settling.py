@@ -59,7 +59,7 @@ APPLIED: tuple[Applied, ...] = (
     Applied("scene_faithful", "scenes", "the story bears out every field", ("model_consistent",),
             ("entity_continuity",)),
     Applied("scene_drawable", "scenes", "one picture can show it", ("model_renderable",),
-            ("prompt_incomplete", "prompt_too_long")),
+            ("prompt_too_long",)),
     Applied("transition_faithful", "transitions", "the story bears out every field", ("model_consistent",)),
     Applied("question_answerable", "questions", "who has read the text finds the answer",
             ("model_answerable",), ("answerable",)),

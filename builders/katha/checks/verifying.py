@@ -23,6 +23,7 @@ from ..write_questions import DISTINCT
 from .reading import (
     Judged,
     depends_on_transition,
+    judges_labels,
     note,
     read_answers,
     read_contrasts,
@@ -88,6 +89,8 @@ class Checked:
     # position of a question -> accepted answers that are not the canonical one
     wrong: Mapping[int, tuple[str, ...]]
     readings: tuple[Reading, ...]  # what readers answered
+    # position of a question about a transition -> the scenes of the two halves of what it asks about
+    halves: Mapping[int, tuple[int, int]]
     judge: str  # who judged
 
 
@@ -221,11 +224,13 @@ async def _judged(
         for at in which["questions"]
     }
     counts = [len(texts) for texts in listed.values()]
+    whole = judges_labels(draft, which)
     try:
         judged = (
             await case.ask(
                 "katha/check_record",
                 lambda reply: read_record(reply, draft, which, counts),
+                labels=whole,
                 **_shown(draft, which, sentences, listed),
             )
         ).value
@@ -236,13 +241,13 @@ async def _judged(
             for at in which["questions"]
             for text in _new(draft["questions"][at], read.get(at, ()))
         ]
-        return Checked(list(_unjudged(draft, which, why)), {}, tuple(silent), "")
+        return Checked(list(_unjudged(draft, which, why)), {}, tuple(silent), {}, "")
     checks = [
         *(_narrative(judged["narrative"]) if sentences else ()),
         *_contradictions("scenes", which, judged["scenes"]),
         *_renderable(which, judged["scenes"]),
         *_contradictions("transitions", which, judged["transitions"]),
-        *_labels(draft, judged["labels"]),
+        *(_labels(draft, judged["labels"]) if whole else ()),
     ]
     wrong: dict[int, tuple[str, ...]] = {}
     readings: list[Reading] = []
@@ -250,7 +255,7 @@ async def _judged(
         question = draft["questions"][at]
         bad = {normalize_answer(listed[at][number - 1]) for number in entry["wrong_answers"]}
         own = answers if isinstance(answers, str) else answers.get(at)
-        moral = judged["labels"]["moral_label_fits"]
+        moral = not whole or judged["labels"]["moral_label_fits"]
         checks += _question(at, question, {**entry, "bad": bad, "moral": moral}, own)
         wrong[at] = tuple(text for text in _others(question) if normalize_answer(text) in bad)
         for text in _new(question, read.get(at, ())):
@@ -259,7 +264,16 @@ async def _judged(
     for at, entry in zip(which["variants"], judged["variants"], strict=True):
         own_reading = seen if isinstance(seen, str) else seen.get(at)
         checks += _variant(at, draft["variants"][at], entry, own_reading)
-    return Checked(checks, {at: texts for at, texts in wrong.items() if texts}, tuple(readings), "")
+    wrong = {at: texts for at, texts in wrong.items() if texts}
+    return Checked(checks, wrong, tuple(readings), _halves(draft, judged["questions"]), "")
+
+
+def _halves(draft: Json, judged: Sequence[Json]) -> dict[int, tuple[int, int]]:
+    return {
+        entry["number"] - 1: (entry["earlier_scene"], entry["later_scene"])
+        for entry in judged
+        if depends_on_transition(draft["questions"][entry["number"] - 1])
+    }
 
 
 def _shown(

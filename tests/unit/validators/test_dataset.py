@@ -207,7 +207,7 @@ def test_optional_strings_when_null_do_not_make_a_record_incomplete() -> None:
     for scene in bundle["record"]["scenes"]:
         scene |= {"emotion": None, "visual_evidence": None}
     for transition in bundle["record"]["transitions"]:
-        transition |= {"emotion": None, "intention": None}
+        transition |= {"causality": None, "emotion": None, "intention": None}
     assert incomplete_reason(bundle["record"], bundle["variants"]) is None
 
 

@@ -173,13 +173,18 @@ def test_transitions_when_the_story_has_no_moral_carry_none_whatever_the_reply_s
         ((link(1), link(1)), "expected transitions from scene 1 to 2, each once"),
         ((link(1), link(7)), "found 1, 7"),
         ((link(1), link(2, to_scene=9)), "leads to scene 3; found to_scene 9"),
-        ((link(1), link(2, causality="?")), "the transition from scene 2: causality says nothing"),
+        ((link(1), link(2, consequence="?")), "the transition from scene 2: consequence says nothing"),
     ],
 )
 def test_transitions_when_wrong_say_where(model, hat, entries, problem) -> None:
     with pytest.raises(model.BadReply) as caught:
         read_transitions(links(1, *entries), hat.story, LINKED, "gratitude")
     assert problem in str(caught.value)
+
+
+def test_transition_when_no_cause_is_told_has_none(hat) -> None:
+    made = read_transitions(links(1, link(1, causality=None), link(2)), hat.story, LINKED, "gratitude")
+    assert [part["causality"] for part in made] == [None, "The causality of 2."]
 
 
 def test_transitions_when_in_another_order_are_put_in_order(hat) -> None:
@@ -272,6 +277,15 @@ def test_moral_question_when_no_answer_names_the_label_accepts_the_label(draft, 
     moral = asked(question_type="moral", question="Which value?", gold_answer="thankfulness")
     made = read_asked(draft, hat, asked(), moral)[1]
     assert made["accepted_answers"][:2] == ["thankfulness", "gratitude"]
+
+
+def test_moral_question_when_it_names_no_place_is_about_the_last_transition_of_its_evidence(
+    draft, hat
+) -> None:
+    nowhere = {"target_scene": None, "target_from_scene": None, "evidence_scenes": [4, 2, 5]}
+    moral = asked(question_type="moral", question="Which value?", gold_answer="gratitude", **nowhere)
+    made = read_asked(draft, hat, asked(), moral)[1]
+    assert (made["target_scene"], made["target_transition"]) == (None, [4, 5])
 
 
 def test_temporal_question_when_its_answer_comes_last_goes_back(model, draft, hat) -> None:

@@ -66,7 +66,8 @@ def test_part_when_faulted_is_written_again_whole_and_alone_and_the_better_versi
     script = Scripted({"scenes": {2: WRONG}}, draft_scenes={"state": "The hat is in the air."})
     fields = repaired(model, hat, draft, script)
     (told,) = script.texts("draft_scenes")
-    assert "Write the description of scene 2 anew" in told
+    assert "Write the description of scene 2 anew as a whole" in told
+    assert '"name": "Mira"' in told, "as it stands in characters"
     assert "scene 2, state: the story does not bear it out: The hat still flies." in told
     scenes = fields["repaired"]["scenes"]
     assert scenes[1]["state"] == "The hat is in the air."
@@ -109,11 +110,39 @@ def test_findings_when_nobody_who_writes_can_act_on_them_reach_no_writer(model, 
     assert fields["repaired"] == dict.fromkeys(LISTS)
 
 
-def test_light_finding_when_alone_asks_for_nothing_and_stays(model, hat, draft) -> None:
-    script = Scripted({"questions": {2: {"earlier_scene": 1, "later_scene": 1}}})
+@pytest.mark.parametrize(
+    ("kind", "halves", "target", "evidence", "is_open"),
+    [
+        ("causal", (1, 1), (1, None), [1, 2, 3], False),
+        ("causal", (1, 4), (None, [3, 4]), [1, 2, 3, 4], False),
+        ("causal", (4, 1), (None, [2, 3]), [2, 3], False),  # an effect before its cause: nothing to go by
+        ("temporal_order", (1, 1), (None, [2, 3]), [2, 3], True),  # one picture shows no order
+    ],
+)
+def test_question_when_found_in_other_scenes_is_about_these_without_a_call(
+    model, hat, draft, kind, halves, target, evidence, is_open
+) -> None:
+    assert draft["questions"][1]["target_transition"] == [2, 3]
+    draft["questions"][1]["question_type"] = kind
+    script = Scripted({"questions": {2: {"earlier_scene": halves[0], "later_scene": halves[1]}}})
     fields = repaired(model, hat, draft, script)
-    assert "write_questions" not in {name for name, _ in script.asked}
-    assert open_findings(fields) == ["$.questions[1].question"]
+    assert len(script.asked) == 3
+    question = (fields["repaired"]["questions"] or draft["questions"])[1]
+    assert (question["target_scene"], question["target_transition"]) == target
+    assert question["evidence_scenes"] == evidence
+    assert open_findings(fields) == (["$.questions[1].question"] if is_open else [])
+
+
+def test_question_when_its_second_version_has_a_wrong_answer_stays_without_it(model, hat, draft) -> None:
+    script = Scripted(
+        {"questions": {1: {"one_answer": False}}}, {"questions": {1: {"wrong_answers": [1]}}},
+        write_questions={"gold_answer": "the gust", "other_answers": ["a wind", "a storm"]},
+    )  # fmt: skip
+    fields = repaired(model, hat, draft, script)
+    assert fields["repaired"]["questions"][0]["accepted_answers"] == ["the gust", "a storm"]
+    assert open_findings(fields) == []
+    first, again = script.texts("check_record")
+    assert first.endswith("variants and the labels.") and again.endswith("1 questions, 0 variants.")
 
 
 def test_accepted_answer_when_it_is_another_one_is_left_out_without_a_call(model, hat, draft) -> None:
@@ -151,7 +180,7 @@ def test_every_list_when_faulted_takes_one_call_each_and_one_check_in_all(model,
     script = Scripted(faults)
     repaired(model, hat, draft, script)
     assert len(script.asked) <= 14 - 6
-    assert "Write question 1, 3 anew" in script.texts("write_questions")[0]
+    assert "Write question 1, 3 anew, each as a whole" in script.texts("write_questions")[0]
     assert "Write contrast 2 anew" in script.texts("write_contrastives")[0]
     assert "Write the transition from scene 2 anew" in script.texts("annotate_transitions")[0]
 
