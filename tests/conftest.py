@@ -10,6 +10,7 @@ import ssl
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from difflib import unified_diff
 from functools import cache
 from itertools import count
 from pathlib import Path
@@ -101,6 +102,17 @@ def needs_installed() -> Callable[..., None]:
                 pytest.skip(f"{library} is not installed: the extra metrics is missing")
 
     return check
+
+
+@pytest.fixture(scope="session")
+def difference() -> Callable[[str, str], str]:
+    """Return by lines what a text changes of another one, so that a case is pinned as what it changes."""
+
+    def between(base: str, other: str) -> str:
+        changes = list(unified_diff(base.splitlines(), other.splitlines(), n=0, lineterm=""))[2:]
+        return "\n".join("..." if line.startswith("@@") else line for line in changes)
+
+    return between
 
 
 @pytest.fixture(scope="session")

@@ -1,10 +1,14 @@
 """Archives: what is written is read, what contradicts itself is refused, and every problem is named."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from fabula.errors import InputError, TargetError
 from fabula.evaluation.archive.archive import (
@@ -13,16 +17,24 @@ from fabula.evaluation.archive.archive import (
     Archive,
     check_hash,
     export_archive,
+    lines_of,
     merged,
     read_archive,
-    sort_key,
+    read_manifest,
     write_archive,
     write_judgements,
+    write_manifest,
 )
 from fabula.evaluation.archive.form import ArchiveForm
 from fabula.evaluation.archive.stand_ins import stand_in_notes
+from fabula.evaluation.recoverability.definitions import Definitions
+from fabula.evaluation.recoverability.score import score_folder
+from fabula.kinds.evaluations import merge_archives
 from fabula.models.spec import stand_ins_among
+from fabula.schemas.canonical import canonical_bytes
 from fabula.schemas.judgement import EvaluationManifest, Judge, Judgement
+from fabula.testing.simulated_evaluations import Simulated, write_simulated
+from fabula.testing.simulated_judgements import Truth
 
 JUDGE = Judge(spec="openai:one", provider="openai", model="one", reported_model="one-2")
 ANSWER = {"answer": "a lion", "evidence_status": "recoverable", "confidence": "high"}
@@ -56,25 +68,6 @@ def folder(tmp_path: Path) -> Path:
     place.mkdir()
     write_archive(place, manifest(), [judgement()])
     return place
-
-
-def test_archive_when_written_in_any_order_is_read_sorted_with_null_first(tmp_path: Path) -> None:
-    text = judgement(condition="text", method=None)
-    rows = [judgement("b"), judgement(seed=7), text, judgement(vote=1), judgement()]
-    write_archive(tmp_path, manifest(), rows)
-    archive = read_archive(tmp_path)
-    assert archive.judgements == tuple(sorted(rows, key=sort_key))
-    assert archive.judgements[0] == text
-    assert [one.seed for one in archive.judgements] == [None, None, None, None, 7]
-    before = (tmp_path / JUDGEMENTS).read_bytes()
-    write_archive(tmp_path, archive.manifest, reversed(archive.judgements))
-    assert (tmp_path / JUDGEMENTS).read_bytes() == before
-
-
-def test_archive_when_a_line_is_there_twice_counts_it_once(folder: Path) -> None:
-    path = folder / JUDGEMENTS
-    path.write_bytes(path.read_bytes() * 2)
-    assert read_archive(folder).judgements == (judgement(),)
 
 
 def test_archive_when_two_lines_answer_differently_shows_both(folder: Path) -> None:
@@ -146,6 +139,63 @@ def test_export_archive_when_the_target_is_taken_refuses_and_otherwise_copies(
     assert exported.manifest.environment == {"sources": [{"role": "release", "name": "mine"}]}
     with pytest.raises(TargetError, match="the folder is not empty"):
         export_archive(folder, tmp_path / "a" / "b", ArchiveForm())
+
+
+# Archives are sets: order, repetition and how they were split make no difference.
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Simulated:
+    """An evaluation of two methods by three judges, in 234 lines."""
+    truths = [("a", Truth(silent=0.1)), ("b", Truth(silent=0.2))]
+    return write_simulated(tmp_path_factory.mktemp("whole"), 12, truths)
+
+
+def scores(simulated: Simulated, folder: Path) -> Any:
+    return score_folder(folder, simulated.release, Definitions(resamples=0)).as_json()
+
+
+SPLITS: dict[str, Callable[[Judgement], object]] = {
+    "judges": lambda line: line.judge.spec, "methods": lambda line: line.method,
+    "stories": lambda line: line.unit, "lines": lambda line: line.key(),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("examples", [2, pytest.param(20, marks=pytest.mark.slow)])
+def test_union_when_parts_overlap_and_come_in_any_order_is_the_whole(
+    whole: Simulated, tmp_path_factory: pytest.TempPathFactory, examples: int
+) -> None:
+    lines, expected = list(lines_of(whole.run / JUDGEMENTS)), scores(whole, whole.run)
+    described = read_manifest(whole.run)
+    texts = [canonical_bytes(line.as_json()) + b"\n" for line in lines]
+
+    @settings(max_examples=examples, derandomize=True, database=None, deadline=None)
+    @given(st.randoms(use_true_random=True), st.sampled_from(sorted(SPLITS)), st.integers(2, 4))
+    def check(random: Random, split: str, count: int) -> None:
+        folder, places = tmp_path_factory.mktemp("parts"), dict[object, int]()
+        parts: list[list[int]] = [[] for _ in range(count)]
+        for index, line in enumerate(lines):
+            place = places.setdefault(SPLITS[split](line), random.randrange(count))
+            for number in {place, random.randrange(count)} if random.random() < 0.2 else {place}:
+                parts[number] += [index] * random.choice((1, 1, 1, 2))
+        for number, part in enumerate(parts):
+            (folder / str(number)).mkdir()
+            own = [lines[index] for index in sorted(set(part))]
+            methods = {line.method for line in own}
+            subject = {name: about for name, about in described.subject["methods"].items() if name in methods}
+            protocol = described.protocol | {"judges": sorted({line.judge.spec for line in own})}
+            told = {"protocol": protocol, "subject": {"methods": subject}}
+            write_manifest(folder / str(number), described.model_copy(update=told))
+            random.shuffle(part)
+            (folder / str(number) / JUDGEMENTS).write_bytes(b"".join(texts[index] for index in part))
+            assert list(read_archive(folder / str(number)).judgements) == own
+        merged = merge_archives([folder / str(number) for number in range(count)], folder / "merged")
+        assert (folder / "merged" / JUDGEMENTS).read_bytes() == (whole.run / JUDGEMENTS).read_bytes()
+        assert [read for read, _ in merged.parts.values()] == [len(part) for part in parts]
+        assert (merged.judgements, merged.passed_over) == (len(lines), 0)
+        assert scores(whole, folder / "merged") == expected
+
+    check()
 
 
 # Evaluations by stand-ins say so.

@@ -1,12 +1,14 @@
 """Releases whose files are pipes, devices, links, bombs or far too deep: a clean answer, in little memory."""
 
-import copy
+import functools
+import itertools
 import json
+import operator
 import os
-import random
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from fabula.errors import FabulaError
 from fabula.kinds.verbs import diff, verify
@@ -189,51 +193,81 @@ def test_json_when_it_is_deep_is_an_error_whatever_the_depth(folder: Path, how: 
     assert parse_json(how * DEEPEST + b"1" + close * DEEPEST)
 
 
-def places(value: Json, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    yield at
+def values_in(value: Json, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Yield the places of the values of a document, of long lists the first."""
     parts = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for number, (key, part) in enumerate(parts):
-        if number < 40:
-            yield from places(part, (*at, key))
+    for key, part in itertools.islice(parts, 40):
+        yield (*at, key)
+        yield from values_in(part, (*at, key))
 
 
-def changed(document: Json, at: tuple[Any, ...], change: Callable[[Any, Any], None]) -> Json:
-    document = copy.deepcopy(document)
-    part = document
-    for key in at[:-1]:
-        part = part[key]
-    change(part, at[-1])
-    return document
-
-
-OTHERS: tuple[Any, ...] = (
-    None, True, 0, -1, 1.5, 10**30, "", "x", [], {}, [None], [[]], [{}], {"": None}, {"x": {}}, "\u0000",
-)  # fmt: skip
+@st.composite
+def damaged(draw: Any, content: bytes, name: str) -> bytes:
+    """Draw another content of a file: of bytes, of lines, or of a value of JSON."""
+    place = draw(st.integers(0, len(content) - 1))
+    ways = [
+        content[:place] + bytes([content[place] ^ draw(st.integers(1, 255))]) + content[place + 1 :],
+        content[:place], content + b"\n", b"", b"null", b"[]", b"\xff\xfe",
+        b'{"records": 3, "files": [], "kind": "katha", "version": 1}',
+        content[:place] + draw(st.binary(min_size=1, max_size=9)) + content[place:],
+    ]  # fmt: skip
+    lines = content.splitlines(keepends=True)
+    if name.endswith(".jsonl"):
+        line = draw(st.integers(0, len(lines) - 1))
+        ways += [b"".join(lines[:line] + lines[line + 1 :]), b"".join(lines[: line + 1] + lines[line:])]
+        ways.append(b"".join(reversed(lines)))
+    if name.endswith((".json", ".jsonl")) and draw(st.booleans()):
+        document = json.loads(lines[0] if name.endswith(".jsonl") else content)
+        *outer, key = draw(st.sampled_from(list(values_in(document))))
+        part = functools.reduce(operator.getitem, outer, document)
+        other = draw(
+            st.sampled_from((None, True, 0, -1, 1.5, 10**30, "", "x", [], {}, [None], {"x": {}}, "gone"))
+        )
+        if other == "gone":
+            del part[key]
+        else:
+            part[key] = other
+        return pretty_bytes(document)
+    return draw(st.sampled_from(ways))
 
 
 @pytest.mark.endurance
-def test_release_json_when_any_value_is_another_gives_findings_or_a_clean_error(folder: Path) -> None:
-    document = json.loads(read_plain(folder / RELEASE))
-    draw = random.Random(11)
-    every = [at for at in places(document) if at]
-    top = [at for at in every if len(at) <= 2]
-    (folder / RELEASE).unlink()
-    for number in range(rounds(400)):
-        at, other = draw.choice(top if number % 2 else every), draw.choice((*OTHERS, "gone"))
+def test_release_when_anything_in_it_is_damaged_is_found_and_nothing_ends_in_a_traceback(
+    folder: Path, tmp_path: Path
+) -> None:
+    names = [path.relative_to(folder).as_posix() for path in sorted(folder.rglob("*")) if path.is_file()]
+    works = (load_any, lambda folder: diff(folder, folder))
 
-        def change(part: Any, key: Any, other: Any = other) -> None:
-            if other == "gone":
-                del part[key]
-            else:
-                part[key] = other
+    @settings(
+        max_examples=rounds(400), derandomize=True, database=None, deadline=None,
+        suppress_health_check=[HealthCheck.too_slow],
+    )  # fmt: skip
+    @given(st.data(), st.sampled_from([*names, *[RELEASE] * (len(names) // 2)]), st.integers(0, 9))
+    def check(data: st.DataObject, name: str, way: int) -> None:
+        path = folder / name
+        content = path.read_bytes()
+        other = data.draw(damaged(content, name)) if way else content
+        path.unlink()
+        if way == 0:  # the same bytes, elsewhere
+            (tmp_path / "elsewhere").write_bytes(content)
+            path.symlink_to(tmp_path / "elsewhere")
+        elif way > 1:  # else it is gone
+            path.write_bytes(other)
+        try:
+            report = verify(folder, quick=True)
+            assert report.ok == (way > 1 and other == content)
+            if way < 2 and name != RELEASE:
+                codes = {issue.code for issue in report.issues if issue.where == name}
+                assert ("file-missing", "file-not-plain")[way == 0] in codes
+            for work in works:
+                with suppress(FabulaError):
+                    work(folder)
+        finally:
+            path.unlink(missing_ok=True)
+            path.write_bytes(content)
 
-        (folder / RELEASE).write_bytes(pretty_bytes(changed(document, at, change)))
-        verify(folder, quick=True)
-        for work in (load_any, lambda folder: diff(folder, folder)):
-            try:
-                work(folder)
-            except FabulaError:
-                continue
+    check()
+    assert verify(folder, quick=True).ok
 
 
 def test_file_when_it_is_opened_is_what_is_checked(tmp_path: Path) -> None:

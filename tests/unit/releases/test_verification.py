@@ -1,5 +1,4 @@
 import json
-import random
 import shutil
 from pathlib import Path
 
@@ -33,43 +32,9 @@ def test_a_packed_release_is_sound(packed):
     assert json.loads(json.dumps(report.as_json()))["ok"] is True
 
 
-def test_every_single_byte_change_in_any_file_is_found(packed, tmp_path):
-    for source in (packed.folder, packed.hidden):
-        folder = Path(shutil.copytree(source, tmp_path / source.name))
-        for number, path in enumerate(sorted(path for path in folder.rglob("*") if path.is_file())):
-            content = path.read_bytes()
-            chance = random.Random(path.name)
-            places = sorted({0, len(content) - 1, chance.randrange(len(content))})
-            place, flip = [(place, chance.randrange(1, 256)) for place in places][number % len(places)]
-            changed = bytearray(content)
-            changed[place] ^= flip
-            path.write_bytes(changed)
-            assert not verify(folder, quick=True).ok, f"{path} byte {place}"
-            path.write_bytes(content)
-        assert verify(folder, quick=True).ok
-
-
-def test_every_missing_or_truncated_or_longer_file_is_found(release):
-    for number, path in enumerate(sorted(path for path in release.rglob("*") if path.is_file())):
-        content = path.read_bytes()
-        path.unlink()
-        name = path.relative_to(release).as_posix()
-        assert name in {issue.where for issue in verify(release, quick=True).issues}, name
-        damaged = (b"", content[: len(content) // 2], content + b"\n")[number % 3]
-        path.write_bytes(damaged)
-        assert not verify(release, quick=True).ok, name
-        path.write_bytes(content)
-
-
 def test_an_added_file_is_found(release):
     (release / "data" / "stories" / "notes.txt").write_text("more")
     assert {"file-extra", "checksum"} <= codes(verify(release, quick=True))
-
-
-def test_a_link_in_the_place_of_a_file_is_found(release, tmp_path):
-    shutil.move(release / "LICENSE", tmp_path / "elsewhere")
-    (release / "LICENSE").symlink_to(tmp_path / "elsewhere")
-    assert codes(verify(release, quick=True)) == {"file-not-plain"}
 
 
 def test_an_added_record_is_found_and_named(release):
@@ -220,18 +185,3 @@ def test_a_resealed_change_in_the_hidden_folder_is_found_by_the_rules(packed, tm
     found = verify(release, quick=True)
     assert not found.ok
     assert not codes(found) & {"checksum", "file-hash", "record-hash"}
-
-
-def test_garbage_in_every_document_is_reported_and_never_raised(release):
-    for name in ("release.json", "statistics.json", "source_manifest.json", "croissant_metadata.json"):
-        content = (release / name).read_bytes()
-        for garbage in (
-            b"",
-            b"null",
-            b"[]",
-            b'{"records": 3, "files": [], "kind": "katha", "version": 1}',
-            b"\xff\xfe",
-        ):
-            (release / name).write_bytes(garbage)
-            assert not verify(release, quick=True).ok, (name, garbage)
-        (release / name).write_bytes(content)

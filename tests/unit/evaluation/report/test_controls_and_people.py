@@ -131,50 +131,6 @@ def test_events_report_when_there_are_three_methods_corrects_for_three_pairs(tmp
     assert all(one.verdict == "These data do not tell them apart." for one in document.comparisons)
 
 
-def people_of_storyboards(simulated: Simulated, folder: Path) -> dict[str, Any]:
-    """Return a calibration with made-up answers; nobody gave them."""
-    rows = []
-    for record in simulated.items.records[:6]:
-        for question in record.questions:
-            for person in range(3):
-                right = question.gold_answer
-                for condition, method in (("text", None), ("image", "alpha"), ("text_image", "alpha")):
-                    said = right if condition != "image" or person else "something else"
-                    rows.append({
-                        "kind": "answer", "rater": f"p{person}", "item": question.question_id,
-                        "condition": condition, "method": method, "answer": said, "confidence": "low",
-                    })  # fmt: skip
-    human = folder / "human.jsonl"
-    human.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    settings = StudySettings(resampling=Resampling(20))
-    return calibrate(simulated.run, human, simulated.release, settings).as_json()
-
-
-@pytest.mark.slow
-def test_report_when_a_calibration_is_beside_shows_people_and_says_when_it_is_old(
-    simulated: Simulated, tmp_path: Path
-) -> None:
-    for name in ("judgements.jsonl", "evaluation.json"):
-        (tmp_path / name).write_bytes((simulated.run / name).read_bytes())
-    found = people_of_storyboards(simulated, tmp_path)
-    write_calibration(tmp_path, found)
-    document = katha_report(tmp_path, simulated.release, definitions=FEW)
-    tables = {table.name: table for table in document.people}
-    assert list(tables) == [
-        "people_asked", "people", "people_dimensions", "judges_people", "reliability", "people_agreement"
-    ]  # fmt: skip
-    assert (
-        tables["people"].rows[0].scores["gap"].value == found["methods"]["alpha"]["stg"]["overall"]["value"]
-    )
-    assert document.people_note.startswith("3 people: ")
-    assert not [one for one in document.warnings if "people" in one]
-    assert "What people said" in render_page(document)
-    lines = (tmp_path / "judgements.jsonl").read_bytes().splitlines(keepends=True)
-    (tmp_path / "judgements.jsonl").write_bytes(b"".join(lines[:-1]))
-    again = katha_report(tmp_path, simulated.release, definitions=FEW)
-    assert again.warnings[-1].endswith("calibrate again.")
-
-
 def test_events_report_when_a_calibration_is_beside_shows_people(tmp_path: Path) -> None:
     run = write_videos(tmp_path / "run", {name: [2, 1, 0, 1] for name in "abc"})
     human = tmp_path / "human.jsonl"
