@@ -137,7 +137,7 @@ def answers(asked):
     for number, row in enumerate(rows, 1):
         status = "unclear" if number == 1 else "recoverable"
         said = "a green whale" if number == 2 else KNOWN[row.partition(") ")[2]]
-        others = dict.fromkeys(("full", "own_words", "seen"))
+        others = dict.fromkeys(("full", "own_words"))
         short = None if number == 1 else said
         replies.append({"number": number, "status": status, "short": short, **others})
     return {"answers": replies}

@@ -116,7 +116,7 @@ def test_study_when_a_stage_is_limited_is_refused(tmp_path: Path) -> None:
 
 # What records lack: every field is named, and counted over the whole of each record.
 
-EVERY = ("transition_type", "causality", "consequence", "expected_change")
+EVERY = ("transition_type", "consequence", "expected_change", "causality")  # the last may be null
 
 
 def lacking_bundles():
@@ -138,7 +138,6 @@ def test_incomplete_lines_when_records_lack_many_fields_count_each_in_every_reco
     assert first.startswith("2 of 3 records are incomplete")
     assert sorted(fields[:-2]) == [
         "  $.transitions[*].action: missing in 1 story",
-        "  $.transitions[*].causality: missing in 2 stories",
         "  $.transitions[*].consequence: missing in 2 stories",
         "  $.transitions[*].expected_change: missing in 2 stories",
         "  $.transitions[*].transition_type: missing in 2 stories",

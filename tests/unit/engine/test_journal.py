@@ -230,9 +230,10 @@ def test_write_when_the_disk_is_full_goes_on_once_there_is_space(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened: list[sqlite3.Connection] = []
+    connect = journal_file.connect
 
     def small(path: Path, *, read_only: bool) -> sqlite3.Connection:
-        opened.append(journal_file.connect(path, read_only=read_only))
+        opened.append(connect(path, read_only=read_only))
         opened[-1].execute("PRAGMA max_page_count = 40")
         return opened[-1]
 
