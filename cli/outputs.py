@@ -197,8 +197,7 @@ def keyframes(
         fabula outputs keyframes videos/model-x --release runs/vistory --out outputs/model-x --review
             corrected.json
     """
-    from ..evaluation.shots.keyframe_files import take_keyframes
-    from ..evaluation.shots.keyframes import Finding
+    from ..evaluation.shots.keyframes import Finding, take_keyframes
     from ..media.shot_detection import METHODS
 
     if method not in METHODS:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import TargetError
-from ..evaluation.archive.stand_ins import stand_in_notes
+from ..evaluation.archive.replies import stand_in_notes
 from ..evaluation.report.formats import Table
 from ..evaluation.report.model import (
     Cases,

@@ -22,7 +22,7 @@ from ..evaluation.entities.archived import answers_of
 from ..evaluation.entities.entities import CRITERIA, entity_parts
 from ..evaluation.entities.gate import FIDELITY_GATE
 from ..evaluation.entities.report.numbers import TITLES
-from ..evaluation.stats.bootstrap import mean_of_known
+from ..evaluation.stats.uncertainty import mean_of_known
 from ..schemas.entities import TYPES, EntityType
 from ..schemas.judgement import HumanRow
 from ..schemas.values import Score

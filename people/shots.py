@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 from ..evaluation.metrics.registry import metrics
 from ..evaluation.shots.definitions import read_definitions
 from ..evaluation.shots.found import read_found
-from ..evaluation.shots.score import score_archive
-from ..evaluation.shots.scores import ImageScores
+from ..evaluation.shots.scores import ImageScores, score_archive
 from ..evaluation.shots.tables import ShotScore, scored_shots
 from ..evaluation.stats.correlation import NAMES, correlate
 from ..schemas.judgement import HumanRow

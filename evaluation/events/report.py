@@ -16,7 +16,6 @@ from ...schemas.text import counted, tallied
 from ...schemas.values import Score
 from ...tables.grid import if_intervals, label_text
 from ..archive.archive import EVALUATION, sources_of
-from ..report.accounts import Accounts, read_lines
 from ..report.model import (
     Case,
     CaseItem,
@@ -35,11 +34,13 @@ from ..report.model import (
 from ..report.people import SPEARMAN, between_people, if_any, people_of, plain_score
 from ..report.pictures import Pictures, pictures_of_run
 from ..report.showing import (
+    Accounts,
     Valued,
     comparison,
     comparison_note,
     day_of,
     examples_of,
+    read_lines,
     resampling_definition,
     sentences,
 )

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from ...validators.resampling import divided
 from ..metrics.metric import Quantity
-from ..stats.bootstrap import mean_of_known
+from ..stats.uncertainty import mean_of_known
 from .items import DIMENSIONS, LATENT
 from .pooling import Sums
 

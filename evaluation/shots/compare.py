@@ -15,8 +15,7 @@ from ..report.model import Place
 from ..stats.paired import Pair, Paired, paired
 from ..stats.ranks import rank_intervals, ranks
 from .definitions import Definitions
-from .score import score_folder
-from .scores import MethodScores, values_of
+from .scores import MethodScores, score_folder, values_of
 
 LEAST = 0.5
 """Share of the stories of which a method must have a value to be ranked."""

@@ -3,28 +3,133 @@
 By kind of story, a score is the mean over stories of the kind. By kind of character, scores of single
 characters (CIDS, copy-paste rate, individual action) are taken over those of the kind; who is in which crop
 was decided among all characters of the story (supplement, section C.1).
+
+Official ranks
+--------------
+Question: where does a method stand where one place has to be said?
+Formula: methods are ranked in each score, values that are equal up to rounding sharing the mean of their
+    places and a missing value having the last one; the mean of a category's ranks is ranked again; of several
+    runs of a method the one with the lowest mean over the categories counts. Among those runs the same is
+    done once more, as whole numbers without holes, and so is the mean of the five.
+Input: means over stories by run and score.
+Output: whole numbers from 1, the best; equal ones where methods are level.
+Undefined when: nobody has a value in a category. The public code ranks all first there, which changes no
+    overall rank.
+Source: ViStoryBench, ``utils/summarize_leaderboard.py``.
+Departures from the source: its fixed list of methods is the methods of the evaluation. Of runs of a method
+    that are level the first one counts, where the code takes any.
+These ranks weigh a judge's rating like a cosine, and know no intervals: our own are by score, with intervals.
 """
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
+from itertools import groupby
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ...errors import InputError, UserError
 from ...schemas.canonical import plain_fields
 from ...schemas.text import tallied
 from ...schemas.values import Score
 from ...tables.grid import DASH
+from ..archive.archive import Archive, read_archive
+from ..archive.replies import archive_notes, not_judged
 from ..metrics.alignment import hundred
 from ..metrics.cids import Match, matched
 from ..metrics.metric import Metric, Terms
 from ..metrics.registry import base_of, metric_of, metrics
 from ..metrics.story import FoundStory, Story
+from ..stats.ranks import mean_ranks
 from .definitions import Definitions
-from .found import CHARACTER_KINDS, STORY_KINDS, UNSTATED, Group, kinds_of_characters, kinds_of_story
-from .official_ranks import OfficialRank, official_ranks
-from .ratings import Stability
+from .found import (
+    CHARACTER_KINDS,
+    STORY_KINDS,
+    UNSTATED,
+    Group,
+    kinds_of_characters,
+    kinds_of_story,
+    read_found,
+)
+from .ratings import Panel, Stability, actions_of, by_story, collect_panels, stability
+
+CATEGORIES: Mapping[str, tuple[str, ...]] = {
+    "character": ("cids_self", "cids_cross"),
+    "style": ("csd_self", "csd_cross"),
+    "prompt": ("shot", "interaction", "scene", "action"),
+    "quality": ("aesthetic",),
+    "diversity": ("inception",),
+}
+"""Category -> its scores; the copy-paste rate and OCCM count in none."""
+
+Values = Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class OfficialRank:
+    """One method."""
+
+    method: str  # its name
+    run: str  # which of its runs counts
+    ranks: Mapping[str, int | None]  # category -> place; None where no method has a value in it
+    overall: int  # place by the mean of those
+
+
+def official_ranks(
+    runs: Mapping[str, Values], variants: Mapping[str, str] | None = None
+) -> tuple[OfficialRank, ...]:
+    """Return the methods by their overall rank.
+
+    ``runs``: run -> score -> its mean over stories; higher is better in all of them. ``variants``: run -> the
+    method that it is a run of; one that is not listed is a method of its own.
+    """
+    named = variants or {}
+    every = _category_ranks(runs, list(runs))
+    best: dict[str, str] = {}
+    for run in runs:
+        method = named.get(run, run)
+        mean = sum(every[category][run] for category in CATEGORIES)
+        if method not in best or mean < sum(every[category][best[method]] for category in CATEGORIES):
+            best[method] = run
+    chosen = _category_ranks(runs, list(best.values()))
+    whole = {category: _whole(ranks) for category, ranks in chosen.items()}
+    means = {run: float(sum(whole[category][run] for category in CATEGORIES)) for run in best.values()}
+    overall = _whole(means)
+    measured = {
+        category for category, names in CATEGORIES.items()
+        if any(name in values for values in runs.values() for name in names)
+    }  # fmt: skip
+    rows = []
+    for method, run in best.items():
+        places = {category: whole[category][run] if category in measured else None for category in CATEGORIES}
+        rows.append(OfficialRank(method, run, places, overall[run]))
+    return tuple(sorted(rows, key=lambda row: (row.overall, row.method)))
+
+
+def _category_ranks(runs: Mapping[str, Values], among: Sequence[str]) -> dict[str, dict[str, float]]:
+    """Return category -> run -> rank of the mean of its ranks in the scores of the category."""
+    made = {}
+    for category, names in CATEGORIES.items():
+        columns = [_ranks({run: runs[run].get(name) for run in among}) for name in names]
+        means = {run: sum(column[run] for column in columns) / len(columns) for run in among}
+        made[category] = _ranks({run: -mean for run, mean in means.items()})
+    return made
+
+
+def _ranks(values: Mapping[str, float | None]) -> dict[str, float]:
+    """Return places from 1 for the highest; equal values share a mean place, None has the last one."""
+    there = [run for run, value in values.items() if value is not None]
+    places = mean_ranks(-np.array([values[run] for run in there], dtype=np.float64))
+    return dict.fromkeys(values, float(len(values))) | dict(zip(there, places.tolist(), strict=True))
+
+
+def _whole(ranks: Mapping[str, float]) -> dict[str, int]:
+    """Return ranks as whole numbers without holes."""
+    order = sorted(set(ranks.values()))
+    return {run: order.index(rank) + 1 for run, rank in ranks.items()}
 
 
 @dataclass(frozen=True)
@@ -335,3 +440,103 @@ def _row(method: str, story: str, name: str, score: Score) -> dict[str, Any]:
         "high": score.high, "of_100": of_100(name, score), "status": score.status, "reason": score.reason,
         **{f"n_{key}": value for key, value in sorted(score.counts.items())},
     }  # fmt: skip
+
+
+def score_folder(folder: str | Path, definitions: Definitions | None = None) -> ImageScores:
+    """Score an evaluation folder of kind images; pure."""
+    archive = read_archive(folder)
+    if archive.manifest.kind != "images":
+        problem = UserError(
+            str(folder), what=f"this is an evaluation of kind {archive.manifest.kind}, not of images",
+            fix="give the folder of fabula evaluate images",
+        )  # fmt: skip
+        raise InputError([problem])
+    return score_archive(archive, read_found(folder), definitions or Definitions())
+
+
+def score_archive(archive: Archive, looked_at: Sequence[FoundStory], definitions: Definitions) -> ImageScores:
+    """Score an archive with what was found in its pictures."""
+    manifest = archive.manifest
+    panels = collect_panels(archive.judgements, looked_at)
+    judges = {judge for _, judge in panels}
+    asked_from = int(str(manifest.protocol.get("interaction_from", 2)))
+    rated_by = {
+        story.method: {judge for name, judge in panels if name == story.method} for story in looked_at
+    }
+    notes = [*archive_notes(manifest), *not_judged(rated_by, judges)]
+    methods = []
+    for method, some in groupby(sorted(looked_at, key=_by_method), key=_by_method):
+        stories = tuple(some)
+        judged = {judge: panel for (name, judge), panel in panels.items() if name == method}
+        accounting = manifest.subject.get("methods", {}).get(method) or counted(stories)
+        methods.append(
+            _score_method(stories, judged, accounting, asked_from, definitions, several=len(judges) > 1)
+        )
+        pictures = sum(shot.sha256 is not None for story in stories for shot in story.shots)
+        notes += [
+            f"the {metric.label.lower()} score of {method}, of {pictures} pictures, means little"
+            for metric in metrics()
+            if metric.name in methods[-1].scores and pictures < metric.few
+        ]
+    most = max((len(method.stories) for method in methods), default=0)
+    notes += definitions.notes(most, "story")
+    release = manifest.protocol.get("release") or {}
+    return ImageScores(definitions, release.get("sha256"), tuple(methods), tuple(notes))
+
+
+def counted(stories: Sequence[FoundStory]) -> dict[str, int]:
+    """Return how much was asked for and is there."""
+    there = [sum(shot.sha256 is not None for shot in story.shots) for story in stories]
+    return {
+        "stories_requested": len(stories), "stories_without_shot": sum(not count for count in there),
+        "shots_requested": sum(len(story.shots) for story in stories), "shots_valid": sum(there),
+    }  # fmt: skip
+
+
+def _by_method(story: FoundStory) -> str:
+    return story.method
+
+
+def _score_method(
+    stories: Sequence[FoundStory],
+    judged: Mapping[str, Panel],
+    accounting: Mapping[str, object],
+    asked_from: int,
+    definitions: Definitions,
+    *,
+    several: bool,
+) -> MethodScores:
+    """Return the scores of a method; those of ratings bear the judge's name where there are ``several``."""
+
+    def named(name: str, judge: str) -> str:
+        return f"{name} ({judge})" if several else name
+
+    scored = {story.story_id: score_story(story, definitions) for story in stories}
+    rated: dict[str, dict[str, Score]] = {story.story_id: {} for story in stories}
+    actions: dict[str, Actions] = {}
+    for judge, panel in sorted(judged.items()):
+        for story, scores in by_story(stories, panel, asked_from, definitions).items():
+            rated[story] |= {named(name, judge): score for name, score in scores.items()}
+        actions[named("action", judge)] = partial(actions_of, panel=panel, definitions=definitions)
+    per_story = tuple(replace(row, scores={**row.scores, **rated[key]}) for key, row in scored.items())
+    scores = with_intervals(pooled(per_story), per_story, definitions)
+    for metric in metrics():
+        if metric.whole and (whole := metric.whole([Story(story) for story in stories], definitions)):
+            scores[metric.name] = whole
+    return MethodScores(
+        method=stories[0].method,
+        scores={name: scores[name] for name in _ordered(scores)},
+        stories=per_story,
+        accounting=accounting,
+        stability={
+            judge: stability(stories, panel, asked_from, definitions) for judge, panel in judged.items()
+        },
+        outcomes={judge: dict(panel.outcomes) for judge, panel in judged.items()},
+        strata=strata_of(stories, per_story, actions, definitions),
+    )
+
+
+def _ordered(names: Iterable[str]) -> list[str]:
+    """Return names in the order of the registry, those of judges behind them as they come."""
+    there, ours = list(names), [metric.name for metric in metrics() if not metric.judged]
+    return [name for name in ours if name in there] + [name for name in there if name not in ours]

@@ -12,8 +12,7 @@ from ..stats.tables import read_aliases
 from .compare import compare_folders
 from .definitions import Definitions, read_definitions
 from .found import read_found
-from .score import score_folder
-from .scores import ImageScores
+from .scores import ImageScores, score_folder
 from .tables import scored_shots, write_scores
 
 OF_REPORT = ("define", "unranked", "stories", "methods", "megabytes")

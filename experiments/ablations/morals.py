@@ -33,7 +33,7 @@ from ...evaluation.recoverability.estimates import Sheet, estimates
 from ...evaluation.recoverability.items import LABELS
 from ...evaluation.recoverability.replies import UNCLEAR_LABEL
 from ...evaluation.recoverability.score import Judged
-from ...evaluation.stats.bootstrap import mean_of_known
+from ...evaluation.stats.uncertainty import mean_of_known
 from ...people.judged import ENSEMBLE, label_agreement
 from ...people.judged import Judged as Followed
 from ...people.judged import judged as followed_of

@@ -29,8 +29,7 @@ from ...evaluation.recoverability.method import Method
 from ...evaluation.recoverability.pooling import SetName, Sums, sums_of
 from ...evaluation.recoverability.recoverability import GAP, IMAGE, TEXT, Rates, values_of
 from ...evaluation.recoverability.score import Judged
-from ...evaluation.stats.bootstrap import mean_of_known
-from ...evaluation.stats.uncertainty import Uncertainty
+from ...evaluation.stats.uncertainty import Uncertainty, mean_of_known
 from ...schemas.canonical import plain_fields
 from ...schemas.values import Score
 from ...validators.resampling import divided, resampled_sums

@@ -11,9 +11,7 @@ from ...schemas.canonical import pretty_bytes, write_atomic
 from ..study import TABLES as FOLDER
 from . import (
     ablations,
-    choices,
     compass,
-    costs,
     evaluators,
     leaderboard,
     pipelines,
@@ -70,9 +68,9 @@ TABLES: tuple[StudyTable, ...] = (
     _ablation("58", "components", "Without one part of the protocol", evaluators.components),
     _ablation("59", "evidence_conditions", "Conditions of evidence", evaluators.evidence),
     _others("60", "constructions", "How questions are made", evaluators.constructions),
-    _ablation("61", "answer_matching", "How answers are compared", choices.matching),
-    _ablation("62", "judge_aggregation", "Judges alone and together", choices.judges),
-    _ablation("65", "moral_granularity", "How finely morals are told apart", choices.morals),
+    _ablation("61", "answer_matching", "How answers are compared", evaluators.matching),
+    _ablation("62", "judge_aggregation", "Judges alone and together", evaluators.judges),
+    _ablation("65", "moral_granularity", "How finely morals are told apart", evaluators.morals),
     _ablation("66", "dimension_sets", "Sets of dimensions", evaluators.dimension_sets),
     _judged("", "by_dimension", "By dimension", "parts", validity.by_dimension),
     _judged("", "by_source_family", "By source family", "parts", validity.by_source_family),
@@ -87,9 +85,9 @@ TABLES: tuple[StudyTable, ...] = (
     StudyTable("41", "pipelines", "Pipelines", "setup", (), pipelines.pipelines),
     _judged("42", "controls_of_study", "What kept it fair", "setup", pipelines.controls),
     _judged("44", "run_seeds", "Runs and seeds", "setup", pipelines.run_seeds),
-    StudyTable("", "picture_costs", "Pictures and their cost", "cost", ASKED, costs.picture_costs),
-    _judged("", "judge_costs", "Judges and their cost", "cost", costs.judge_costs),
-    _judged("48", "leaderboard_cost", "What one more method takes", "cost", costs.leaderboard_cost),
+    StudyTable("", "picture_costs", "Pictures and their cost", "cost", ASKED, pipelines.picture_costs),
+    _judged("", "judge_costs", "Judges and their cost", "cost", pipelines.judge_costs),
+    _judged("48", "leaderboard_cost", "What one more method takes", "cost", pipelines.leaderboard_cost),
 )
 """All tables, in the order in which they are shown."""
 ABSENT = "absent_tables"

@@ -20,8 +20,8 @@ from ...evaluation.recoverability.definitions import Definitions
 from ...evaluation.recoverability.score import Judged, judged_folder, scores_of
 from ...evaluation.recoverability.scores import KathaScores
 from ...evaluation.recoverability.validity import narrowed
-from ...evaluation.report.accounts import Accounts, read_lines
 from ...evaluation.report.formats import Table
+from ...evaluation.report.showing import Accounts, read_lines
 from ...schemas.plain_files import open_plain, parse_json, read_json, reason_of
 from ...schemas.values import Score, Wire
 from ..ablations.measuring import FULL, Sources

@@ -12,7 +12,7 @@ from fabula.evaluation.metrics.story import FoundStory, Story
 from fabula.evaluation.shots.definitions import Definitions
 from fabula.evaluation.shots.found import read_found
 from fabula.evaluation.shots.pipeline import PIPELINE
-from fabula.evaluation.shots.score import score_folder
+from fabula.evaluation.shots.scores import score_folder
 from fabula.testing.simulated_images import Simulated, write_images
 
 CARD = ("Question:", "Formula:", "Input:", "Output:", "Undefined when:", "Source:", "Departures", "Example:")

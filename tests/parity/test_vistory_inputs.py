@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from fabula.evaluation.metrics.alignment import average
-from fabula.evaluation.shots.official_ranks import CATEGORIES, official_ranks
+from fabula.evaluation.shots.scores import CATEGORIES, official_ranks
 from fabula.releases.shots.imports import export_inputs
 from fabula.releases.shots.requests import RequestOptions
 from fabula.releases.shots.tree import read_shot_set

@@ -4,32 +4,231 @@ What the files hold is each metric's value in an episode with three counters. Th
 exactly. The counters do not say what was eligible, and those of fidelity count shots, not appearances; so the
 corrected means (``eq23``, ``table15``) of all but fidelity need the schedule of the episodes, and those of
 fidelity cannot be had. What was not scored is told apart by nobody: it counts as unknown.
+
+Under which rule evaluations may be compared: ``ours``: whatever identifies what was asked and looked at must be the same; versions of libraries are told,
+not compared. ``b5``: everything must be the same but method, time, platform and the number of API keys;
+checkpoints count by their fingerprint, wherever they lie.
 """
 
 import platform
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
-from pathlib import Path
-from typing import Any
+from pathlib import Path, PurePath
+from typing import Annotated, Any, Literal
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError, model_validator
 
 from .... import version
 from ....errors import InputError, UserError, mismatch
 from ....releases.entities.tree import read_entity_set
-from ....schemas.canonical import Json, canonical_bytes, jsonl_lines, new_folder, sha256_file, write_atomic
+from ....schemas.canonical import (
+    Json,
+    canonical_bytes,
+    canonical_text,
+    jsonl_lines,
+    new_folder,
+    sha256_file,
+    write_atomic,
+)
+from ....schemas.entities import LISTS, EntityEpisode
 from ....schemas.judgement import EvaluationManifest
 from ....schemas.paths import format_path
 from ....schemas.plain_files import json_lines, read_json, reason_of
 from ....schemas.text import counted
+from ....schemas.values import Wire
 from ...archive.archive import write_archive
-from ..entities import PROTOCOL
+from ..entities import PROTOCOL, entity_key, names_any
+from ..facts import Appearance, EpisodeFacts, ShotFacts
 from ..metrics.catalogue import METRICS, metric_named
-from ..scores.manifests import VARYING, fingerprints
-from .results import Counted, PublicResult
-from .schedules import Schedule, schedule_of
+from ..metrics.tallies import tally
+
+ManifestRule = Literal["ours", "b5"]
+VARYING = ("method_name", "timestamp_utc", "platform", "n_llm_keys", "n_vlm_keys")
+"""What may differ under B.5, by the names of the public manifest."""
+VERSIONS = ("fabula", "python", "libraries", "python_version")
+"""The parts of our environment that B.5 compares; the rest says when, where and how it went."""
+_SHOWN = 100
+
+
+def check_b5(first: EvaluationManifest, second: EvaluationManifest, allowed: Collection[str] = ()) -> None:
+    """Check that two evaluations differ in nothing but what B.5 lets differ."""
+    both = [
+        {"protocol": each.protocol, **{name: each.environment.get(name) for name in VERSIONS}}
+        for each in (first, second)
+    ]
+    differing = [path for path in _differing("", *both) if path.split(".")[-1] not in VARYING]
+    refused = [path for path in differing if not {*path.split(".")[:2]} & {*allowed}]
+    if refused:
+        raise InputError(
+            [
+                UserError(
+                    f"manifest {path}",
+                    what=f"the evaluations differ under B.5: {_at(both[0], path)} and {_at(both[1], path)}",
+                    fix=f"evaluate with the same, or accept it with --allow {path.split('.')[0]}",
+                )
+                for path in refused
+            ]
+        )
+
+
+def fingerprints(checkpoints: Json) -> dict[str, Json]:
+    """Return the checkpoints of a public manifest without their places.
+
+    A file is known by its size and the hash of its first mebibyte, a folder by its name alone, as the public
+    evaluator takes no more of it.
+    """
+    made: dict[str, Json] = {}
+    for name, known in (checkpoints if isinstance(checkpoints, Mapping) else {}).items():
+        if not isinstance(known, Mapping):
+            made[name] = "MISSING" if str(known).startswith("MISSING") else known
+        elif "head_sha256" in known:
+            made[name] = {key: value for key, value in known.items() if key != "path"}
+        else:
+            made[name] = {"type": known.get("type"), "name": PurePath(str(known.get("path", ""))).name}
+    return made
+
+
+def _differing(path: str, first: Any, second: Any) -> Iterator[str]:  # noqa: ANN401 - any JSON
+    if isinstance(first, Mapping) and isinstance(second, Mapping):
+        for name in sorted({*first, *second}):
+            yield from _differing(f"{path}.{name}" if path else name, first.get(name), second.get(name))
+    elif first != second:
+        yield path
+
+
+def _at(value: Json, path: str) -> str:
+    for name in path.split("."):
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return canonical_text(value)[:_SHOWN]
+
+
+Count = Annotated[int, Field(strict=True, ge=0)]
+Real = Annotated[float, Field(strict=True, allow_inf_nan=False)]
+
+
+class Counted(Wire):
+    """A metric's value in an episode, with its counters."""
+
+    value: Real | None = Field(default=None, description="The value; null where nothing contributed.")
+    n_evaluated: Count = Field(description="What contributed.")
+    n_failed: Count = Field(description="What failed.")
+    n_skipped: Count = Field(description="What was left out.")
+
+
+class Near(Wire):
+    """How near an appearance is to its entity's centroid."""
+
+    shot: str = Field(description="Key of the shot.")
+    sim_to_centroid: Real = Field(description="Cosine.")
+    clip_text_sim: Real | None = Field(default=None, description="Similarity of crop and description.")
+
+
+class JudgedPair(Wire):
+    """What the judge said of an appearance beside the anchor."""
+
+    later_shot: str = Field(description="Key of the shot.")
+    similarity: Real = Field(description="From 0 to 1.")
+    is_same: bool = Field(strict=True, description="Whether it is the same.")
+
+
+class PublicEntity(Wire):
+    """One recurring entity."""
+
+    mean_sim_to_centroid: Real | None = None
+    min_sim_to_centroid: Real | None = None
+    max_sim_to_centroid: Real | None = None
+    pairwise_median_sim: Real | None = None
+    representative_shot: str | None = None
+    worst_shot: str | None = None
+    per_shot_sim_to_centroid: tuple[Near, ...] = ()
+    vlm_anchor_shot: str | None = None
+    vlm_pair_count: Count = 0
+    vlm_pair_accuracy: Real | None = None
+    vlm_per_pair_sims: tuple[JudgedPair, ...] = ()
+
+    def shots(self) -> set[str]:
+        """Return every shot that is named."""
+        named = {shot for shot in (self.vlm_anchor_shot, self.representative_shot, self.worst_shot) if shot}
+        near = {each.shot for each in self.per_shot_sim_to_centroid}
+        return named | near | {each.later_shot for each in self.vlm_per_pair_sims}
+
+
+class PublicGap(Wire):
+    """How alike two crops of an entity are, and how far apart their shots."""
+
+    entity_name: str = Field(min_length=1)
+    entity_type: Literal["character", "object"]
+    gap: Annotated[int, Field(strict=True, ge=1)]
+    similarity: Real
+
+
+class PublicResult(Wire):
+    """One file: an episode."""
+
+    episode_id: str = Field(min_length=1, description="The episode.")
+    tier: str | None = Field(default=None, description="Its tier.")
+    num_shots: Count = Field(default=0, description="How many shots it has.")
+    vbench_means: dict[str, Counted] = Field(default_factory=dict, description="Quality, by measure.")
+    metrics: dict[str, Counted] = Field(default_factory=dict, description="All else, by metric.")
+    per_entity_scores: dict[str, PublicEntity] = Field(default_factory=dict, description="By type and name.")
+    gap_decay_data: tuple[PublicGap, ...] = Field(default=(), description="Pairs of crops.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_paths(cls, given: Any) -> Any:  # noqa: ANN401 - any JSON
+        """Leave out where files were on the machine that made it."""
+        entities = given.get("per_entity_scores") if isinstance(given, dict) else None
+        if not isinstance(entities, dict):
+            return given
+        kept = {
+            name: {key: value for key, value in each.items() if not key.endswith("_path")}
+            if isinstance(each, dict)
+            else each
+            for name, each in entities.items()
+        }
+        return {**given, "per_entity_scores": kept}
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """What the numbers of an episode need of its script."""
+
+    shots: tuple[str, ...]  # keys of its shots, in story order
+    eligible: Mapping[str, int]  # metric -> how many instances it has
+    single: Mapping[str, int]  # metric -> how many entities of its type are scheduled in one shot only
+
+
+def unseen(script: EntityEpisode, episode_id: str, method: str = "", tier: str | None = None) -> EpisodeFacts:
+    """Return the facts of an episode without any video: all that it schedules, and nothing else."""
+    shots = []
+    for index, shot in enumerate(script.shots()):
+        appearances = tuple(
+            Appearance(entity_key(kind, name), kind, name)
+            for kind in LISTS.values()
+            for name in shot.scheduled.names(kind)
+        )
+        asks = names_any(shot.action, shot.scheduled.objects)
+        shots.append(
+            ShotFacts(
+                shot.key, index, shot.scene, shot.cut, reached=False, acts=bool(shot.action),
+                names_object=asks, appearances=appearances,
+            )
+        )  # fmt: skip
+    return EpisodeFacts(method, episode_id, tier, tuple(shots))
+
+
+def schedule_of(script: EntityEpisode, episode_id: str) -> Schedule:
+    """Return what an episode's script makes eligible."""
+    facts = unseen(script, episode_id)
+    tallies = {metric.name: tally(metric, facts) for metric in METRICS}
+    return Schedule(
+        tuple(shot.key for shot in facts.shots),
+        {name: each.eligible for name, each in tallies.items()},
+        {name: each.single for name, each in tallies.items()},
+    )
+
 
 RESULTS = "results.jsonl"
 """One line per episode of an import: the public file without paths, and what the schedule has."""

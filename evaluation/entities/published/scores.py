@@ -10,9 +10,7 @@ from ..metrics.decay import GapPair
 from ..metrics.diagnostics import EntityDetail, ShotDetail
 from ..metrics.tallies import Counters, Tally
 from ..scores.scores import EpisodeScore, GateCounts
-from .importing import Result
-from .results import Counted, PublicEntity, PublicResult
-from .schedules import Schedule
+from .importing import Counted, PublicEntity, PublicResult, Result, Schedule
 
 GATE = "_meta_cross_shot_gate"
 NO_SCHEDULE = "the schedule is not known: import the results again with --release"

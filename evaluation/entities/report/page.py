@@ -14,7 +14,6 @@ from ....schemas.plain_files import json_lines
 from ....schemas.text import counted
 from ...archive.archive import Archive, read_archive, sources_of
 from ...archive.replies import last_attempts
-from ...report.accounts import Accounts
 from ...report.model import (
     CountRow,
     CountTable,
@@ -27,7 +26,7 @@ from ...report.model import (
     WorstEntities,
 )
 from ...report.people import people_of
-from ...report.showing import Valued, comparison_note, day_of, examples_of, resampling_definition
+from ...report.showing import Accounts, Valued, comparison_note, day_of, examples_of, resampling_definition
 from ...shots.report.cards import MEGABYTES, Snaps
 from ..archived import read_facts
 from ..entities import EPISODES

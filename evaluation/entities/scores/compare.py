@@ -19,7 +19,7 @@ from ...stats.paired import Pair, Paired, cohen_d, paired
 from ...stats.ranks import TOLERANCE
 from ..metrics.aggregate import Definitions
 from ..metrics.catalogue import METRICS, metric_named
-from .manifests import ManifestRule, check_b5
+from ..published.importing import ManifestRule, check_b5
 from .score import score_folder
 from .scores import EntityScores, EpisodeScore, MethodScores
 
@@ -116,7 +116,7 @@ def compare_folders(
 ) -> EntityComparisons:
     """Compare the methods of two evaluation folders of episodes; of one, its methods with each other.
 
-    ``rule``: what else must be the same; see :mod:`.manifests`.
+    ``rule``: what else must be the same; see :mod:`..published.importing`.
     """
     if rule == "b5" and Path(first).resolve() != Path(second).resolve():
         check_b5(read_manifest(first), read_manifest(second), allowed)

@@ -20,11 +20,10 @@ from ...recoverability.definitions import NONRESPONSES, PROTOCOL, SUPPORTS, Defi
 from ...recoverability.items import CONDITIONS
 from ...recoverability.score import Judged, judged_folder, scores_of
 from ...recoverability.scores import KathaScores
-from ...report.accounts import Accounts, read_lines
 from ...report.model import CountRow, CountTable, Definition, Measure, ReportDocument, ScoreRow, ScoreTable
 from ...report.people import people_of
 from ...report.pictures import pictures_of_outputs, pictures_of_run
-from ...report.showing import comparison_note, day_of, resampling_definition, sentences
+from ...report.showing import Accounts, comparison_note, day_of, read_lines, resampling_definition, sentences
 from ...stats.agreement import counts_of, krippendorff_alpha, observed_agreement
 from .cases import NAMES, Replies, Shown, cases_of, chosen_spots, examples, spots_of
 from .people import people_drawn, people_tables, with_people

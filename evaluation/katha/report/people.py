@@ -14,15 +14,19 @@ from ...recoverability.columns import CHANCE
 from ...recoverability.items import DIMENSIONS
 from ...recoverability.recoverability import GAP
 from ...report.model import Measure, ScoreRow, ScoreTable
-from ...report.opinions import OLD, bare, missing_preferences, preference_tables, rating_tables
 from ...report.people import (
+    OLD,
     Calibration,
     Drawn,
     asked_tables,
+    bare,
     between_people,
     if_any,
     intervals_of,
+    missing_preferences,
     plain_score,
+    preference_tables,
+    rating_tables,
     score_of,
     whole,
 )

@@ -17,22 +17,20 @@ from ....tables.grid import label_text
 from ...archive.archive import Archive, read_archive
 from ...metrics.registry import in_order, label_of, metric_of
 from ...metrics.story import FoundStory
-from ...report.accounts import Accounts
 from ...report.model import CountTable, Measure, ReportDocument, ScoreRow, ScoreTable, ShotsPart
 from ...report.people import between_people, if_any, people_of, plain_score, score_of
-from ...report.showing import comparison_note
+from ...report.showing import Accounts, comparison_note
 from ..compare import Leaderboard, image_comparisons, leaderboard
 from ..definitions import Definitions
 from ..found import read_found
-from ..score import score_archive
-from ..scores import ImageScores
+from ..scores import ImageScores, score_archive
 from ..tables import Key, ShotScore, scored_shots, shot_scores
-from .cards import MEGABYTES, Looked, Snaps
-from .counts import accounting, by_story, shot_rows, stability
-from .files import ShotFiles
+from .cards import MEGABYTES, Looked, ShotFiles, Snaps
 from .stories import Choice, shot_examples, shown_methods, shown_stories, story_grid, worst_shots
 from .tables import (
+    accounting,
     by_official_ranks,
+    by_story,
     comparisons,
     definitions_of,
     facts_of,
@@ -41,6 +39,8 @@ from .tables import (
     measure_of,
     polar,
     reading_of,
+    shot_rows,
+    stability,
     title_of,
     warnings_of,
 )

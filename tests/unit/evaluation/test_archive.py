@@ -26,7 +26,7 @@ from fabula.evaluation.archive.archive import (
     write_manifest,
 )
 from fabula.evaluation.archive.form import ArchiveForm
-from fabula.evaluation.archive.stand_ins import stand_in_notes
+from fabula.evaluation.archive.replies import stand_in_notes
 from fabula.evaluation.recoverability.definitions import Definitions
 from fabula.evaluation.recoverability.score import score_folder
 from fabula.kinds.evaluations import merge_archives

@@ -15,7 +15,7 @@ from fabula.evaluation.archive.archive import read_archive, read_manifest
 from fabula.evaluation.shots.definitions import Definitions
 from fabula.evaluation.shots.found import read_found
 from fabula.evaluation.shots.requests import EVALUATING, ImageOptions
-from fabula.evaluation.shots.score import score_folder
+from fabula.evaluation.shots.scores import score_folder
 from fabula.kinds.evaluations import export_archive
 from fabula.models.vision.store import VectorStore
 from fabula.releases.shots.tree import read_shot_set

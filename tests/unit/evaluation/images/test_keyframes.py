@@ -8,8 +8,7 @@ import pytest
 
 from fabula.errors import InputError
 from fabula.evaluation.outputs.shots import check_shots
-from fabula.evaluation.shots.keyframe_files import Keyframes, take_keyframes
-from fabula.evaluation.shots.keyframes import Finding
+from fabula.evaluation.shots.keyframes import Finding, Keyframes, take_keyframes
 from fabula.media.images import open_picture
 from fabula.media.video import frames_at
 from fabula.releases.shots.tree import read_shot_set

@@ -10,7 +10,7 @@ import pytest
 from fabula.errors import InputError
 from fabula.evaluation.archive.archive import read_manifest
 from fabula.evaluation.shots.definitions import Definitions
-from fabula.evaluation.shots.score import score_folder
+from fabula.evaluation.shots.scores import score_folder
 from fabula.kinds.evaluations import merge_archives
 
 pytestmark = pytest.mark.slow

@@ -14,7 +14,7 @@ from fabula.evaluation.report.page import render_page
 from fabula.evaluation.shots.definitions import Definitions, read_definitions
 from fabula.evaluation.shots.found import read_found
 from fabula.evaluation.shots.report.page import ImageReport, images_report
-from fabula.evaluation.shots.score import score_folder
+from fabula.evaluation.shots.scores import score_folder
 from fabula.evaluation.shots.tables import scored_shots, shot_rows
 
 Evaluate = Callable[..., Any]

@@ -18,9 +18,8 @@ from fabula.evaluation.metrics.vectors import packed, unpacked
 from fabula.evaluation.protocol import Chosen
 from fabula.evaluation.shots import encode_crops
 from fabula.evaluation.shots.definitions import Definitions
-from fabula.evaluation.shots.official_ranks import official_ranks
 from fabula.evaluation.shots.report.tables import by_official_ranks
-from fabula.evaluation.shots.scores import ImageScores, MethodScores, score_story
+from fabula.evaluation.shots.scores import ImageScores, MethodScores, official_ranks, score_story
 from fabula.evaluation.shots.settings import CropSettings
 from fabula.evaluation.stats.tables import read_aliases
 from fabula.kinds.evaluations import compare, definitions_said, score

@@ -14,8 +14,7 @@ from fabula.evaluation.shots.compare import Leaderboard, leaderboard
 from fabula.evaluation.shots.compare import image_comparisons as paired
 from fabula.evaluation.shots.definitions import Definitions
 from fabula.evaluation.shots.ratings import collect_panels, stability, story_ratings
-from fabula.evaluation.shots.score import score_archive
-from fabula.evaluation.shots.scores import MethodScores, StoryScore, pooled
+from fabula.evaluation.shots.scores import MethodScores, StoryScore, pooled, score_archive
 from fabula.schemas.judgement import EvaluationManifest, Judge, Judgement
 from fabula.schemas.values import Score
 

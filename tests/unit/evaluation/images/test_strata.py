@@ -15,8 +15,7 @@ from fabula.evaluation.metrics.vectors import packed
 from fabula.evaluation.shots.definitions import Definitions
 from fabula.evaluation.shots.found import kinds_of_story, read_found
 from fabula.evaluation.shots.ratings import actions_of, collect_panels
-from fabula.evaluation.shots.score import score_folder
-from fabula.evaluation.shots.scores import Stratum, score_story, strata_of
+from fabula.evaluation.shots.scores import Stratum, score_folder, score_story, strata_of
 from fabula.evaluation.shots.tables import scored_shots, write_scores
 from fabula.schemas.judgement import Judge, Judgement
 

@@ -19,7 +19,7 @@ from fabula.evaluation.outputs import checked
 from fabula.evaluation.shots import found
 from fabula.evaluation.shots.definitions import Definitions
 from fabula.evaluation.shots.requests import EVALUATING, ImageOptions, images_request
-from fabula.evaluation.shots.score import score_folder
+from fabula.evaluation.shots.scores import score_folder
 from fabula.media import images
 from fabula.media.images import DECODED, DecodedPictures, Picture, open_picture
 from fabula.testing.drawn_shots import draw_shot_outputs, draw_shot_set

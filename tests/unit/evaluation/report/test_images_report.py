@@ -21,7 +21,7 @@ from fabula.evaluation.shots.found import IMAGES, read_found
 from fabula.evaluation.shots.report.cards import GONE, SPENT
 from fabula.evaluation.shots.report.page import ImageReport, images_report
 from fabula.evaluation.shots.report.stories import CARDS, EACH, METHODS, Choice
-from fabula.evaluation.shots.score import score_folder
+from fabula.evaluation.shots.scores import score_folder
 from fabula.kinds.evaluations import calibrate, export_archive
 from fabula.people.participants import Resampling
 from fabula.people.study import StudySettings

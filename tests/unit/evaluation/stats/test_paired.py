@@ -7,9 +7,8 @@ import pytest
 from scipy import stats
 from scipy.stats import rankdata, ttest_1samp, wilcoxon
 
-from fabula.evaluation.stats.bootstrap import two_sided_p
 from fabula.evaluation.stats.paired import EXACT, Alternative, Pair, cohen_d, paired, signed_rank
-from fabula.evaluation.stats.uncertainty import Uncertainty, bonferroni, holm
+from fabula.evaluation.stats.uncertainty import Uncertainty, bonferroni, holm, two_sided_p
 from fabula.validators.resampling import percentile_interval, resampled_sums
 
 STUDIES, RESAMPLES = 8_000, 500
