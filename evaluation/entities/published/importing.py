@@ -5,9 +5,10 @@ exactly. The counters do not say what was eligible, and those of fidelity count 
 corrected means (``eq23``, ``table15``) of all but fidelity need the schedule of the episodes, and those of
 fidelity cannot be had. What was not scored is told apart by nobody: it counts as unknown.
 
-Under which rule evaluations may be compared: ``ours``: whatever identifies what was asked and looked at must be the same; versions of libraries are told,
-not compared. ``b5``: everything must be the same but method, time, platform and the number of API keys;
-checkpoints count by their fingerprint, wherever they lie.
+Which evaluations may be compared, by our rule and by that of the paper (B.5): ``ours``: whatever identifies
+what was asked and looked at must be the same; versions of libraries are told, not compared. ``b5``:
+everything must be the same but method, time, platform and the number of API keys; checkpoints count by their
+fingerprint, wherever they lie.
 """
 
 import platform
