@@ -26,10 +26,6 @@ class Difference:
     first: Any  # the value in the first; None where it is not there
     second: Any  # the value in the second
 
-    def as_json(self) -> dict[str, Any]:
-        """Return it as plain JSON."""
-        return {"path": self.path, "first": self.first, "second": self.second}
-
 
 def protocol_differences(first: EvaluationManifest, second: EvaluationManifest) -> tuple[Difference, ...]:
     """Return every part of the protocols that differs, in order."""

@@ -13,6 +13,7 @@ from typing import Any
 
 from ...errors import ConfigError, InputError, UserError, mismatch
 from ...releases.events.suites import SUITE, load_suite
+from ...schemas.canonical import plain
 from ...schemas.events import Suite
 from ...schemas.judgement import EvaluationManifest
 from ...schemas.text import counted
@@ -60,11 +61,10 @@ class PanelScore:
         return {
             "method": self.panel.method,
             "judge": self.panel.judge,
-            "classes": {name: score.as_json() for name, score in self.classes.items()},
             "non_response": self.nonresponse.as_json(),
-            "alternatives": {name: score.as_json() for name, score in self.alternatives.items()},
-            "outcomes": {name: dict(counts) for name, counts in self.outcomes.items()},
-            "videos": [video.as_json() for video in self.videos],
+            **{
+                name: plain(getattr(self, name)) for name in ("classes", "alternatives", "outcomes", "videos")
+            },
         }
 
 

@@ -6,9 +6,8 @@ questions keep their verdicts.
 
 """
 
-import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import combinations
 from pathlib import Path
@@ -28,6 +27,7 @@ from ..archive.replies import notes_of_both
 from ..stats.agreement import cohen_kappa
 from ..stats.correlation import Correlation, spearman
 from ..stats.paired import Paired
+from ..stats.ranks import known
 from .definitions import PROTOCOL, Definitions
 from .items import CONDITIONS, Items
 from .method import Method, compared, comparisons, story_gaps
@@ -49,10 +49,6 @@ class Agreement:
     first_only: int  # how many are right under the first wording alone
     second_only: int  # the same for the second
 
-    def as_json(self) -> dict[str, Any]:
-        """Return it as plain JSON."""
-        return {**asdict(self), "same": self.same.as_json()}
-
 
 @dataclass(frozen=True)
 class WordingControl:
@@ -62,10 +58,6 @@ class WordingControl:
     stories: Correlation  # the same of the stories' filtered gaps, over all methods
     # condition -> agreement on single questions, seeds counted apart
     agreement: Mapping[str, Agreement] = field(repr=False)
-
-    def as_json(self) -> dict[str, Any]:
-        """Return it as plain JSON."""
-        return plain_fields(self)
 
     def lines(self) -> list[str]:
         """Return it as lines for people."""
@@ -120,10 +112,9 @@ def _agreement(pairs: Sequence[Pair], seeds: tuple[Sequence[int], Sequence[int]]
         [[(~right & ~other).sum(), (~right & other).sum()], [(right & ~other).sum(), (right & other).sum()]],
         dtype=np.float64,
     )
-    kappa = cohen_kappa(table)
     return Agreement(
         Score.ratio(float(table[0, 0] + table[1, 1]), float(table.sum()), NONE),
-        None if np.isnan(kappa) else kappa,
+        known(cohen_kappa(table)),
         int(table[1, 0]),
         int(table[0, 1]),
     )
@@ -207,7 +198,7 @@ def compare_folders(
     )
     gaps = {
         name: {
-            method.name.removeprefix(f"{name}:"): _known(estimates[method.name].values["question.common.gap"])
+            method.name.removeprefix(f"{name}:"): known(estimates[method.name].values["question.common.gap"])
             for method in some
         }
         for name, some in zip(names, (ours, theirs), strict=True)
@@ -241,7 +232,7 @@ def compare_within(
     if len(methods) < 2:
         raise InputError([nothing_to_compare(folder)])
     _, estimates = estimated(methods, items, definitions)
-    gaps = {method.name: _known(estimates[method.name].values["question.common.gap"]) for method in methods}
+    gaps = {method.name: known(estimates[method.name].values["question.common.gap"]) for method in methods}
     return KathaComparison(
         definitions,
         items.stories,
@@ -297,7 +288,3 @@ def _same_names(ours: list[Method], theirs: list[Method]) -> list[tuple[Method, 
     by_name = {method.name.partition(":")[2]: method for method in theirs}
     paired = [(method, by_name.get(method.name.partition(":")[2])) for method in ours]
     return [(mine, other) for mine, other in paired if other is not None]
-
-
-def _known(value: float) -> float | None:
-    return None if math.isnan(value) else value

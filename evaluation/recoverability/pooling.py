@@ -17,9 +17,9 @@ judging was not stable.
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from itertools import product
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -177,10 +177,6 @@ class Triple:
     included: bool  # whether such questions are part of filtered STG
     in_table_30: bool  # whether the paper's table has this combination
     meaning: str  # what it says
-
-    def as_json(self) -> dict[str, Any]:
-        """Return it as plain JSON."""
-        return asdict(self)
 
 
 def triples_of(outcomes: Outcomes) -> tuple[Triple, ...]:

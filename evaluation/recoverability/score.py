@@ -21,7 +21,7 @@ from ..archive.archive import JUDGEMENTS, Archive, check_hash, lines_of, read_ma
 from ..archive.protocols import release_sha256
 from ..archive.replies import archive_notes, last_attempts, not_judged
 from ..stats.correlation import rank_correlations, spearman
-from ..stats.ranks import TOLERANCE
+from ..stats.ranks import TOLERANCE, known
 from . import columns
 from .columns import CHANCE, NO_LABEL, majority_share, moral_columns, question_counts
 from .coverage import coverage_of, generations, invalid_generations, requested_of
@@ -139,8 +139,8 @@ def evidence_control(method: Method, loose: NDArray[np.int8], items: Items) -> l
 def range_over(groups: Mapping[str, GroupScores]) -> dict[str, Any]:
     """Return the lowest and highest filtered STG over groups of stories (source-family artifact)."""
     gaps = [group.gaps["filtered"].gap.value for group in groups.values()]
-    known = [gap for gap in gaps if gap is not None]
-    return {"lowest": min(known, default=None), "highest": max(known, default=None), "groups": len(known)}
+    there = [gap for gap in gaps if gap is not None]
+    return {"lowest": min(there, default=None), "highest": max(there, default=None), "groups": len(there)}
 
 
 def _evidence_row(
@@ -150,18 +150,14 @@ def _evidence_row(
     return {
         "setting": setting,
         "valid_share": int(chosen.sum()) / total if total else None,
-        "image": _known(image),
-        "gap": _known(gap) if with_text else None,
+        "image": known(image),
+        "gap": known(gap) if with_text else None,
     }
 
 
 def _judge_gaps(method: Method, judge: str, items: Items) -> Floats:
     outcomes = method.single[judge]
     return Rates.of(sums_of(outcomes, outcomes.sets["filtered"], items)).mean_gap(DIMENSIONS)
-
-
-def _known(value: Floats) -> float | None:
-    return None if np.isnan(value) else float(value)
 
 
 # --

@@ -32,7 +32,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import InputError, UserError
-from ...schemas.canonical import plain_fields
+from ...schemas.canonical import plain
 from ...schemas.text import tallied
 from ...schemas.values import Score
 from ...tables.grid import DASH
@@ -239,10 +239,6 @@ class Stratum:
     characters: int | None  # how many characters are; None for a kind of story
     scores: Mapping[str, Score] = field(repr=False)  # metric -> value, with its interval over those stories
 
-    def as_json(self) -> dict[str, Any]:
-        """Return everything as plain JSON."""
-        return plain_fields(self)
-
 
 def strata_of(
     lines: Sequence[FoundStory],
@@ -298,29 +294,13 @@ class MethodScores:
 
     def as_json(self) -> dict[str, Any]:
         """Return the scores as plain JSON, with every story."""
+        own = ("method", "scores", "accounting", "stability", "outcomes", "strata")
+        of_story = ("story_id", "scores", "matches")
+        points = {name: of_100(name, score) for name, score in self.scores.items()}
         return {
-            "method": self.method,
-            "scores": {name: score.as_json() for name, score in self.scores.items()},
-            "of_100": {
-                name: points
-                for name, score in self.scores.items()
-                if (points := of_100(name, score)) is not None
-            },
-            "accounting": dict(self.accounting),
-            "stability": {
-                judge: {name: asdict(runs) for name, runs in dimensions.items()}
-                for judge, dimensions in self.stability.items()
-            },
-            "outcomes": {judge: dict(counts) for judge, counts in self.outcomes.items()},
-            "strata": [stratum.as_json() for stratum in self.strata],
-            "stories": [
-                {
-                    "story_id": story.story_id,
-                    "scores": {name: score.as_json() for name, score in story.scores.items()},
-                    "matches": [asdict(match) for match in story.matches],
-                }
-                for story in self.stories
-            ],
+            **{name: plain(getattr(self, name)) for name in own},
+            "of_100": {name: value for name, value in points.items() if value is not None},
+            "stories": [{name: plain(getattr(each, name)) for name in of_story} for each in self.stories],
         }
 
 

@@ -155,9 +155,9 @@ class Paired:
             ends = f" [{scale * self.low:.{digits}f}, {scale * self.high:.{digits}f}]"
         return (
             f"{pair}: {scale * self.difference:+.{digits}f}{ends}, {counted(self.n, self.unit)}, "
-            f"p{'<' if self.at_least else '='}{_short(self.p_bootstrap_corrected)} ({self.resampled_test}), "
-            f"p={_short(self.p_wilcoxon_corrected)} (Wilcoxon), "
-            f"d={_short(self.cohen_d)}, r_rb={_short(self.rank_biserial)}"
+            f"p{'<' if self.at_least else '='}{short(self.p_bootstrap_corrected)} ({self.resampled_test}), "
+            f"p={short(self.p_wilcoxon_corrected)} (Wilcoxon), "
+            f"d={short(self.cohen_d)}, r_rb={short(self.rank_biserial)}"
         )
 
     @property
@@ -222,5 +222,6 @@ def _row(pair: Pair, uncertainty: Uncertainty) -> dict[str, float]:
     }
 
 
-def _short(value: float | None) -> str:
+def short(value: float | None) -> str:
+    """Return a p-value or an effect size with three digits; ``-`` for none."""
     return "-" if value is None else f"{value:.3g}"

@@ -18,6 +18,11 @@ A double has 16 digits; a mean of thousands of them, or a difference of two mean
 fractions that differ, with denominators up to a million, are further apart than this."""
 
 
+def known(value: float | Floats) -> float | None:
+    """Return a value; None for ``nan``."""
+    return None if np.isnan(value) else float(value)
+
+
 def levelled(values: Floats, scale: float = 1.0) -> Floats:
     """Return values in which those that are equal up to rounding are equal, and zero where they are zero.
 

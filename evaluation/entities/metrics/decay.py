@@ -86,11 +86,6 @@ class GapCurve:
     # label of a bin, such as ``3-5`` -> mean similarity; ``counts`` holds ``pairs`` and ``sources``
     bins: dict[str, Score]
 
-    def as_json(self) -> dict[str, Any]:
-        """Return it as plain JSON."""
-        bins = {label: score.as_json() for label, score in self.bins.items()}
-        return {"signal": self.signal, "type": self.type, "bins": bins}
-
 
 def bin_of(gap: int, unit: GapUnit = "index") -> str:
     """Return the label of the bin of a gap.

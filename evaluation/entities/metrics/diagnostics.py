@@ -3,11 +3,9 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 
-from ....schemas.canonical import plain_fields
 from ....schemas.entities import TYPES
 from ..facts import EpisodeFacts, ShotFacts, appearance_of
 from ..gate import similarities_to_centroid
@@ -47,10 +45,6 @@ class EntityDetail:
     judged: int  # pairs with a verdict
     # share of them that the judge calls the same; of a location judged as a whole, its verdict
     accuracy: float | None
-
-    def as_json(self) -> dict[str, Any]:
-        """Return it as plain JSON."""
-        return plain_fields(self)
 
 
 def entity_details(facts: EpisodeFacts) -> Iterator[EntityDetail]:

@@ -15,8 +15,8 @@ from ....validators.resampling import Floats, divided, resampled_sums
 from ...archive.archive import read_manifest
 from ...archive.protocols import Difference
 from ...comparing import method_pairs, read_sides
-from ...stats.paired import Pair, Paired, cohen_d, paired
-from ...stats.ranks import TOLERANCE
+from ...stats.paired import Pair, Paired, cohen_d, paired, short
+from ...stats.ranks import TOLERANCE, known
 from ..metrics.aggregate import Definitions
 from ..metrics.catalogue import METRICS, metric_named
 from ..published.importing import ManifestRule, check_b5
@@ -80,14 +80,11 @@ class EntityComparisons:
         """Return everything as plain JSON."""
         return {
             "kind": "episodes",
-            "definitions": plain_fields(self.definitions),
-            "effects": [effect.as_json() for effect in self.effects],
+            **plain_fields(self),
             "wins": [
                 {"first": first, "second": second, "better": [a, b], "better_by_both_tests": [c, d]}
                 for (first, second), (a, b, c, d) in self.wins().items()
             ],
-            "differences": [difference.as_json() for difference in self.differences],
-            "notes": list(self.notes),
         }
 
     def lines(self) -> Iterator[str]:
@@ -97,14 +94,10 @@ class EntityComparisons:
         yield f"differences of episodes ({self.definitions.named()})"
         for effect in self.effects:
             if effect.paired is not None:
-                yield f"  {effect.paired.line(1, 3)}, pooled d={_short(effect.d)}"
+                yield f"  {effect.paired.line(1, 3)}, pooled d={short(effect.d)}"
         for (first, second), (a, b, c, d) in self.wins().items():
             yield f"{first} is better in {a} metrics ({c} by both tests), {second} in {b} ({d})"
         yield from (f"note: {note}" for note in self.notes)
-
-
-def _short(value: float | None) -> str:
-    return "-" if value is None else f"{value:.3g}"
 
 
 def compare_folders(
@@ -221,7 +214,7 @@ def _effect(
         better = ours.method if (gap > 0) == (metric_named(name).higher is not False) else theirs.method
     return Effect(
         name, tier, ours.method, theirs.method, len(both), float((first - second).mean()) if both else None,
-        pooled_d(first, second), _known(cohen_d(first - second)), gap, better, test,
+        pooled_d(first, second), known(cohen_d(first - second)), gap, better, test,
     )  # fmt: skip
 
 
@@ -237,7 +230,3 @@ def pooled_d(first: Floats, second: Floats) -> float | None:
         return None
     spread = math.sqrt((first.var(ddof=1) + second.var(ddof=1)) / 2)
     return float(first.mean() - second.mean()) / spread if spread > 1e-12 else None
-
-
-def _known(value: float) -> float | None:
-    return None if math.isnan(value) else value

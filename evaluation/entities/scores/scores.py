@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ....schemas.canonical import plain_fields
+from ....schemas.canonical import plain, plain_fields
 from ....schemas.entities import ALL, TIERS, TYPES
 from ....schemas.text import counted
 from ..facts import EpisodeFacts
@@ -41,15 +41,8 @@ class EpisodeScore:
 
     def as_json(self) -> dict[str, Any]:
         """Return it as plain JSON."""
-        return {
-            "episode_id": self.episode_id,
-            "tier": self.tier,
-            "source": self.source,
-            "shots": self.shots,
-            "metrics": {name: plain_fields(each) for name, each in self.tallies.items()},
-            "gate": None if self.gate is None else plain_fields(self.gate),
-            "entities": [entity.as_json() for entity in self.entities],
-        }
+        own = ("episode_id", "tier", "source", "shots", "gate", "entities")
+        return {**{name: plain(getattr(self, name)) for name in own}, "metrics": plain(self.tallies)}
 
 
 @dataclass(frozen=True)
@@ -68,15 +61,8 @@ class MethodScores:
 
     def as_json(self) -> dict[str, Any]:
         """Return it as plain JSON."""
-        return {
-            "method": self.method,
-            "tiers": {
-                tier: {name: each.as_json() for name, each in some.items()}
-                for tier, some in self.tiers.items()
-            },
-            "gap_decay": [curve.as_json() for curve in self.curves],
-            "episodes": [episode.as_json() for episode in self.episodes],
-        }
+        own = ("method", "tiers", "episodes")
+        return {**{name: plain(getattr(self, name)) for name in own}, "gap_decay": plain(self.curves)}
 
 
 @dataclass(frozen=True)
@@ -89,12 +75,7 @@ class EntityScores:
 
     def as_json(self) -> dict[str, Any]:
         """Return the scores as plain JSON."""
-        return {
-            "kind": "episodes",
-            "definitions": plain_fields(self.definitions),
-            "methods": [method.as_json() for method in self.methods],
-            "notes": list(self.notes),
-        }
+        return {"kind": "episodes", **plain_fields(self)}
 
     def lines(self) -> Iterator[str]:
         """Yield every metric with raw mean, coverage and counts, for people."""

@@ -14,6 +14,7 @@ from ...recoverability.recoverability import Rate
 from ...recoverability.scores import GapScores, KathaScores, MethodScores
 from ...report.formats import comparison_table
 from ...report.model import Comparison, CountRow, CountTable, Measure, ScoreRow, ScoreTable
+from ...report.people import plain_score
 from ...report.showing import comparison
 from .cases import Spot
 
@@ -257,7 +258,11 @@ def _evidence(scores: KathaScores) -> ScoreTable:
     rows = [
         ScoreRow(
             label=f"{name} · {row['setting']}",
-            scores={key: _plain(row[key]) for key in ("valid_share", "image", "gap") if row[key] is not None},
+            scores={
+                key: plain_score(row[key], None)
+                for key in ("valid_share", "image", "gap")
+                if row[key] is not None
+            },
         )
         for name, method in scores.methods.items()
         for row in method.evidence
@@ -267,10 +272,6 @@ def _evidence(scores: KathaScores) -> ScoreTable:
         note="What the filter by text and images does to the numbers.",
         measures=(Measure(name="valid_share", label="Questions used"), IMAGE, GAP), rows=tuple(rows),
     )  # fmt: skip
-
-
-def _plain(value: float) -> Score:
-    return Score(value=value, status="ok")
 
 
 def _triples(scores: KathaScores) -> CountTable:
@@ -340,13 +341,12 @@ def _strips(spots: Sequence[Spot], methods: Sequence[Method]) -> Heat | None:
         rows=tuple(
             HeatRow(
                 label=method.name,
-                values=tuple(_mean(gaps.get((number, scenes), [])) for scenes in columns),
+                values=tuple(
+                    sum(some) / len(some) if (some := gaps.get((number, scenes))) else None
+                    for scenes in columns
+                ),
                 missing=tuple("no valid question" for _ in columns),
             )
             for number, method in enumerate(methods)
         ),
     )  # fmt: skip
-
-
-def _mean(values: Sequence[float]) -> float | None:
-    return sum(values) / len(values) if values else None
