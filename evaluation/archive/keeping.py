@@ -77,8 +77,7 @@ def write_so_far(folder: Path, target: Path, pipeline: Pipeline) -> SoFar | None
 
     Nobody is asked, and the run may be at work meanwhile.
 
-    Returns:
-        What was written; None where no judge answered anything, and then nothing is.
+    Returned: what was written; None where no judge answered anything, and then nothing is.
     """
     try:
         with (
@@ -159,8 +158,8 @@ SHOWN = 3
 def set_aside(folder: Path, form: ArchiveForm, *, replace: bool) -> tuple[str, ...]:
     """Put a copy of the archive of a folder aside, before another evaluation writes its own.
 
-    Returns:
-        What a person should know: why an earlier archive, of an evaluation that was killed, stays aside.
+    Returned: what a person should know: why an earlier archive, of an evaluation that was killed, stays
+    aside.
     """
     if not (folder / EVALUATION).is_file() or not (folder / JUDGEMENTS).is_file():
         return ()
@@ -179,8 +178,7 @@ def set_aside(folder: Path, form: ArchiveForm, *, replace: bool) -> tuple[str, .
 def unite(folder: Path, form: ArchiveForm) -> tuple[str, ...]:
     """Add what was put aside to the archive that is there now.
 
-    Returns:
-        What a person should know: where and why something stays aside.
+    Returned: what a person should know: where and why something stays aside.
     """
     if not (folder / EARLIER).is_dir():
         return ()

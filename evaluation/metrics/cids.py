@@ -55,8 +55,7 @@ def match_characters(tables: Sequence[Floats]) -> tuple[int | None, ...]:
     ``tables``: per character the similarities of its references and the crops, shape (references, crops), the
     same number of crops in all; ``nan`` where there is none.
 
-    Returns:
-        Per character the place of its crop, or None.
+    Returned: per character the place of its crop, or None.
     """
     if not tables or not tables[0].shape[1]:
         return (None,) * len(tables)

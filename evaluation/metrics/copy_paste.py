@@ -36,8 +36,7 @@ def copy_rates(cosines: Floats) -> Floats:
 
     ``cosines``: shape (crops, references), at least two references.
 
-    Returns:
-        Shape (crops,), in [0, 1].
+    Returned: shape (crops,), in [0, 1].
     """
     scaled = (cosines - cosines.max(axis=1, keepdims=True)) / TEMPERATURE
     weights = np.exp(scaled)

@@ -93,8 +93,7 @@ class Story:
     def rows(self, part: str, *, units: bool = False) -> "list[Floats | None] | None":
         """Return the row of numbers that a model of whole pictures gave each shot; None where nobody looked.
 
-        Returns:
-            Shape (values,) each; None without a picture, or where the model made nothing of it.
+        Returned: shape (values,) each; None without a picture, or where the model made nothing of it.
         """
         packed = self.looked(part)
         if packed is None:

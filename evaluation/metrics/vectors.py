@@ -100,9 +100,8 @@ def similarities(
 ) -> Floats:
     """Return the cosine similarity of every pair of pictures, the mean over the encoders that know both.
 
-    Returns:
-        Shape (n, m), in [-1, 1]; ``nan`` where no encoder has both pictures, ``apart`` where each of
-        the two is known to another one.
+    Returned: shape (n, m), in [-1, 1]; ``nan`` where no encoder has both pictures, ``apart`` where each of
+    the two is known to another one.
     """
     total = np.zeros((len(first), len(second)))
     counted = np.zeros_like(total)

@@ -41,8 +41,7 @@ def share_storyboards(
 ) -> dict[str, int]:
     """Write the storyboards that can be judged into a new folder.
 
-    Returns:
-        How many methods, storyboards and pictures there are, and how many storyboards were left out.
+    Returned: how many methods, storyboards and pictures there are, and how many storyboards were left out.
     """
     chosen = licence(license)
     if release.info.get("visibility") == "hidden":

@@ -65,8 +65,7 @@ AMBIGUITY = Rate(
 def ambiguity_columns(outcomes: Outcomes, items: Items) -> Floats:
     """Return per story and dimension how many questions are ambiguous, and of how many.
 
-    Returns:
-        Shape (stories, 2 x dimensions).
+    Returned: shape (stories, 2 x dimensions).
     """
     checked, ambiguous = per_story(outcomes.checked, items), per_story(outcomes.ambiguous, items)
     weight = seed_weights(np.asarray(checked.any(axis=-1)))[..., None]
@@ -115,8 +114,8 @@ BESIDE = {"chance": "Chance", "majority": "Majority label"}
 def moral_columns(labels: Verdicts, made: Generations, items: Items) -> Floats:
     """Return per story what was found, means over seeds.
 
-    Returns:
-        Shape (stories, 5): found from text, found from images, of how many; found from both, of how many.
+    Returned: shape (stories, 5): found from text, found from images, of how many; found from both, of how
+    many.
     """
     target = items.moral >= 0
     judged = (labels != UNJUDGED) & target
@@ -168,9 +167,8 @@ def contrast_columns(choices: Verdicts, labels: Verdicts, made: Generations, ite
     ``choices``: which trajectory the images show, shape (seeds, conditions, pairs). ``labels``: label of each
     story, shape (seeds, conditions, stories).
 
-    Returns:
-        Shape (stories, 6): source chosen, contrastive chosen, of how many pairs; story's label found from
-        text, contrastive label found from images, of how many pairs.
+    Returned: shape (stories, 6): source chosen, contrastive chosen, of how many pairs; story's label found
+    from text, contrastive label found from images, of how many pairs.
     """
     story = items.pair_story
     chosen = choices[:, IMAGE]
@@ -194,9 +192,8 @@ def twin_columns(choices: Verdicts, variant: Verdicts, made: Generations, items:
 
     ``choices``: which trajectory the outputs of the story show, shape (seeds, conditions, pairs).
 
-    Returns:
-        Shape (stories, 4): variant chosen for its own outputs, of how many; source chosen for the story's
-        outputs and variant for its own, of how many pairs with both judged.
+    Returned: shape (stories, 4): variant chosen for its own outputs, of how many; source chosen for the
+    story's outputs and variant for its own, of how many pairs with both judged.
     """
     own, other = choices[:, IMAGE], variant[:, IMAGE]
     drawn = other != UNJUDGED

@@ -163,8 +163,7 @@ def story_gaps(method: Method, chosen: NDArray[np.bool_], items: Items) -> Float
 
     ``chosen``: which questions count, shape (seeds, questions).
 
-    Returns:
-        Shape (stories,).
+    Returned: shape (stories,).
     """
     return Rates.of(sums_of(method.outcomes, chosen, items)).mean_gap(DIMENSIONS)
 

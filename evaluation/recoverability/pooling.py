@@ -119,8 +119,7 @@ def sums_of(outcomes: Outcomes, chosen: Mask, items: Items, level: Level = "ques
 
     ``chosen``: which questions count, shape (seeds, questions).
 
-    Returns:
-        Arrays of shape (stories, dimensions).
+    Returned: arrays of shape (stories, dimensions).
     """
     text = per_story(chosen & (outcomes.verdicts[:, TEXT] == RIGHT_VERDICT), items)
     image = per_story(chosen & outcomes.valid & (outcomes.verdicts[:, IMAGE] == RIGHT_VERDICT), items)
@@ -145,8 +144,7 @@ def per_story(chosen: Mask, items: Items) -> Floats:
 
     ``chosen``: shape (seeds, questions).
 
-    Returns:
-        Shape (seeds, stories, dimensions).
+    Returned: shape (seeds, stories, dimensions).
     """
     width = items.stories * len(DIMENSIONS)
     places = items.story * len(DIMENSIONS) + items.dimension

@@ -124,8 +124,7 @@ def gaps_over(
 
     ``parts``: name -> method, and which of its questions count, shape (seeds, questions).
 
-    Returns:
-        Name -> its values, called as in :func:`.recoverability.named`.
+    Returned: name -> its values, called as in :func:`.recoverability.named`.
     """
     sheet = Sheet(items.stories)
     for name, (method, chosen) in parts.items():

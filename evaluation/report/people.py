@@ -243,7 +243,11 @@ STEPS = {
     2: "strongly the method",
 }  # fmt: skip
 """The scale of preferences (KathaTrace, Table 50)."""
-MEAN = Measure(name="mean", label="Mean preference", unit="plain")
+MEANS = (
+    Measure(name="mean", label="Mean preference", unit="plain"),
+    Measure(name="judgements", label="Decided (n)", unit="count"),
+    Measure(name="people", label="People", unit="count"),
+)
 NO_DIFFERENCE = "every preference is 0, or nobody decided"
 BONFERRONI = "bonferroni"
 OLD = "this calibration was made before it was kept; run fabula calibrate again"
@@ -352,9 +356,7 @@ def _means(preferred: Sequence[Preferred]) -> Iterator[ScoreTable]:
         for entry in preferred
     ]
     measures = [
-        MEAN,
-        Measure(name="judgements", label="Decided (n)", unit="count"),
-        Measure(name="people", label="People", unit="count"),
+        *MEANS,
         *(Measure(name=f"value_{step:+d}", label=step_text(step), unit="count") for step in STEPS),
         Measure(name="unclear", label="Unclear", unit="count"),
     ]
@@ -417,14 +419,9 @@ def _dimensions(dimensions: Sequence[Preferred]) -> Iterator[ScoreTable]:
         )
         for entry in dimensions
     ]
-    measures = [
-        MEAN,
-        Measure(name="judgements", label="Decided (n)", unit="count"),
-        Measure(name="people", label="People", unit="count"),
-    ]
     note = "The mean of all judgements by the criteria of a dimension."
     title = "What people preferred, by dimension"
-    yield from if_any("preference_dimensions", title, "Methods and dimension", measures, rows, note)
+    yield from if_any("preference_dimensions", title, "Methods and dimension", MEANS, rows, note)
 
 
 def _groups(preferred: Sequence[Preferred], dimensions: Sequence[Preferred]) -> Iterator[ScoreTable]:
@@ -452,11 +449,6 @@ def _groups(preferred: Sequence[Preferred], dimensions: Sequence[Preferred]) -> 
         for name, entry in named
         for group, mean in entry["groups"].items()
     ]
-    measures = [
-        MEAN,
-        Measure(name="judgements", label="Decided (n)", unit="count"),
-        Measure(name="people", label="People", unit="count"),
-    ]
     note = "People who name no group are in none of these rows."
     title, heading = "What groups of people preferred", "Methods, criterion and group"
-    yield from if_any("preference_groups", title, heading, measures, rows, note)
+    yield from if_any("preference_groups", title, heading, MEANS, rows, note)

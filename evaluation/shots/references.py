@@ -43,8 +43,7 @@ def compare_texts(story: Json, numbers: Sequence[int], images: "Sequence[Image]"
 
     ``images``: RGB pictures.
 
-    Returns:
-        Part -> ``cosines`` and ``cut``, one per picture; null where the shot has no such text.
+    Returned: part -> ``cosines`` and ``cut``, one per picture; null where the shot has no such text.
     """
     shots = {shot.index: shot for shot in ShotScript.model_validate(story["script"]).shots}
     pictures = means.store.rows(means.model, images, means.batch)

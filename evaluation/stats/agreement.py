@@ -27,8 +27,7 @@ def counts_of(codes: NDArray[np.int64], categories: int) -> Counts:
 
     ``codes``: shape (raters, units); categories from 0, :data:`MISSING` where there is no rating.
 
-    Returns:
-        Shape (units, categories).
+    Returned: shape (units, categories).
     """
     return np.stack([(codes == code).sum(axis=0) for code in range(categories)], axis=1).astype(np.float64)
 

@@ -79,8 +79,7 @@ def rank_correlations(table: NDArray[np.float64]) -> NDArray[np.float64]:
 
     ``table``: shape (rows, columns), at least two columns, nothing missing.
 
-    Returns:
-        Shape (rows - 1,).
+    Returned: shape (rows - 1,).
     """
     ranks = np.apply_along_axis(mean_ranks, 1, table) - (table.shape[1] + 1) / 2
     squares = (ranks**2).sum(axis=1)

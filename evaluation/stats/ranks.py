@@ -88,8 +88,7 @@ def rank_intervals(
 
     ``table``: values, shape (stories, methods), finite.
 
-    Returns:
-        Lowest and highest rank of each method; none without stories or drawings.
+    Returned: lowest and highest rank of each method; none without stories or drawings.
     """
     if not table.size or not resamples:
         return ()

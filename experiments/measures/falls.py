@@ -229,8 +229,7 @@ def accused(falls: Floats) -> Floats:
 
     ``falls``: shape (groups,).
 
-    Returns:
-        Shares that add to 1, shape (groups,).
+    Returned: shares that add to 1, shape (groups,).
     """
     most: Mask = falls >= falls.max() - 1e-9
     shares: Floats = most / most.sum()

@@ -93,8 +93,7 @@ def weighted_spearman(pairs: Floats, weights: Floats) -> Floats:
 
     ``pairs``: shape (pairs, 2). ``weights``: whole numbers from 0, shape (times, pairs).
 
-    Returns:
-        Shape (times,); ``nan`` where a column is constant.
+    Returned: shape (times,); ``nan`` where a column is constant.
     """
     first, second = (_ranks(column, weights) for column in pairs.T)
     total = weights.sum(axis=1)

@@ -61,8 +61,7 @@ def correlations(sums: Floats) -> Floats:
 
     ``sums``: number, of x, of y, of x x, of y y, of x y; shape (..., 6).
 
-    Returns:
-        Shape (...), ``nan`` where it has none.
+    Returned: shape (...), ``nan`` where it has none.
     """
     number, x, y, xx, yy, xy = np.moveaxis(sums, -1, 0)
     spread = np.maximum(number * xx - x**2, 0) * np.maximum(number * yy - y**2, 0)

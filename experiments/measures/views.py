@@ -160,8 +160,7 @@ def share_score(
 ) -> Score:
     """Return the sum of one number over the sum of another.
 
-    Returns:
-        A share in [0, 1], with both sums.
+    Returned: a share in [0, 1], with both sums.
     """
     stories: dict[str, list[float]] = {}
     for story, part, whole in rows:

@@ -223,8 +223,7 @@ def pooled_d(first: Floats, second: Floats) -> float | None:
 
     ``first``: shape (n,). ``second``: shape (n,).
 
-    Returns:
-        None with fewer than two values, or where neither varies.
+    Returned: None with fewer than two values, or where neither varies.
     """
     if len(first) < 2:
         return None
