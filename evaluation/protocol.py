@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from typing import Protocol as Interface
 
 from ..releases.loading import Release, load
-from .archive.form import ArchiveForm
+from .archive.archive import ArchiveForm
 
 if TYPE_CHECKING:
     from ..engine.running import RunKind

@@ -16,8 +16,7 @@ from ..errors import FabulaError, InputError, RunBusy, UserError
 from ..releases.loading import read_release_document
 from ..releases.verify.files import check_release_document
 from ..schemas.layout import RELEASE as DOCUMENT
-from .archive.archive import JUDGEMENTS
-from .archive.form import ArchiveForm
+from .archive.archive import JUDGEMENTS, ArchiveForm
 from .archive.keeping import SoFar, keep_so_far, set_aside, unite
 from .judging.settings import JUDGES
 from .protocol import Protocol, Shown

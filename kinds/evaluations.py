@@ -279,7 +279,7 @@ def merge_archives(
     first_wins: bool = False,
 ) -> "Merged":
     """Write several archives as one; see :func:`fabula.evaluation.archive.merging.merge_archives`."""
-    from ..evaluation.archive.form import ArchiveForm
+    from ..evaluation.archive.archive import ArchiveForm
     from ..evaluation.archive.merging import merge_archives as merge
 
     form = judging_of(folders[0]).protocol().archive if folders else ArchiveForm()

@@ -2,11 +2,13 @@
 
 An **evaluation folder** is a run folder, or any folder with these two files: ``judgements.jsonl``, one
 canonical JSON line per reply, sorted by :func:`sort_key`; and ``evaluation.json``, the manifest.
+
+What archives under one judge protocol have besides judgements and manifest, and how several become one.
 """
 
 import hashlib
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,7 +23,35 @@ from ...schemas.canonical import canonical_bytes, canonical_text, new_folder, pr
 from ...schemas.judgement import JUDGEMENT_VERSION, EvaluationManifest, Judgement
 from ...schemas.paths import format_path
 from ...schemas.plain_files import open_plain, read_plain
-from .form import ArchiveForm
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """What lies beside the judgements of several archives, as one."""
+
+    write: Callable[[Path], None]  # writes it into a folder that exists
+    # the manifests -> the subject of the whole; None: methods are put together from judgements
+    subject: Callable[[Sequence[EvaluationManifest]], dict[str, Any]] | None = None
+    # the joined protocol -> its parts that have an order or a sum of their own
+    protocol: Callable[[Mapping[str, Any]], dict[str, Any]] = lambda _: {}
+    stories: int | None = None  # how many stories of methods it holds, where it holds some
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveForm:
+    """What the archives under a protocol have besides judgements and manifest."""
+
+    # the parts of the manifest's protocol that are put together; all others must be the same
+    joined: tuple[str, ...] = ("judges", "metrics", "models", "prompts")
+    files: tuple[str, ...] = ()  # the files that lie beside
+    # reads from a folder what a copy of the archive needs besides; returns what writes it
+    read: Callable[[Path], Callable[[Path], None]] | None = None
+    # reads from a folder key -> digest of what is in the files beside
+    contents: Callable[[Path], Mapping[Hashable, str]] | None = None
+    # the files beside of several folders as one; the first wins where two differ, if so asked
+    join: Callable[[Sequence[Path], bool], Beside] | None = None
+    alone: bool = True  # whether it can be scored by itself; else what was judged is needed
+
 
 JUDGEMENTS = "judgements.jsonl"
 EVALUATION = "evaluation.json"

@@ -34,6 +34,7 @@ from .archive import (
     EVALUATION,
     JUDGEMENTS,
     Archive,
+    ArchiveForm,
     export_archive,
     lines_of,
     read_archive,
@@ -41,7 +42,6 @@ from .archive import (
     said_digest,
     sort_key,
 )
-from .form import ArchiveForm
 from .merging import joined_protocol, merge_archives
 from .replies import INCOMPLETE, lacking
 

@@ -22,6 +22,8 @@ from ...schemas.text import counted
 from .archive import (
     EVALUATION,
     JUDGEMENTS,
+    ArchiveForm,
+    Beside,
     SortKey,
     lines_of,
     merged,
@@ -32,7 +34,6 @@ from .archive import (
     write_judgements,
     write_manifest,
 )
-from .form import ArchiveForm, Beside
 from .protocols import check_alike
 from .replies import INCOMPLETE, ReplyCounts, still_lacking
 

@@ -14,7 +14,7 @@ from ...errors import InputError, UserError
 from ...schemas.canonical import Json, digest, jsonl_lines, write_atomic
 from ...schemas.judgement import EvaluationManifest
 from ...schemas.plain_files import json_lines
-from ..archive.form import ArchiveForm, Beside
+from ..archive.archive import ArchiveForm, Beside
 from .entities import EPISODES
 from .pipeline import accounting, code_of
 

@@ -44,8 +44,7 @@ from ..report.showing import (
     resampling_definition,
     sentences,
 )
-from .compare import event_comparisons, pairs_within
-from .score import AVERAGE, EventScores, PanelScore, Video, score_folder
+from .score import AVERAGE, EventScores, PanelScore, Video, event_comparisons, pairs_within, score_folder
 from .votes import METRIC, NONRESPONSE, Definitions
 
 CONDITION = "video"

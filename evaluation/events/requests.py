@@ -13,7 +13,7 @@ from ...releases.events.suites import EVENTS, SUITE, load_suite, write_suite
 from ...releases.loading import read_release_document
 from ...schemas.layout import RELEASE as RELEASE_DOCUMENT
 from ...schemas.text import tallied
-from ..archive.form import ArchiveForm, Beside
+from ..archive.archive import ArchiveForm, Beside
 from ..judging.presets import asking_with
 from ..judging.settings import JUDGES, judges_of, without_judges
 from ..outputs.videos import check_methods, videos_of

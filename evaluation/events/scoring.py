@@ -7,8 +7,7 @@ from ...errors import ConfigError
 from ..comparing import Comparisons
 from ..protocol import UNCERTAINTY, Chosen, Scoring, later
 from ..report.model import ReportDocument
-from .compare import compare_folders
-from .score import EventScores, score_folder
+from .score import EventScores, compare_folders, score_folder
 from .votes import Definitions
 
 

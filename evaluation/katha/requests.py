@@ -12,7 +12,7 @@ from ...engine.run_options import RunOptions, Sets, setting_texts
 from ...engine.status import RunReport
 from ...errors import ConfigError
 from ...models.spec import parse_spec
-from ..archive.form import ArchiveForm
+from ..archive.archive import ArchiveForm
 from ..judging.presets import OWN, asking_with
 from ..judging.settings import JUDGES, PRESETS, check_set, judges_of, specs_of, without_judges
 from ..running import Evaluating, check_request

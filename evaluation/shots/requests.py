@@ -17,7 +17,7 @@ from ...releases.shots.tree import read_shot_set
 from ...schemas.canonical import Json, digest, jsonl_lines, write_atomic
 from ...schemas.judgement import EvaluationManifest
 from ...schemas.text import tallied
-from ..archive.form import ArchiveForm, Beside
+from ..archive.archive import ArchiveForm, Beside
 from ..judging.presets import asking_with
 from ..judging.settings import JUDGES, JudgeSettings, judges_of
 from ..looking import check_weights, device_named, given_settings, pinned

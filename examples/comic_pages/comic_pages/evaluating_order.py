@@ -14,8 +14,7 @@ from fabula.engine.run_options import RunOptions, setting_texts
 from fabula.engine.running import RunKind
 from fabula.engine.stage import UNASKED, Item
 from fabula.engine.status import RunReport
-from fabula.evaluation.archive.archive import write_judgements, write_manifest
-from fabula.evaluation.archive.form import ArchiveForm
+from fabula.evaluation.archive.archive import ArchiveForm, write_judgements, write_manifest
 from fabula.evaluation.archive.replies import ReplyTally, labels_of
 from fabula.evaluation.judging.answers import judgement_of
 from fabula.evaluation.judging.settings import JUDGES, judges_of, public_judge, without_judges

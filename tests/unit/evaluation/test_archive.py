@@ -15,6 +15,7 @@ from fabula.evaluation.archive.archive import (
     EVALUATION,
     JUDGEMENTS,
     Archive,
+    ArchiveForm,
     check_hash,
     export_archive,
     lines_of,
@@ -25,7 +26,6 @@ from fabula.evaluation.archive.archive import (
     write_judgements,
     write_manifest,
 )
-from fabula.evaluation.archive.form import ArchiveForm
 from fabula.evaluation.archive.replies import stand_in_notes
 from fabula.evaluation.recoverability.definitions import Definitions
 from fabula.evaluation.recoverability.score import score_folder

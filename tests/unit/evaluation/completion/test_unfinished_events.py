@@ -10,9 +10,8 @@ import pytest
 from fabula.errors import BudgetStop, InputError
 from fabula.evaluation.archive.archive import Archive, read_archive, write_archive
 from fabula.evaluation.archive.replies import lacks
-from fabula.evaluation.events.compare import compare_folders
 from fabula.evaluation.events.requests import EVALUATING, EventOptions, events_request
-from fabula.evaluation.events.score import read_rates, score_folder
+from fabula.evaluation.events.score import compare_folders, read_rates, score_folder
 from fabula.evaluation.events.votes import Definitions
 from fabula.evaluation.running import check_request
 from fabula.releases.events.suites import write_suite

@@ -8,8 +8,8 @@ import pytest
 
 from fabula.errors import InputError
 from fabula.evaluation.archive.archive import write_archive
-from fabula.evaluation.events.compare import compare_folders
 from fabula.evaluation.events.report import events_report
+from fabula.evaluation.events.score import compare_folders
 from fabula.evaluation.events.votes import Definitions as EventDefinitions
 from fabula.evaluation.katha.report.page import katha_report
 from fabula.evaluation.recoverability.definitions import Definitions
