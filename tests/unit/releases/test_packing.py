@@ -20,8 +20,6 @@ from fabula.testing.katha_samples import CREATED_AT, sample_bundles
 from fabula.testing.review_exports import summary_of, write_review
 from fabula.validators.katha.field_rules import record_hashes
 
-pytestmark = pytest.mark.slow
-
 OPTIONS = PackOptions("0.1.0", allow_drafts=True)
 
 
@@ -153,6 +151,7 @@ def test_a_reason_is_told_by_its_meaning_and_never_in_the_words_of_the_run(packe
     }
 
 
+@pytest.mark.slow
 def test_a_hidden_story_that_is_no_longer_made_is_counted_in_public_and_named_nowhere(make_run, tmp_path):
     bundles = sample_bundles(24)
     hidden = bundles.pop(4)["record"]
@@ -257,6 +256,7 @@ def test_odd_texts_survive(make_run, tmp_path):
     assert row["title"] == record["title"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "environment",
     [
@@ -304,6 +304,7 @@ def test_what_a_killed_pack_left_is_removed_by_the_next(run, tmp_path):
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.waits
 def test_a_pack_that_is_killed_leaves_no_folder_in_part(run, tmp_path):
     program = (
@@ -344,6 +345,7 @@ pack(Path(sys.argv[1]), Path(sys.argv[2]), PackOptions("0.1.0", allow_drafts=Tru
 """
 
 
+@pytest.mark.slow
 def test_a_pack_after_one_that_was_killed_between_its_renames_goes_on(run, packed, tmp_path):
     command = [sys.executable, "-P", "-c", KILLED_BETWEEN_THE_RENAMES, run, tmp_path / "out"]
     assert subprocess.run(command, check=False).returncode < 0

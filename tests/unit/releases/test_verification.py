@@ -10,13 +10,12 @@ from fabula.kinds.verbs import verify
 from fabula.schemas.canonical import canonical_bytes, sha256_file
 from fabula.testing.katha_samples import sample_bundles
 
-pytestmark = pytest.mark.slow
-
 
 def codes(report):
     return {issue.code for issue in report.issues}
 
 
+@pytest.mark.slow
 @pytest.mark.fresh
 def test_a_packed_release_is_sound(packed):
     report = verify(packed.folder)
@@ -46,6 +45,7 @@ def test_an_added_record_is_found_and_named(release):
     assert any("kb25k_0026" in issue.message for issue in report.issues)
 
 
+@pytest.mark.slow
 def test_removed_swapped_and_changed_records_are_found(release):
     path = release / "annotations.jsonl"
     rows = path.read_bytes().splitlines(keepends=True)
@@ -95,6 +95,7 @@ def test_resealed_changes_of_the_documents_are_found(release, helpers):
     assert not found & {"checksum", "file-hash"}
 
 
+@pytest.mark.slow
 def test_a_resealed_table_that_says_something_else_is_found_by_both_readers(release, helpers):
     path = release / "data" / "questions" / "validation.parquet"
     table = pq.read_table(path)
@@ -153,6 +154,7 @@ def test_a_hidden_story_in_a_public_file_is_found(packed, tmp_path, helpers):
     }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_the_hidden_folder_of_another_version_is_found(packed, tmp_path, helpers):
     release = Path(shutil.copytree(packed.folder, tmp_path / packed.folder.name))
     other = Path(shutil.copytree(packed.hidden, tmp_path / "other"))
@@ -165,6 +167,7 @@ def test_the_hidden_folder_of_another_version_is_found(packed, tmp_path, helpers
     assert {"hidden-version", "hidden-count"} <= codes(verify(release, hidden=other))
 
 
+@pytest.mark.slow
 def test_a_changed_byte_of_the_hidden_folder_beside_the_release_is_found(packed, tmp_path):
     release = Path(shutil.copytree(packed.folder, tmp_path / packed.folder.name))
     hidden = Path(shutil.copytree(packed.hidden, tmp_path / packed.hidden.name))
