@@ -28,8 +28,6 @@ from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any, TypeAlias
 
-import yaml
-
 from ..schemas.canonical import canonical_text, write_atomic
 from ..schemas.plugins import plugins
 from .manifest import NAME as MANIFEST
@@ -161,6 +159,8 @@ class MlflowLog:
             self._state(STOPPED)
 
     def _begin(self, data: Mapping[str, Any]) -> None:
+        import yaml
+
         experiment = self._store / EXPERIMENT / "meta.yaml"
         if not experiment.exists():
             uri = (self._store / EXPERIMENT).as_uri()
@@ -188,6 +188,8 @@ class MlflowLog:
                 file.write(f"{now} {float(value)!r} 0\n")
 
     def _state(self, status: int) -> None:
+        import yaml
+
         path, now = self._run / "meta.yaml", int(time.time() * 1000)
         begun = yaml.safe_load(path.read_text("utf-8"))["start_time"] if path.exists() else now
         about: dict[str, Any] = {
