@@ -59,8 +59,12 @@ def katha(
             --matcher embedding:openai:text-embedding-3-small --prompts heldout --out runs/eval-h
     """
     from ..api.reporters import choose_reporter
-    from ..evaluation.katha.requests import estimate_evaluation, evaluate_katha, evaluation_request
-    from ..evaluation.katha.spending import judging_budget
+    from ..evaluation.katha.requests import (
+        estimate_evaluation,
+        evaluate_katha,
+        evaluation_request,
+        judging_budget,
+    )
 
     release = released(release)
     if dry_run:

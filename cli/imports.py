@@ -284,7 +284,7 @@ def entitybench_results(
         fabula import entitybench-results eval_results/storymem --release EntityBench/data --out runs/storymem
         fabula import entitybench-results eval_results/mine --method mine --out runs/mine
     """
-    from ..evaluation.entities.published.importing import import_results
+    from ..evaluation.entities.published import import_results
 
     show(import_results(folder, out, method, released(release)), as_json=as_json)
     return 0

@@ -3,8 +3,7 @@
 from pathlib import Path
 
 from ..engine.run_options import setting_texts
-from ..evaluation.katha.requests import EvaluateOptions, evaluate_katha
-from ..evaluation.katha.spending import STAGE_OF
+from ..evaluation.katha.requests import STAGE_OF, EvaluateOptions, evaluate_katha
 from ..generation.pipeline import GenerateOptions, generate, place_outputs
 from ..generation.plans import ORDERS, write_orders
 from ..schemas.canonical import Json

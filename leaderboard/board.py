@@ -15,7 +15,7 @@ from pydantic import Field, ValidationError
 
 from ..errors import ConfigError, InputError, UserError
 from ..evaluation.archive.protocols import Difference, protocol_differences
-from ..evaluation.judging.training import TRAIN, trained_on
+from ..evaluation.judging.settings import TRAIN, trained_on
 from ..evaluation.report.formats import Table
 from ..evaluation.report.model import Measure, ScoreRow, ScoreTable
 from ..kinds.evaluations import judging_of, score

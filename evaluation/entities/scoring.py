@@ -8,7 +8,7 @@ from ...errors import ConfigError
 from ..protocol import UNCERTAINTY, Chosen, Scoring, later
 from ..report.model import ReportDocument
 from .metrics.aggregate import Definitions
-from .published.importing import ManifestRule
+from .published import ManifestRule
 from .scores.compare import EntityComparisons, compare_folders
 from .scores.score import score_folder
 from .scores.scores import EntityScores

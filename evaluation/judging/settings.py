@@ -23,6 +23,7 @@ from ...models.spec import BEFORE, GIVEN, Makes, ModelSettings, parse_spec
 from ...prompts.loader import Prompt, load_prompt, prompt_ids
 from ...prompts.sets import TextSet
 from ...schemas.judgement import Judge
+from ...schemas.text import tallied
 from ...schemas.values import Own, is_unset
 
 PromptSet: TypeAlias = Literal["main", "heldout", "neutral", "strict", "uncertain"]
@@ -298,3 +299,16 @@ def without_judges(config: RunConfig) -> RunConfig:
 
 def _without_judges(settings: Own) -> Own:
     return settings.model_copy(update={"judges": ()}) if isinstance(settings, JudgeSettings) else settings
+
+
+TRAIN = "train"
+"""The split of a release that methods may be trained on."""
+
+
+def trained_on(training: int, judged: int) -> str:
+    """Return what is said where stories for training are judged: a method may have learned from them."""
+    are = "is" if training == 1 else "are"
+    return (
+        f"{training:,} of {tallied(judged, 'judged stories')} {are} of the split {TRAIN}, which methods may "
+        "have learned from; evaluate with --split validation --split public_test to leave them out"
+    )

@@ -3,7 +3,7 @@
 A generator of multi-shot videos is evaluated by keyframes: the middle frame of every shot that is found
 (ViStoryBench supplement, section F.5.5: TransNetV2, then manual verification). Shots are matched by order,
 which is right only where as many are found as the script has: so every match, missing and surplus shot goes
-into a review file, which a person corrects.
+into a review file, which a person corrects. The keyframes lie beside it as a method's outputs.
 """
 
 from collections.abc import Callable, Iterator

@@ -32,7 +32,7 @@ from fabula.evaluation.entities.metrics.catalogue import METRICS
 from fabula.evaluation.entities.metrics.decay import gap_pairs
 from fabula.evaluation.entities.metrics.diagnostics import entity_details
 from fabula.evaluation.entities.metrics.tallies import tally
-from fabula.evaluation.entities.published.importing import import_results, unseen
+from fabula.evaluation.entities.published import import_results, unseen
 from fabula.evaluation.entities.scores.score import score_folder
 from fabula.evaluation.entities.scores.scores import score_episode
 from fabula.schemas.entities import LISTS, EntityEpisode, EntityType

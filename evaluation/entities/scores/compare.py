@@ -19,7 +19,7 @@ from ...stats.paired import Pair, Paired, cohen_d, paired, short
 from ...stats.ranks import TOLERANCE, known
 from ..metrics.aggregate import Definitions
 from ..metrics.catalogue import METRICS, metric_named
-from ..published.importing import ManifestRule, check_b5
+from ..published import ManifestRule, check_b5
 from .score import score_folder
 from .scores import EntityScores, EpisodeScore, MethodScores
 

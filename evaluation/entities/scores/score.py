@@ -18,7 +18,7 @@ from ..metrics.catalogue import METRICS, EntityMetric
 from ..metrics.decay import GapPair
 from ..metrics.diagnostics import EntityDetail, ShotDetail
 from ..metrics.tallies import Counters, Tally
-from ..published.importing import (
+from ..published import (
     RESULTS,
     Counted,
     PublicEntity,

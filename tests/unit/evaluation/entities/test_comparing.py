@@ -19,7 +19,7 @@ from fabula.evaluation.entities.facts import Answer, EpisodeFacts
 from fabula.evaluation.entities.metrics.aggregate import Definitions
 from fabula.evaluation.entities.metrics.catalogue import METRICS
 from fabula.evaluation.entities.metrics.tallies import Tally, tally
-from fabula.evaluation.entities.published.importing import check_b5, fingerprints
+from fabula.evaluation.entities.published import check_b5, fingerprints
 from fabula.evaluation.entities.scores.compare import entity_effects, pooled_d
 from fabula.evaluation.entities.scores.score import score_folder
 from fabula.evaluation.entities.scores.scores import (

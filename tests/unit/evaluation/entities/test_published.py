@@ -8,7 +8,7 @@ import pytest
 
 from fabula.errors import InputError
 from fabula.evaluation.entities.metrics.aggregate import Definitions
-from fabula.evaluation.entities.published.importing import import_results
+from fabula.evaluation.entities.published import import_results
 from fabula.evaluation.entities.scores.compare import compare_folders
 from fabula.evaluation.entities.scores.score import score_folder
 

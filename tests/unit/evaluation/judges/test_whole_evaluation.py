@@ -18,8 +18,8 @@ from fabula.evaluation.katha.requests import (
     estimate_evaluation,
     evaluate_katha,
     evaluation_request,
+    judging_budget,
 )
-from fabula.evaluation.katha.spending import judging_budget
 from fabula.releases.loading import Release
 from fabula.schemas.canonical import sha256_bytes
 from fabula.testing.drawn_storyboards import draw_outputs, drawn_release

@@ -21,10 +21,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError, model_validator
 
-from .... import version
-from ....errors import InputError, UserError, mismatch
-from ....releases.entities.tree import read_entity_set
-from ....schemas.canonical import (
+from ... import version
+from ...errors import InputError, UserError, mismatch
+from ...releases.entities.tree import read_entity_set
+from ...schemas.canonical import (
     Json,
     canonical_bytes,
     canonical_text,
@@ -33,17 +33,17 @@ from ....schemas.canonical import (
     sha256_file,
     write_atomic,
 )
-from ....schemas.entities import LISTS, EntityEpisode
-from ....schemas.judgement import EvaluationManifest
-from ....schemas.paths import format_path
-from ....schemas.plain_files import json_lines, read_json, reason_of
-from ....schemas.text import counted
-from ....schemas.values import Wire
-from ...archive.archive import write_archive
-from ..entities import PROTOCOL, entity_key, names_any
-from ..facts import Appearance, EpisodeFacts, ShotFacts
-from ..metrics.catalogue import METRICS, metric_named
-from ..metrics.tallies import tally
+from ...schemas.entities import LISTS, EntityEpisode
+from ...schemas.judgement import EvaluationManifest
+from ...schemas.paths import format_path
+from ...schemas.plain_files import json_lines, read_json, reason_of
+from ...schemas.text import counted
+from ...schemas.values import Wire
+from ..archive.archive import write_archive
+from .entities import PROTOCOL, entity_key, names_any
+from .facts import Appearance, EpisodeFacts, ShotFacts
+from .metrics.catalogue import METRICS, metric_named
+from .metrics.tallies import tally
 
 ManifestRule = Literal["ours", "b5"]
 VARYING = ("method_name", "timestamp_utc", "platform", "n_llm_keys", "n_vlm_keys")

@@ -1,1 +1,0 @@
-"""The public evaluator's results, scored like our own."""
