@@ -31,6 +31,8 @@ class Sketch:
     story: Json  # ``schemas.story.Story``
     analysis: Json = None  # what ``analyze_story`` read off it by rules
     plot: Sequence[str] = ()  # the part of the story that each shot tells; together they are the story
+    # what the still of each shot shows, in the story's language; null where nobody settled it
+    moments: Sequence[str | None] = ()
     cast: Sequence[Json] = ()  # the characters; see the head of this module
     onstage: Sequence[Sequence[str]] = ()  # the keys of the characters on stage
     settings: Sequence[str | None] = ()  # the places, in the story's language; null where the text tells none
@@ -64,6 +66,10 @@ class Sketch:
         names = {member["key"]: member["name"] for member in self.cast}
         return [", ".join(names[key] for key in keys) or "-" for keys in self.onstage]
 
+    def stills(self) -> list[str]:
+        """Return the moments as prompts list them."""
+        return [moment or "-" for moment in self.moments]
+
     def called(self) -> list[str]:
         """Return the cast as prompts list it: keys, with the names that the texts use where they differ."""
         same = [(member["key"], member["name"]) for member in self.cast]
@@ -88,11 +94,14 @@ class Sketch:
 MOST_ONSTAGE = 3
 
 
-def as_planned(field: str) -> Callable[[Sketch, Any], Drafted[Json] | None]:
-    """Return what gives a field as one prompt drafted it with the whole script; see :mod:`.plan_script`."""
+def as_planned(*fields: str) -> Callable[[Sketch, Any], Drafted[Json] | None]:
+    """Return what gives fields as one prompt drafted them with the whole script; see :mod:`.plan_script`."""
 
     def given(sketch: Sketch, settings: Any) -> Drafted[Json] | None:  # noqa: ANN401 - the face of a step
-        return None if sketch.planned is None else Drafted(sketch.planned[field], sketch.planned_by or "")
+        if sketch.planned is None:
+            return None
+        values = {field: sketch.planned[field] for field in fields}
+        return Drafted(values if len(fields) > 1 else values[fields[0]], sketch.planned_by or "")
 
     return given
 

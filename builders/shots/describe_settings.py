@@ -30,6 +30,7 @@ def _show(sketch: Sketch, settings: PlannerSettings) -> Json:
     return {
         "characters": sketch.called() or ["-"],
         "language": language(sketch.story),
+        "moments": sketch.stills(),
         "shots": list(sketch.plot),
         "title": sketch.story["title"],
     }
@@ -79,9 +80,9 @@ def _time(text: str) -> str | None:
 
 STEP = Step(
     id="shots/describe_settings",
-    version=3,
+    version=4,
     writes=("settings",),
-    reads=("story", "plot", "cast", "onstage", "planned", "planned_by"),
+    reads=("story", "plot", "moments", "cast", "onstage", "planned", "planned_by"),
     sketch=Sketch.of,
     rules=_rules,
     show=_show,

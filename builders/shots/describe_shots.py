@@ -19,6 +19,7 @@ def _show(sketch: Sketch, settings: PlannerSettings) -> Json:
         "cameras": [camera_texts(camera)[sketch.base] for camera in sketch.cameras],
         "casts": sketch.casts(),
         "language": language(sketch.story),
+        "moments": sketch.stills(),
         "places": [setting or "-" for setting in sketch.settings],
         "shots": list(sketch.plot),
     }
@@ -45,9 +46,9 @@ def _is_told(character: Json, text: str) -> bool:
 
 STEP = Step(
     id="shots/describe_shots",
-    version=3,
+    version=4,
     writes=("statics",),
-    reads=("story", "plot", "cast", "onstage", "settings", "cameras", "planned", "planned_by"),
+    reads=("story", "plot", "moments", "cast", "onstage", "settings", "cameras", "planned", "planned_by"),
     sketch=Sketch.of,
     rules=_rules,
     show=_show,

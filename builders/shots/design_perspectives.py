@@ -18,7 +18,7 @@ def _rules(sketch: Sketch, settings: PlannerSettings) -> list[Json]:
 
 
 def _show(sketch: Sketch, settings: PlannerSettings) -> Json:
-    return {"casts": sketch.casts(), "shots": list(sketch.plot)}
+    return {"casts": sketch.casts(), "moments": sketch.stills(), "shots": list(sketch.plot)}
 
 
 def _read(reply: Json, sketch: Sketch, settings: PlannerSettings) -> list[Json]:
@@ -45,9 +45,9 @@ def _check_neighbours(cameras: Sequence[Camera], problems: Problems) -> None:
 
 STEP = Step(
     id="shots/design_perspectives",
-    version=3,
+    version=4,
     writes=("cameras",),
-    reads=("story", "plot", "cast", "onstage", "planned", "planned_by"),
+    reads=("story", "plot", "moments", "cast", "onstage", "planned", "planned_by"),
     sketch=Sketch.of,
     rules=_rules,
     show=_show,

@@ -19,6 +19,7 @@ def _show(sketch: Sketch, settings: PlannerSettings) -> Json:
         and {
             "characters": sketch.called(),
             "language": language(sketch.story),
+            "moments": sketch.stills(),
             "shots": list(sketch.plot),
         }
     ) or None
@@ -44,9 +45,9 @@ def _read(reply: Json, sketch: Sketch, settings: PlannerSettings) -> list[list[s
 
 STEP = Step(
     id="shots/place_characters",
-    version=3,
+    version=4,
     writes=("onstage",),
-    reads=("story", "plot", "cast", "planned", "planned_by"),
+    reads=("story", "plot", "moments", "cast", "planned", "planned_by"),
     sketch=Sketch.of,
     rules=_rules,
     show=_show,

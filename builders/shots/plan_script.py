@@ -43,8 +43,9 @@ def _rules(sketch: Sketch, settings: Settings) -> Json:
         value = step.rules(sketch, settings)
         if value is None:
             return None
-        parts[step.writes[0]] = value
-        sketch = replace(sketch, **{step.writes[0]: value})
+        fields = value if len(step.writes) > 1 else {step.writes[0]: value}
+        parts |= fields
+        sketch = replace(sketch, **fields)
     return {**parts, "narration": None}
 
 
@@ -62,8 +63,10 @@ def _read(reply: Json, sketch: Sketch, settings: Settings) -> Json:
     """Return the parts of a script, each read as its own stage reads it, and ``narration``."""
     parts: dict[str, Json] = {}
     for step in PARTS:
-        parts[step.writes[0]] = step.read(reply, sketch, settings)
-        sketch = replace(sketch, **{step.writes[0]: parts[step.writes[0]]})
+        value = step.read(reply, sketch, settings)
+        fields = value if len(step.writes) > 1 else {step.writes[0]: value}
+        parts |= fields
+        sketch = replace(sketch, **fields)
     return {**parts, "narration": sketch.texts_of(reply, "plot", _accept)}
 
 
@@ -73,7 +76,7 @@ def _accept(number: int, text: str, problems: Problems) -> None:
 
 STEP = Step(
     id="shots/plan_script",
-    version=1,
+    version=2,
     writes=("planned",),
     reads=("story", "analysis", "given"),
     sketch=Sketch.of,

@@ -1,11 +1,14 @@
-"""Stage: the part of the story that each shot tells; together they are the whole story, in order."""
+"""Stage: the part of the story that each shot tells, and the moment of it that the still shows.
+
+The parts together are the whole story, in order. Rules settle no moment.
+"""
 
 from pydantic import Field
 
 from ...schemas.canonical import Json
 from ...schemas.text import is_unspaced
 from ...validators.shots.script_rules import SHOTS
-from ..replies import language
+from ..replies import Problems, language, needed
 from ..step import PlannerSettings, Step, Unfit
 from ..text.boundaries import divide, read_division
 from ..text.segments import Analysis, segment_texts
@@ -40,7 +43,9 @@ def shots_wanted(sketch: Sketch, settings: Settings) -> int:
 def _rules(sketch: Sketch, settings: Settings) -> Json:
     text = sketch.story["normalized_text"]
     spans = divide(text, Analysis.from_json(sketch.analysis), shots_wanted(sketch, settings))
-    return None if spans is None else [text[start:end] for start, end in spans]
+    if spans is None:
+        return None
+    return {"plot": [text[start:end] for start, end in spans], "moments": [None] * len(spans)}
 
 
 def _show(sketch: Sketch, settings: Settings) -> Json:
@@ -55,10 +60,19 @@ def _show(sketch: Sketch, settings: Settings) -> Json:
     }
 
 
-def _read(reply: Json, sketch: Sketch, settings: Settings) -> list[str]:
-    """Return the texts of the shots: spans of the story that hold all of it but white space."""
-    count = shots_wanted(sketch, settings)
-    return read_division(reply["shots"], count, "shot", sketch.story, sketch.analysis)
+def _read(reply: Json, sketch: Sketch, settings: Settings) -> Json:
+    """Return the texts of the shots, which hold all of the story but white space, and their moments.
+
+    A shot of a whole script, which one prompt wrote, has no moment: its description says what is seen.
+    """
+    count, shots, problems = shots_wanted(sketch, settings), reply["shots"], Problems()
+    plot = read_division(shots, count, "shot", sketch.story, sketch.analysis)
+    moments = [
+        needed(entry, "moment", f"shot {number}", problems) if "moment" in entry else None
+        for number, entry in enumerate(shots, start=1)
+    ]
+    problems.settle()
+    return {"plot": plot, "moments": moments}
 
 
 def _settle(drafted: Json, sketch: Sketch, settings: Settings) -> Json:
@@ -70,14 +84,14 @@ def _settle(drafted: Json, sketch: Sketch, settings: Settings) -> Json:
 
 STEP = Step(
     id="shots/plan_shots",
-    version=3,
-    writes=("plot",),
+    version=4,
+    writes=("plot", "moments"),
     reads=("story", "analysis", "given", "planned", "planned_by"),
     sketch=Sketch.of,
     rules=_rules,
     show=_show,
     read=_read,
-    given=as_planned("plot"),
+    given=as_planned("plot", "moments"),
     settle=_settle,
     settings=Settings,
     reject_codes={

@@ -200,6 +200,7 @@ def _change(place: int, **values: Any) -> Callable[[Json], Json]:
         ("plan_shots", _change(0, first_segment=2), "shot 1 must have first_segment 1"),
         ("plan_shots", _change(2, first_segment=1), "greater than"),
         ("plan_shots", lambda reply: {"shots": reply["shots"][1:]}, "exactly 6 shots"),
+        ("plan_shots", _change(1, moment=" . "), "shot 2: moment says nothing"),
         ("write_characters", _change(0, name="Rumpelstiltskin"), "does not have the name"),
         ("write_characters", _change(0, key="../up"), "short name in Latin letters"),
         ("write_characters", _change(1, key="mira"), "two characters have one key"),
@@ -224,6 +225,20 @@ def test_reply_when_it_cannot_be_right_is_asked_again_with_the_reason(
     again = [one for one in asked if one.schema_name == f"shots_{prompt}"]
     assert said in again[1].text
     assert not found.errors and len(shots.stories) == 1
+
+
+def test_moment_when_a_shot_has_one_is_what_every_later_prompt_about_its_still_is_told(
+    tmp_path: Path,
+) -> None:
+    moment = "Mira reaches for her hat in the gust"
+    _, _, asked = build(
+        tmp_path, [row()], replaced("plan_shots", _change(1, moment=moment)), shots=6, languages=["en"]
+    )
+    told = [one.schema_name for one in asked if f"[2] {moment}\n" in one.text]
+    assert told == [
+        "shots_place_characters", "shots_describe_settings", "shots_design_perspectives",
+        "shots_describe_shots",
+    ]  # fmt: skip
 
 
 def test_story_when_it_gives_orders_stays_material(tmp_path: Path) -> None:
