@@ -117,22 +117,23 @@ def names_of(character: Json) -> tuple[str, ...]:
     return tuple(dict.fromkeys((character["name"], character["key"])))
 
 
-def is_named(character: Json, text: str) -> bool:
-    """Return whether a text names a character."""
-    plain = normalize_answer(text)
-    return any(_holds(text, plain, name) for name in names_of(character))
-
-
 def named_in(cast: Iterable[Json], text: str) -> list[str]:
-    """Return the keys of the characters that a text names, in the order of the cast."""
-    return [member["key"] for member in cast if is_named(member, text)]
+    """Return the keys of the characters that a text names, in the order of the cast.
 
-
-def _holds(text: str, plain: str, name: str) -> bool:
-    if unspaced_count(name):
-        return name in text
-    words = normalize_answer(name)
-    return bool(words) and contains_phrase(plain, words)
+    A name within a longer name of somebody else is none: "the mice king" does not name the mice.
+    """
+    members = list(cast)
+    plain, told = f" {normalize_answer(text)} ", set()
+    for name in sorted({name for member in members for name in names_of(member)}, key=len, reverse=True):
+        words = normalize_answer(name)
+        if unspaced_count(name):
+            if name in text:
+                told.add(name)
+                text = text.replace(name, " / ")
+        elif words and contains_phrase(plain, words):
+            told.add(name)
+            plain = plain.replace(f" {words} ", " / ")
+    return [member["key"] for member in members if told.intersection(names_of(member))]
 
 
 def named_first(cast: Sequence[Json], text: str) -> list[str]:
@@ -143,9 +144,8 @@ def named_first(cast: Sequence[Json], text: str) -> list[str]:
         places = [folded.find(name.casefold()) for name in names_of(character)]
         return min((at for at in places if at >= 0), default=len(folded))
 
-    return [
-        member["key"] for member in sorted((member for member in cast if is_named(member, text)), key=place)
-    ]
+    named = named_in(cast, text)
+    return [member["key"] for member in sorted(cast, key=place) if member["key"] in named]
 
 
 def by_key(cast: Iterable[Json]) -> dict[str, Json]:

@@ -80,7 +80,7 @@ def _time(text: str) -> str | None:
 
 STEP = Step(
     id="shots/describe_settings",
-    version=4,
+    version=5,
     writes=("settings",),
     reads=("story", "plot", "moments", "cast", "onstage", "planned", "planned_by"),
     sketch=Sketch.of,

@@ -45,7 +45,7 @@ def _read(reply: Json, sketch: Sketch, settings: PlannerSettings) -> list[list[s
 
 STEP = Step(
     id="shots/place_characters",
-    version=4,
+    version=5,
     writes=("onstage",),
     reads=("story", "plot", "moments", "cast", "planned", "planned_by"),
     sketch=Sketch.of,

@@ -23,7 +23,7 @@ from .translation import (
 
 SPEC = StageSpec(
     name="translate_edits",
-    version=2,
+    version=3,
     shape="map",
     reads=("story", "analysis", "draft", "named_by", "translation_by"),
     writes=("completed", "completed_by"),

@@ -16,7 +16,7 @@ from ...schemas.shots import LANGUAGES
 from ...schemas.text import normalize_answer, normalize_text, unspaced_count
 from ..replies import Drafted, Problems, ask, by_number, needed, optional
 from ..step import PlannerSettings, Step
-from .cast import Sketch, is_named, named_in
+from .cast import Sketch, named_in
 
 NAMES_OF_LANGUAGES = {"en": "English", "ch": "Chinese, in simplified characters"}
 AT_ONCE = 8
@@ -150,11 +150,11 @@ def _read_texts(reply: Json, sketch: Sketch, part: range) -> list[Json]:
         for name, field in FIELDS.items():
             original = getattr(sketch, name)[index]
             texts[name] = None if original is None else needed(entry, field, where, problems)
-        for character, other in zip(sketch.cast, called, strict=True):
-            if is_named(character, sketch.statics[index] or "") and not is_named(
-                other, texts["statics"] or ""
-            ):
-                problems.add(f"{where}: static must call {character['name']} {other['name']}")
+        told = named_in(sketch.cast, sketch.statics[index] or "")
+        retold = named_in(called, texts["statics"] or "")
+        for person, other in zip(sketch.cast, called, strict=True):
+            if person["key"] in told and other["key"] not in retold:
+                problems.add(f"{where}: static must call {person['name']} {other['name']}")
         if texts["settings"] and named_in(called, texts["settings"]):
             problems.add(f"{where}: the setting names a character")
         _check_letters([normalize_text(text) for text in texts.values() if text], language, problems)
@@ -189,7 +189,7 @@ TRANSLATE_NAMES = Step(
 )
 TRANSLATE_SCRIPT = Step(
     id="shots/translate_script",
-    version=2,
+    version=3,
     writes=("translation",),
     reads=(
         "story",

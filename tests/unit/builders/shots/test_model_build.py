@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from fabula.builders.shots.building import ShotOptions, build_shots
+from fabula.builders.shots.cast import character, named_in
 from fabula.releases.shots.tree import ShotSet, read_shot_set
 from fabula.schemas.canonical import Json
 from fabula.testing.drawn_shots import draw_reference
@@ -163,6 +164,43 @@ def test_names_when_translated_are_the_same_in_every_text(tmp_path: Path) -> Non
         assert shot.onstage is not None and shot.static is not None
         assert shot.onstage.ch == tuple(names[key] for key in shot.characters)
         assert all(str(names[key]) in shot.static.of("ch") for key in shot.characters)
+
+
+def test_translation_when_a_name_is_part_of_a_longer_one_owes_only_the_longer(tmp_path: Path) -> None:
+    given = {
+        "Mice": {"name_en": "mice", "name_ch": "鼠群"},
+        "King": {"name_en": "mice king", "name_ch": "鼠王"},
+    }
+    scripts = write(tmp_path / "given.jsonl", [{"id": "hat", "characters": given}])
+    text = "The mice king woke. The mice king spoke. He bowed to the mice. They ran off."
+    replies = {
+        "shots_place_characters": _change(0, characters=["King"]),
+        "shots_describe_shots": _change(0, description="The mice king stands on a mound."),
+        "shots_translate_shots": _change(0, static="鼠王站在土堆上。"),
+    }
+
+    def handler(asked: Asked) -> Json:
+        return replies.get(asked.schema_name or "", lambda reply: reply)(answer(asked))
+
+    shots, _, asked = build(tmp_path, [row(text)], handler, shots=4, scripts=scripts)
+    assert sum(one.schema_name == "shots_translate_shots" for one in asked) == 1
+    (first, *_) = shots.stories[0].script.shots
+    assert first.characters == ("King",) and first.static and first.static.of("ch") == "鼠王站在土堆上。"
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("The mice king bows.", ["King"]),
+        ("The mice king bows to the mice.", ["Mice", "King"]),
+        ("鼠王向鼠行礼。", ["Mice", "King"]),
+        ("鼠王行礼。", ["King"]),
+    ],
+)
+def test_names_when_one_holds_another_are_told_apart(text: str, named: list[str]) -> None:
+    english = any(char.isascii() and char.isalpha() for char in text)
+    names = {"Mice": "mice", "King": "mice king"} if english else {"Mice": "鼠", "King": "鼠王"}
+    assert named_in([character(key, name) for key, name in names.items()], text) == named
 
 
 def test_long_script_when_translated_goes_in_parts_with_all_names(tmp_path: Path) -> None:
