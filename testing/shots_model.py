@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 from ..builders.shots.cast import character, named_first, named_in
-from ..builders.shots.write_characters import find_people
+from ..builders.shots.write_characters import SPEAKER, find_people
 from ..builders.text.analyze_story import analyze
 from ..builders.text.words import pick
 from ..schemas.canonical import Json
@@ -124,7 +124,7 @@ def _sheets(text: str, shots: Sequence[str]) -> list[Json]:
 def _found(shots: Sequence[str], human: str) -> list[Json]:
     if is_unspaced("".join(shots)):
         pairs = Counter(shot[at : at + 2] for shot in shots for at in range(len(shot) - 1))
-        names = [pair for pair, _ in pairs.most_common() if pair.isalpha()][:1]
+        names = [pair for pair, _ in pairs.most_common() if pair.isalpha() and pair not in SPEAKER][:1]
         return [character(f"Figure {n}", name, tag=human) for n, name in enumerate(names, start=1)]
     story = {"id": "tale", "title": "A tale", "language": "en", "normalized_text": " ".join(shots)}
     return find_people(analyze(story), human, 5)

@@ -76,7 +76,7 @@ def _accept(number: int, text: str, problems: Problems) -> None:
 
 STEP = Step(
     id="shots/plan_script",
-    version=3,
+    version=4,
     writes=("planned",),
     reads=("story", "analysis", "given"),
     sketch=Sketch.of,

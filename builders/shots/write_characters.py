@@ -3,7 +3,7 @@
 Rules take those whom an English text names most often, and know of them what their name says.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from pydantic import Field
 
@@ -19,6 +19,10 @@ from .cast import Sketch, as_planned, character
 
 HUMAN = ("realistic_human", "unrealistic_human")
 LONGEST_KEY = 60
+NARRATOR = {"en": "Narrator", "ch": "叙述者"}
+"""What a character is called that tells the story and that the story never names."""
+SPEAKER = frozenset(("i", "me", "we", "us", "我", "我们", "俺", "咱", "咱们"))
+"""Words, as answers are compared, by which a story calls who tells it: nobody can be drawn from them."""
 
 
 class Settings(PlannerSettings):
@@ -107,13 +111,26 @@ def _read(reply: Json, sketch: Sketch, settings: Settings) -> list[Json]:
         _character(entry, key, known.get(key), human, problems)
         for entry, key in zip(entries, keys, strict=True)
     ]
-    text = normalize_answer(sketch.story["normalized_text"])
-    for name in [] if given else [person["name"] for person in cast]:
-        if not mentions(text, normalize_answer(name)):
-            problems.add(f"the story does not have the name {name!r}; copy it letter for letter")
+    if not given:
+        _check_names(cast, sketch, problems)
     problems.check_script(sketch.story, [character["prompt"] for character in cast])
     problems.settle()
     return cast
+
+
+def _check_names(cast: Sequence[Json], sketch: Sketch, problems: Problems) -> None:
+    """Note names that the story does not have, and pronouns; who tells the story may be the narrator."""
+    text, narrator = normalize_answer(sketch.story["normalized_text"]), NARRATOR[sketch.base]
+    tells_itself = any(mentions(text, word) for word in SPEAKER)
+    for person in cast:
+        name = person["name"]
+        if SPEAKER.intersection(map(normalize_answer, (name, person["key"]))):
+            problems.add(
+                f"{name!r} with the key {person['key']!r} names nobody in a picture; take what the story"
+                f" calls who tells it, such as child, or {narrator} with the key {NARRATOR['en']}"
+            )
+        elif not (mentions(text, normalize_answer(name)) or (tells_itself and name == narrator)):
+            problems.add(f"the story does not have the name {name!r}; copy it letter for letter")
 
 
 def _character(entry: Json, key: str, before: Json, human: str, problems: Problems) -> Json:
@@ -150,7 +167,7 @@ def describe(person: Json, human: str) -> Json:
 
 STEP = Step(
     id="shots/write_characters",
-    version=3,
+    version=4,
     writes=("cast",),
     reads=("story", "analysis", "given", "plot", "planned", "planned_by"),
     sketch=Sketch.of,

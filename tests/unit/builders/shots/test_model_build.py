@@ -111,7 +111,7 @@ def test_story_when_planned_with_one_prompt_is_whole_with_the_same_checks(
     of_parts = [
         line["producer"] for line in lines if "Static" in line["path"] or line["path"] == "$.Characters[*]"
     ]
-    assert of_parts[0].startswith("openai:tested via shots/plan_script@2")
+    assert of_parts[0].startswith("openai:tested via shots/plan_script@")
     assert json.loads((tmp_path / "run" / "findings.jsonl").read_text())["findings"] == []
 
 
@@ -201,6 +201,50 @@ def test_names_when_one_holds_another_are_told_apart(text: str, named: list[str]
     english = any(char.isascii() and char.isalpha() for char in text)
     names = {"Mice": "mice", "King": "mice king"} if english else {"Mice": "鼠", "King": "鼠王"}
     assert named_in([character(key, name) for key, name in names.items()], text) == named
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "wrong", "name"),
+    [
+        ("I flew my kite. It rose. It sank. I ran home.", "en", ("I", "I"), "Narrator"),
+        ("I flew my kite. It rose. It sank. I ran home.", "en", ("Me", "Narrator"), "Narrator"),
+        ("我放风筝。风筝飞了。风筝落了。我跑回家。", "zh", ("我", "Narrator"), "叙述者"),
+    ],
+)
+def test_narrator_without_a_name_when_called_i_gets_a_name_that_can_be_drawn(
+    tmp_path: Path, text: str, language: str, wrong: tuple[str, str], name: str
+) -> None:
+    sheet = {"tag": "realistic_human", "gender": "other"}
+    sheet["appearance"] = "穿着蓝色长袍。" if language == "zh" else "Wears a blue coat."
+    names = [wrong, (name, "Narrator")]  # the first is sent back, the second stands
+
+    def handler(asked: Asked) -> Json:
+        if asked.schema_name == "shots_write_characters":
+            called, key = names.pop(0)
+            return {"characters": [{**sheet, "name": called, "key": key}]}
+        reply = answer(asked)
+        return (
+            _change(0, characters=["Narrator"])(reply)
+            if asked.schema_name == "shots_place_characters"
+            else reply
+        )
+
+    shots, _, asked = build(tmp_path, [row(text, language)], handler, shots=4)
+    (again,) = [one.text for one in asked if one.schema_name == "shots_write_characters"][1:]
+    assert "names nobody in a picture" in again
+    script = shots.stories[0].script
+    sheets, still = script.characters["Narrator"], script.shots[0].static
+    assert sheets.name("en") == "Narrator" and still is not None
+    for key in ("en", "ch"):
+        assert sheets.name(key) in still.of(key)
+    assert sheets.name("ch" if language == "zh" else "en") == name
+
+
+def test_narrator_when_nobody_says_i_is_no_character(tmp_path: Path) -> None:
+    handler = replaced("write_characters", _change(0, name="Narrator", key="Narrator"))
+    _, _, asked = build(tmp_path, [row()], handler, shots=6, languages=["en"])
+    sent = [one.text for one in asked if one.schema_name == "shots_write_characters"]
+    assert "does not have the name 'Narrator'" in sent[1]
 
 
 def test_long_script_when_translated_goes_in_parts_with_all_names(tmp_path: Path) -> None:
