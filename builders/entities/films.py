@@ -25,7 +25,7 @@ class PersonNote(Own):
     """What a person of the cast looks like in one chunk."""
 
     person: str
-    looks: str
+    looks: str | None  # null where no picture of the chunk shows anybody there
 
 
 class Account(Own):
@@ -70,7 +70,7 @@ class Film:
 
     numbers: tuple[int, ...]  # of the kept shots, ascending
     opens: Mapping[int, str]  # number of a shot -> how it begins: ``start``, ``cut`` or ``gradual``
-    cast: tuple[Person, ...]  # the people
+    cast: tuple[Person, ...]  # the people; once they were listed, those whom pictures show
     views: Views  # pictures of shots and people
     registries: tuple[LocalRegistry, ...] = ()  # what was found in its chunks, once it was listed
     entities: tuple[Entity, ...] = ()  # its entities, once they were merged
@@ -79,19 +79,38 @@ class Film:
     def of(cls, item: Item) -> "Film":
         """Return the film that an item with ``shots``, ``cast`` and ``views`` is, and what it has besides."""
         listed, merged = item.fields.get("local_registries", ()), item.fields.get("identities")
+        registries = tuple(LocalRegistry.model_validate(registry) for registry in listed)
         shots = [entry["shot"] for entry in item["shots"]]
         return cls(
             tuple(shot["number"] for shot in shots),
             {shot["number"]: shot["opens"] for shot in shots},
-            tuple(Person.model_validate(person) for person in item["cast"]),
+            _shown([Person.model_validate(person) for person in item["cast"]], registries),
             Views.model_validate(item["views"]),
-            tuple(LocalRegistry.model_validate(registry) for registry in listed),
+            registries,
             () if merged is None else Identities.model_validate(merged).entities,
         )
 
     def people_in(self, shot: int) -> list[Person]:
         """Return who is seen in a shot, in the order of the cast."""
         return [person for person in self.cast if shot in person.shots]
+
+
+def _shown(cast: Sequence[Person], registries: Sequence[LocalRegistry]) -> tuple[Person, ...]:
+    """Return the people in the shots that show them; who is left in none is not there.
+
+    A shot does not show a person where a chunk says so and none that shares the shot describes the person.
+    """
+    people = []
+    for person in cast:
+        seen: dict[bool, set[int]] = {True: set(), False: set()}
+        for registry in registries:
+            for note in registry.persons:
+                if note.person == person.person_id:
+                    seen[note.looks is not None].update(registry.shots)
+        shots = tuple(shot for shot in person.shots if shot not in seen[False] - seen[True])
+        if shots or not person.shots:
+            people.append(person.model_copy(update={"shots": shots}))
+    return tuple(people)
 
 
 class Identities(Own):

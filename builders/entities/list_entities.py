@@ -200,16 +200,19 @@ def _accounts(entries: Sequence[Json], shots: Sequence[int], repairs: list[Repai
 def _persons(
     entries: Sequence[Json], persons: Sequence[str], repairs: list[Repair]
 ) -> tuple[PersonNote, ...]:
-    looks: dict[str, str] = {}
+    looks: dict[str, str | None] = {}
     for entry in entries:
-        person, text = entry["person"].strip(), normalize_text(entry["looks"])[:LONGEST_TEXT]
+        person, said_looks = entry["person"].strip(), entry["looks"]
         if person not in persons:
             said = f"a person {person[:40]!r}, who was not shown"
             repairs.append(noted("unknown-person", said, "dropped"))
         elif person in looks:
             repairs.append(noted("named-twice", f"{person} is described twice", "dropped"))
         else:
-            looks[person] = text
+            looks[person] = None if said_looks is None else normalize_text(said_looks)[:LONGEST_TEXT]
+    for person in persons:
+        if person in looks and looks[person] is None:
+            repairs.append(noted("unseen-person", f"no picture shows {person} there", "dropped"))
     return tuple(PersonNote(person=person, looks=looks[person]) for person in persons if person in looks)
 
 
@@ -245,7 +248,7 @@ def _entities(
 
 STEP = Step(
     id="entities/list_entities",
-    version=1,
+    version=2,
     writes=("local_registries",),
     by="listed_by",
     reads=("shots", "cast", "views"),

@@ -165,6 +165,29 @@ def without_last(reply: Json) -> Json:
     return reply
 
 
+@pytest.mark.parametrize("chunks", ["all", "first"])
+def test_person_whom_no_picture_shows_gets_no_name_looks_or_act_there(tmp_path: Path, chunks: str) -> None:
+    def unseen(reply: Json) -> Json:
+        if chunks == "first" and all(entry["shot"] != 1 for entry in reply["shots"]):
+            return reply
+        people = [
+            {**entry, "looks": None} if entry["person"] == "p001" else entry for entry in reply["persons"]
+        ]
+        return {**reply, "persons": people}
+
+    sets = ("list_entities.chunk=6", "list_entities.overlap=0")
+    _, asked = build(tmp_path, changed("list_entities", unseen, 9), sets=sets)
+    (merging,) = [one.text for one in asked if one.schema_name == "entities_merge_entities"]
+    telling = "".join(one.text for one in asked if one.schema_name == "entities_write_script")
+    assert ("p001" in merging.partition("The entries of")[0]) == (chunks == "first")
+    assert repairs(tmp_path)["unseen-person", "dropped"] >= 1
+    if chunks == "first":  # A is in the shots 1, 2, 4, 6 of the first, and in 7, 9, 10, 12
+        assert '"person": "p001"' in merging and "[ 7, 9, 10, 12 ]" in " ".join(merging.split())
+    else:
+        assert '"p001": ' not in telling
+    assert findings(tmp_path) is not None  # an official episode without an error
+
+
 def test_mentions_when_lost_are_added_by_the_model(tmp_path: Path) -> None:
     _, asked = build(tmp_path, changed("enrich_actions", without_last, times=9))
     assert "unmentioned" not in findings(tmp_path)

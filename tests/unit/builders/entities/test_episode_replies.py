@@ -54,6 +54,7 @@ def test_registry_when_sound_is_taken_as_it_is() -> None:
         ),
         ({"persons": [{"person": "p009", "looks": "A man."}]}, ("unknown-person", None, "dropped")),
         ({"persons": [{"person": "p001", "looks": "A."}] * 2}, ("named-twice", None, "dropped")),
+        ({"persons": [{"person": "p001", "looks": None}]}, ("unseen-person", None, "dropped")),
         ({"shots": [{"shot": 1, "account": "p001 sits."}]}, ("no-account", 2, "left")),
         (
             {"shots": [{"shot": n, "account": "p001 sits."} for n in (1, 2, 7)]},
