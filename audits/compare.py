@@ -159,7 +159,7 @@ def _score(value: float, ends: tuple[float, float], pair: Sequence[float | None]
     return Score(value=float(value), status="ok", low=low, high=high, numerator=number, denominator=total)
 
 
-# --
+# -- One draft beside the gold record of its story
 
 # -- Where scenes of a draft end, compared with where those of a gold record do
 #
@@ -243,7 +243,7 @@ def windows(gold: Sequence[Cut], draft: Sequence[Cut], sentences: int) -> Window
     )
 
 
-# --
+# -- One draft beside the gold record of its story
 
 NEAR = 1
 """So many sentences may two boundaries be apart that are nearly the same."""

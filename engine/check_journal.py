@@ -196,7 +196,7 @@ def _value(payload: bytes, start: int, kind: int) -> tuple[Value, int]:
     return (None if kind == 0 else kind - 8), start
 
 
-# --
+# -- Checking a run's journal, row by row
 
 Row = tuple[Any, ...]
 TABLES = ("calls", "sent", "batches", "batch_requests", "batch_pictures", "results", "asks", "meta")

@@ -259,7 +259,7 @@ def _scratch() -> Iterator[Path]:
         yield Path(name)
 
 
-# --
+# -- What a run would ask of models and about what that costs, before anything is asked
 
 
 @dataclass(frozen=True, slots=True)

@@ -120,7 +120,7 @@ def _digests(folder: Path, names: Any) -> dict[str, str | None]:  # noqa: ANN401
     return {name: sha256_file(folder / name) if (folder / name).is_file() else None for name in sorted(names)}
 
 
-# --
+# -- Executing a pipeline in a run folder
 
 MAX_COST = "max_cost"
 """The fact in a journal that says which cost limit its run was last given."""

@@ -90,7 +90,7 @@ def _slot_in(canvas: Canvas, box: Box) -> Slot:
     return min(all_slots(canvas.frame), key=lambda slot: (slot.x - x) ** 2 + (slot.y - y) ** 2)
 
 
-# --
+# -- Planted losses
 
 Chooses = Literal["transition", "scene", "later scene", "nothing"]
 """What is drawn by chance: two neighbouring scenes, one scene, one but the first, or nothing."""

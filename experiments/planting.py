@@ -149,7 +149,7 @@ def _problem(where: str, error: ValidationError) -> UserError:
     return UserError(where, what=f"{field_name}: {detail['msg']}", fix=fix)
 
 
-# --
+# -- Planting losses
 
 PLANTS, UNPLANTED = "plants.jsonl", "unplanted.jsonl"
 """What was planted, one line a storyboard; what could not be, with the reason."""

@@ -168,7 +168,7 @@ def _questions(desk: Desk, evaluator: Evaluator) -> Path:
     return derive(desk.release, evaluator, releases / evaluator.name, desk.study.split, written)
 
 
-# --
+# -- Running a study
 
 
 @dataclass(frozen=True, slots=True)

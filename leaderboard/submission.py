@@ -160,7 +160,7 @@ def _issue(
     return Issue(where, "$", code, message, cure)
 
 
-# --
+# -- A submission
 
 Text = Annotated[str, Field(min_length=1, max_length=500)]
 SIDE, QUALITY = 360, 72

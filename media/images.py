@@ -169,7 +169,7 @@ def _webp(data: bytes) -> tuple[_Kept, list[str]]:
     return _Kept([b"RIFF", (at - 8).to_bytes(4, "little"), data[8:at]], {"EXIF or XMP"}), []
 
 
-# --
+# -- Opening pictures with limits, as 8-bit sRGB the right way up
 
 _SIXTEEN = ("I;16", "I;16L", "I;16B", "I;16N", "I")
 TRANSPARENT = "transparent: laid over white"

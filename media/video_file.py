@@ -212,7 +212,7 @@ def entries_of_no_bytes(path: Path, stream: int) -> int:
     return 0
 
 
-# --
+# -- What a video file says of itself
 
 LOOKED_THROUGH = 20_000
 """Up to so many frames a video is decoded once from end to end; of a longer one, what is taken out of it."""

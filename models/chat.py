@@ -276,8 +276,8 @@ class ChatModel(Protocol):
 # -- Text encoders: asked like chat models, one text at a time, and answering with a vector
 #
 # So journal, limits, retries, prices and cost limits are the same for both. A vector travels in a reply's
-# text: its numbers as little-endian 32-bit floats, in base64. What was stored is exact, whoever computes with
-# it.
+# text: its numbers as little-endian 32-bit floats, in base64. What was stored is exact, whoever computes
+# with it.
 
 LONGEST_VECTOR = 65_536
 """Most numbers of a vector; services give 256 to 4,096."""

@@ -147,7 +147,7 @@ class Warming:
             self._warm.discard(key)
 
 
-# --
+# -- Calls to one model
 
 FIRST_BACKOFF = 1.0
 """Most seconds before the second attempt; twice as many before each further one."""

@@ -186,7 +186,7 @@ def _candidates(events: list[dict[str, Any]]) -> tuple[dict[str, Any], bool]:
     return document, bool(candidate.get("finishReason") or "promptFeedback" in document)
 
 
-# --
+# -- The edge of every adapter
 
 ReadReply: TypeAlias = Callable[[Mapping[str, Any]], Reply | None]
 """Makes a reply from the JSON of a response; None where it is not the service's form."""

@@ -17,12 +17,12 @@ from .spec import COMPATIBLE, ModelSpec
 # -- Parts of secrets in texts: eight characters and more, in any case, with anything between them
 #
 # A text is reduced to its letters and digits (of ASCII, in lower case): spaces, line breaks, NULs of UTF-16
-# and other separators are gone. What is left of a secret, of its base64 and of its hexadecimal is looked for
-# in that. Most texts are done with after every fifth place was looked at: in eight characters, four begin
-# there.
+# and other separators are gone. What is left of a secret, of its base64 and of its hexadecimal is looked
+# for in that. Most texts are done with after every fifth place was looked at: in eight characters, four
+# begin there.
 #
-# What is like a word, alone or with a number, is no part before it has sixteen characters, nor are years and
-# numbers in a row: they would be found in ordinary texts. What all keys of a service begin with
+# What is like a word, alone or with a number, is no part before it has sixteen characters, nor are years
+# and numbers in a row: they would be found in ordinary texts. What all keys of a service begin with
 # (``sk-ant-api03-``) is none either.
 
 LEAST, LEAST_OF_WORDS = 8, 16
@@ -187,7 +187,7 @@ def _in_base64(secret: str) -> Iterator[tuple[bytes, int]]:
             yield coded.encode("ascii").translate(_LOWER, _OTHERS), length
 
 
-# --
+# -- API keys, from the environment or ``.env``
 
 MARK = "[secret removed]"
 SHORTEST = 6

@@ -155,8 +155,7 @@ class ModelSettings(Own):
         return () if self.model is None else (self.model,)
 
 
-# -- Whether a program stood in for a model: the model's name in its replies says so, and nothing else is
-# asked
+# -- Whether a program stood in for a model
 #
 # Every server of :mod:`fabula.testing` names :data:`MARK` in each reply, whatever model was asked for.
 

@@ -68,7 +68,7 @@ def _misleads(character: str) -> bool:
     return ord(character) in _BIDI or unicodedata.category(character) in ("Cc", "Cs")
 
 
-# --
+# -- What pages share that load nothing from anywhere
 
 Part = tuple[str, str]
 """The name of a template or style sheet, and the package that it lies in."""

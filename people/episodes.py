@@ -35,18 +35,16 @@ from .study import Evaluated, Json, Study, StudySettings, as_plain, common_parts
 #
 # Question: does a judge agree with people as well as people agree with each other?
 # Formula: Cohen's kappa of verdicts, Pearson's r of scores. The judge is compared with the majority of
-# people's
-#     verdicts and with the mean of their scores; every two people with each other, as the ceiling.
+#     people's verdicts and with the mean of their scores; every two people with each other, as the ceiling.
 # Input: one row per rater, verdicts 0 or 1, ``nan`` where there is none.
 # Output: in [-1, 1]; intervals are percentiles over instances drawn with replacement, all values of an
-# instance
-#     together.
+#     instance together.
 # Undefined when: nothing is shared, or a rater says the same of everything.
 # Source: EntityBench, section B.1.
-# Departures: the paper gives a range of people's kappa alone; here are mean, least and greatest. An instance
-#     on which as many people say yes as no has no majority and is left out, and counted.
+# Departures: the paper gives a range of people's kappa alone; here are mean, least and greatest. An
+#     instance on which as many people say yes as no has no majority and is left out, and counted.
 # Example: a judge says 1, 1, 0, 0 and the majority 1, 0, 0, 0: they agree on 3/4, by chance on 1/2, kappa
-# 1/2.
+#     1/2.
 
 Floats = NDArray[np.float64]
 Name = Literal["kappa", "pearson"]
@@ -145,7 +143,7 @@ _NOTHING = 1e-12
 """Rounding, not spread."""
 
 
-# --
+# -- EntityBench's validation of its judge
 
 VERDICT = {"fidelity": "present", "pair": "same"}
 OVERALL = {"fidelity": "overall", "pair": "similarity"}

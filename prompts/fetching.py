@@ -161,7 +161,7 @@ def _commit(text: str) -> str | None:
     return text if is_one else None
 
 
-# --
+# -- Fetching official prompts
 
 # -- Texts out of program code: the syntax tree is read, and nothing is executed
 #
@@ -298,7 +298,7 @@ def _named(text: str, names: tuple[str, ...]) -> str:
     return "".join([*filled, pieces[-1]])
 
 
-# --
+# -- Fetching official prompts
 
 LICENCE = "LICENSE"
 

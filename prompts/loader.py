@@ -154,7 +154,7 @@ def _object_problems(node: dict[str, Any], path: str) -> Iterator[str]:
         yield from _problems(schema, f"{path}.{name}")
 
 
-# --
+# -- Prompt templates
 
 MARK_LENGTH = 12
 

@@ -69,7 +69,7 @@ def _sign(character: str) -> str:
     return f"[U+{ord(character):04X}]"
 
 
-# --
+# -- A plain table, and its forms
 
 Cell: TypeAlias = str | int | float | bool | None
 

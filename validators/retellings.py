@@ -147,7 +147,7 @@ def _shares(table: "np.ndarray[Any, Any]", row: int, others: list[int]) -> list[
     return shares
 
 
-# --
+# -- Retellings of one story
 
 By = Literal["title", "number", "text", "meaning"]
 

@@ -116,7 +116,7 @@ class Asked:
             return [CallLine(*row) for row in self._sql.execute(sql, (item,))]
 
 
-# --
+# -- What a folder has to show
 
 ENDING = ".jsonl"
 PICTURES = {".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".webp": "image/webp"}

@@ -67,7 +67,7 @@ def chosen_by(
     return candidates[ranked(terms, setting.weights.only(arm.terms)).best]
 
 
-# --
+# -- Applying a frozen file
 
 COMPASS, SPENT, OUTPUTS = "compass.json", "spent.json", "outputs"
 Repairs = Mapping[str, Mapping[str, Repair]]

@@ -40,19 +40,18 @@ if TYPE_CHECKING:
 #
 # Question: which of a story's questions may Semantic Compass see?
 # Formula: per story and dimension, questions are put into the order of the SHA-256 of (seed, story id,
-# question
-#     id); the first half of them selects, the others report.
+#     question id); the first half of them selects, the others report.
 # Input: the records of a release; the master seed, 42.
 # Output: question id -> half, with a hash of the whole assignment.
 # Undefined when: never. A dimension with one question goes to reporting; with an odd number reporting gets
-# one
-#     more. A story may so have no question that selects: then recoverability is undefined for it and the
-#     other terms select (:mod:`.scoring`).
+#     one more. A story may so have no question that selects: then recoverability is undefined for it and
+#     the other terms select (:mod:`.scoring`).
 # Source: KathaTrace, B.7, G.4, J.7, Tables 43 and 64: selection and final reporting stand on different
 #     questions. The paper does not say how they are drawn.
-# Departures from the source: it holds back questions between splits, this also within each story, so that the
-#     stories that are reported on can be selected for.
-# Example: three causal questions and one moral question: one causal selects, two causal and the moral report.
+# Departures from the source: it holds back questions between splits, this also within each story, so that
+#     the stories that are reported on can be selected for.
+# Example: three causal questions and one moral question: one causal selects, two causal and the moral
+#     report.
 
 Half = Literal["selection", "reporting"]
 SELECTION: Half = "selection"
@@ -187,7 +186,7 @@ def _keep(path: Path, halves: QuestionHalves) -> None:
         ) from error  # fmt: skip
 
 
-# --
+# -- Asking judges what selection needs
 
 
 @dataclass(frozen=True, slots=True)

@@ -278,7 +278,7 @@ def _quantiles(values: Sequence[float], shares: Sequence[float]) -> tuple[float,
     return tuple(sorted({round(float(value), FINE) for value in taken}))
 
 
-# --
+# -- Tuning and applying as the command line and studies ask for them
 
 VALIDATION = "validation"
 REPORTED = ("public_test",)

@@ -309,7 +309,7 @@ def _alike(first: str, second: str) -> bool:
     return bool(own and other) and (own in other or other in own)
 
 
-# --
+# -- One item per book of the sources
 
 ROLE = "books"
 """Role of the sources."""

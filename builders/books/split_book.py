@@ -209,7 +209,7 @@ def _tell_unsure(tales: Sequence[Tale], blocks: Sequence[Block], limits: Limits)
             tale.unsure = f"{size} words, where half the tales of the book have fewer than {usual:.0f}"
 
 
-# --
+# -- Where the tales of a book begin and end. A model is asked only about what the rules cannot tell
 
 PROMPT = "books/split_book"
 MOST_SHOWN = 400

@@ -207,7 +207,7 @@ def _whole(rows: Sequence[Rows | None]) -> tuple[NDArray[np.float64], NDArray[np
     return table, np.array([float(row is not None) for row in rows])
 
 
-# --
+# -- Which tracklets of an episode are one person (EntityBench section 3.1)
 
 BY = "clustering"
 

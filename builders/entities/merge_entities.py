@@ -172,7 +172,7 @@ def _own(
             yield name
 
 
-# --
+# -- The entities of a whole video
 
 _ROUNDS = 4
 """Times that merged entities are merged again with those of other batches."""

@@ -174,7 +174,7 @@ def issues_in(reads: Mapping[str, Json], draft: Json) -> list[Issue]:
 EDITING = Editing(first_draft, with_edit, form_of, consequence_of, issues_in)
 
 
-# --
+# -- How stories become shot scripts
 
 TRANSLATING = ("translate_names.languages", "translate_script.languages", "translate_edits.languages")
 

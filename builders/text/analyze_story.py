@@ -107,7 +107,7 @@ def _phrase() -> re.Pattern[str]:
     return re.compile(rf"(?<!\w)(?:{determiners}) ([^\W\d_]+)(?: ([^\W\d_]+))?(?!\w)", re.IGNORECASE)
 
 
-# --
+# -- What rules read off the text once, so that no later stage has to read it again
 
 SPEC = StageSpec(
     name="analyze_story",

@@ -153,7 +153,7 @@ def _point() -> re.Pattern[str]:
     return re.compile(rf"(?:but |and )?{exact}|{before}{words}{noun}", re.IGNORECASE)
 
 
-# --
+# -- Where the scenes begin
 
 SPLIT_PENALTY = (0.0, 0.35, 0.6, 0.9)
 EVENNESS = 0.7

@@ -126,7 +126,7 @@ def _appearances(episode: Episode) -> Counter[str]:
     return Counter(key for shot in episode.script.shots() for key in scheduled(shot))
 
 
-# --
+# -- What evaluating episodes asks of the engine
 
 ITEM_TIMEOUT = 7200.0
 """Seconds that one shot may take in one stage, on a slow machine."""

@@ -240,7 +240,7 @@ def _set_of(label: str) -> PromptSet:
     return next((name for name, prefix in FOLDERS.items() if prefix == folder), MAIN)
 
 
-# --
+# -- Scoring, comparing and showing evaluations of storyboards as the commands ask for it
 
 
 def definitions_of(chosen: Chosen) -> Definitions:

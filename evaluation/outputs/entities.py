@@ -143,7 +143,7 @@ def _frame(key: str, value: object) -> int:
     return int(text)
 
 
-# --
+# -- Generated episodes on disk against their scripts
 
 FEWEST = 5
 """Frames that a shot has at least: so many are looked at in each (N_frame of EntityBench, Table 11)."""

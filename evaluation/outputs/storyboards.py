@@ -84,7 +84,7 @@ def look_at_unit(
         return Looked(None, [unreadable(where, missing, "unreadable-video")])
 
 
-# --
+# -- Generated storyboards on disk
 
 _SEED = re.compile(r"seed_([0-9]{1,18})", re.ASCII)
 

@@ -160,7 +160,7 @@ def _judge_gaps(method: Method, judge: str, items: Items) -> Floats:
     return Rates.of(sums_of(outcomes, outcomes.sets["filtered"], items)).mean_gap(DIMENSIONS)
 
 
-# --
+# -- Scoring an evaluation of storyboards
 
 # -- From estimates to the scores that are reported
 
@@ -306,7 +306,7 @@ def _negative(
     return {"scores": named, "stories": stories}
 
 
-# --
+# -- Scoring an evaluation of storyboards
 
 
 @dataclass(frozen=True)

@@ -250,7 +250,7 @@ ARCHIVE = ArchiveForm(
 """Archives of shot images: what was found in pictures lies beside the ratings."""
 
 
-# --
+# -- What evaluating shot images asks of the engine
 
 LOOKING = ("detect_characters", "encode_crops", "encode_pictures")
 ITEM_TIMEOUT = 7200.0

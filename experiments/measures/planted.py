@@ -70,7 +70,7 @@ def false_alarms(falls: Sequence[Fall], uncertainty: Uncertainty) -> FalseAlarms
     )  # fmt: skip
 
 
-# --
+# -- Every evaluator measured by planted losses
 
 
 def judged_as(folder: Path, definitions: Definitions, read: Read = load) -> Judged:

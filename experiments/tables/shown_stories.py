@@ -208,7 +208,7 @@ def _shown(method: Method, shared: NDArray[np.int64], seeded: Sequence[int]) -> 
     return rows
 
 
-# --
+# -- The stories of a study's page, with their pictures and what was lost in each (Table 69)
 
 SIDE = 240
 """Longer side of a picture in a grid, in pixels."""

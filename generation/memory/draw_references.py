@@ -148,7 +148,7 @@ def _part(image: "Image") -> ChatImage:
     return ChatImage(png_bytes(image), "image/png")
 
 
-# --
+# -- The picture of each entity
 
 # -- Tries at the picture of one entity, each with a ground of another colour, until one passes
 
@@ -308,7 +308,7 @@ def _try_json(made: Try) -> dict[str, Json]:
     }  # fmt: skip
 
 
-# --
+# -- The picture of each entity
 
 SPEC = StageSpec(
     name="draw_references", version=2, shape="map", reads=("reference", "prompt"), writes=("drawn",),

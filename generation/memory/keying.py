@@ -194,8 +194,7 @@ def rgb_of(colour: str) -> tuple[int, int, int]:
     return red, green, blue
 
 
-# -- What is looked at in a picture before any model is asked: the mask's area, holes, pieces, edges,
-# leftovers
+# -- What is looked at in a picture before any model is asked
 #
 # Every check has a limit of ours: the paper names what makes a portrait fail, without numbers (C.2).
 

@@ -177,7 +177,7 @@ def _facts(entries: Sequence[BankEntry]) -> dict[str, str]:
     return facts
 
 
-# --
+# -- The run that builds a bank of entities
 
 # -- How many questions a bank takes: at least, if all passes at once, and at most
 
@@ -259,7 +259,7 @@ def budget_of(
     )  # fmt: skip
 
 
-# --
+# -- The run that builds a bank of entities
 
 MEMORY = "memory"
 """Kind of these runs."""

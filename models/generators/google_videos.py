@@ -185,7 +185,7 @@ def _of(counts: Json, modality: str) -> int | None:
     return None if None in numbers else sum(number for number in numbers if number is not None)
 
 
-# --
+# -- Adapter for Google's models that make videos, through its interactions
 
 T = TypeVar("T")
 

@@ -186,11 +186,10 @@ def read_generated(text: str) -> Generated:
         raise ValueError(f"the reply holds no picture: {error}") from error
 
 
-# -- What adapters of services that make pictures share: bounds, what is not taken, and replies without
-# secrets
+# -- What adapters of services that make pictures share
 #
-# A reply with a picture has megabytes of base64 in it. It is not searched like words: secrets are looked for
-# in its words as everywhere, and in the bytes of the file.
+# A reply with a picture has megabytes of base64 in it. It is not searched like words: secrets are looked
+# for in its words as everywhere, and in the bytes of the file.
 
 LONGEST_PICTURE = 32 * 1024 * 1024
 """Most bytes of a response that holds a picture in base64, a third longer than its file."""

@@ -138,7 +138,7 @@ class _Dealing:
         self.loads[other] += moved[seat] - moved[other]
 
 
-# --
+# -- Who judges what, in which order and with what on which side
 
 __all__ = ["Place", "Plan", "Seat", "Unit", "design", "fits", "least_seats", "remaining", "wanted_votes"]
 

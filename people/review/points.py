@@ -30,18 +30,15 @@ from .votes import Counted, counted_votes
 # -- How the votes on one thing stand: what reviewers agree on, and whether somebody has to decide. Pure
 #
 # Question: do the votes on a unit of a record decide it, or does it go to an adjudicator?
-# Formula: everybody says the same, with the same corrections: it is decided. More than half do, at least two:
-# a
-#     majority, which decides where the protocol has consensus. Whoever chose what counts has to have asked
-#     for the same corrections, else they conflict.
+# Formula: everybody says the same, with the same corrections: it is decided. More than half do, at least
+#     two: a majority, which decides where the protocol has consensus. Whoever chose what counts has to have
+#     asked for the same corrections, else they conflict.
 # Source: KathaTrace, section A.11 and Table 19.
 # Departures: Table 19 lets two of three decide, and A.11 sends disagreement to adjudication; the protocol
-# says
-#     which (its ``consensus``; without it 2 : 1 is decided by an adjudicator). Where an answer asks for a
-#     correction and nobody gave one, somebody decides, too: the paper does not say.
+#     says which (its ``consensus``; without it 2 : 1 is decided by an adjudicator). Where an answer asks
+#     for a correction and nobody gave one, somebody decides, too: the paper does not say.
 # Example: three say ``corrected``, two of them with the same new label: the corrections conflict, whatever
-# the
-#     protocol. Two say ``correct`` and one ``corrected``: a majority. One of three says ``ambiguous``:
+#     the protocol. Two say ``correct`` and one ``corrected``: a majority. One of three says ``ambiguous``:
 #     somebody decides.
 
 State = Literal["unanimous", "majority", "conflict", "ambiguous", "unusable"]
@@ -132,7 +129,7 @@ def _edits_text(said: Said) -> str:
     return canonical_text({path: tidy(new) for path, new in said.edits.items()}) if said.edits else ""
 
 
-# --
+# -- What reviewers were asked about an item, with all that was said of it and decided
 
 
 @dataclass(frozen=True, slots=True)

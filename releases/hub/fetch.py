@@ -136,7 +136,7 @@ def require_room(folder: Path, needed: int) -> None:
         )
 
 
-# --
+# -- Fetching a published version
 
 _LARGEST_DOCUMENT = 256 * 1024 * 1024
 _MOST_FILES = 100_000

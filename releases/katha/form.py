@@ -138,7 +138,7 @@ def check_hidden_folder(folder: Path, document: Mapping[str, Json]) -> Iterator[
         yield Issue(RELEASE, "$.counts", "release-counts", message, "pack the run again")
 
 
-# --
+# -- The form of releases of stories
 
 _FILES = (
     (ANNOTATIONS, "one record per story: text, scenes, transitions, questions, provenance, status, split"),

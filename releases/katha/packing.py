@@ -117,7 +117,7 @@ def review_notes(reviews: Reviews, more: Additions) -> Iterator[str]:
             yield f"subset {subset.request.name} has fewer stories than its share: {', '.join(lacking)}"
 
 
-# --
+# -- Packing stories
 
 Hashes = dict[str, dict[str, str]]
 

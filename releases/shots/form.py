@@ -189,7 +189,7 @@ REFERENCE_IMAGES = FileSection(
 )
 
 
-# --
+# -- Shot scripts with reference images as releases
 
 LEFT_OUT = "references_left_out.jsonl"
 """The reference images of the run that may not be given away, without the images."""

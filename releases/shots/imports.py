@@ -328,7 +328,7 @@ def _bad(name: str, what: str) -> ConfigError:
     )
 
 
-# --
+# -- What is known of a set of scripts beyond the official files
 
 
 def read_story_facts(shot_set: ShotSet) -> dict[str, StoryFacts]:

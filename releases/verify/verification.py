@@ -154,7 +154,7 @@ def _issue(where: str, code: str, message: str, cure: str) -> Issue:
     return Issue(CROISSANT, where if where.startswith("$") else f"$ {where}", code, message, cure)
 
 
-# --
+# -- Verifying a release
 
 __all__ = ["VerifyReport", "verify"]
 

@@ -229,7 +229,7 @@ def _episode(view: EpisodeView, where: str) -> Iterator[Issue]:
             yield issue("never-scheduled", where, path, f"{show(name)} is in no shot")
 
 
-# --
+# -- Rules about a set of episodes
 
 _WINDOW = re.compile(r"(.+)__i([0-9]{1,9})_j([0-9]{1,9})__T[0-9]+", re.DOTALL)
 

@@ -174,7 +174,7 @@ def _percentile(values: list[int], part: float) -> float | None:
     return ordered[below] + (rank - below) * (ordered[above] - ordered[below])
 
 
-# --
+# -- Every number of the tables of the EntityBench paper, recomputed over a set of episodes
 
 # -- Structure: Tables 7 and 8 of the EntityBench paper, section A.3, and what headers describe
 
@@ -310,7 +310,7 @@ def _a(kind: EntityType) -> str:
     return f"an {kind}" if kind == "object" else f"a {kind}"
 
 
-# --
+# -- Every number of the tables of the EntityBench paper, recomputed over a set of episodes
 
 # -- Texts: section A.4 and Table 9 of the EntityBench paper, and how actions name what is scheduled
 
@@ -405,7 +405,7 @@ def _tokens(episodes: Episodes) -> Counter[str]:
     return tokens
 
 
-# --
+# -- Every number of the tables of the EntityBench paper, recomputed over a set of episodes
 
 
 @dataclass(frozen=True, slots=True)

@@ -91,7 +91,7 @@ class Simulated(SetRule):
             yield part.where, name, is_simulated(name) or part.data.get("simulated") is True
 
 
-# --
+# -- Validating a data set
 
 PARTS = ("scenes", "transitions", "questions")
 REPORT_EVERY = 100

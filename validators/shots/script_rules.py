@@ -254,7 +254,7 @@ def is_jump(before: Camera, after: Camera) -> bool:
     return first is not None and second is not None and abs(first - second) == widest
 
 
-# --
+# -- Rules about one shot script, whatever it was read from
 
 SHOTS = (4, 30)
 """Fewest and most shots of a published story."""

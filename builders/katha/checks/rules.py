@@ -108,7 +108,7 @@ def _drafted(name: str, group: Sequence[str], draft: Json) -> Iterator[str]:
                 yield from texts_in(part[key])
 
 
-# --
+# -- The checks of a draft that need no model
 
 _LABEL_QUESTIONS = frozenset(["moral"])
 _RULES = frozenset(rule.name for rule in STORY_RULES) - {"hashes"}

@@ -34,7 +34,7 @@ def _read(text: Json) -> str:
         raise BadReply(str(error)) from error
 
 
-# --
+# -- The vector of a story, where an encoder is set
 
 
 class Settings(ModelSettings):

@@ -69,7 +69,7 @@ def ink_on(colour: Colour) -> Rgb:
     return (0, 0, 0) if 0.299 * red + 0.587 * green + 0.114 * blue > 128 else (255, 255, 255)
 
 
-# --
+# -- A grid of a shot's frames in which every character and object is boxed and named (Eq. 19)
 
 SPEC = StageSpec(
     name="draw_grids",

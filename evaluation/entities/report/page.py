@@ -202,7 +202,7 @@ def _trace(metric: EntityMetric, episode: Episode, each: Instance) -> Trace:
     return Trace(label=", ".join(parts), text=text, anchor=anchor)
 
 
-# --
+# -- The report on an evaluation of episodes
 
 METHODS = 6
 """Methods whose episodes are shown, where no others are asked for."""

@@ -210,7 +210,7 @@ def _weights(document: Calibration) -> Iterator[ScoreTable]:
     yield from if_any("people_weights", "Weights of judges", "Judge", measures, rows, note)
 
 
-# --
+# -- What people said about storyboards
 
 COLUMNS = {
     "visual": Measure(name="visual", label="Visual", unit="plain", better="high"),

@@ -140,7 +140,7 @@ def _sweep(root: Path, wanted: set[Path]) -> None:
             path.unlink()
 
 
-# --
+# -- Packets in the form that a named generator reads, from a description of its files
 
 QUALITY = 95
 """Of a picture that goes out as JPEG, 1 to 95; colours are not subsampled."""

@@ -140,7 +140,7 @@ def _of_bank(entry: BankEntry, root: Path, problems: list[UserError]) -> dict[st
     }  # fmt: skip
 
 
-# --
+# -- The packet of a shot
 
 PACKET = "packet.json"
 PROMPT = "memory/video_shot"

@@ -147,7 +147,7 @@ def _angle_faults(angle: Angle, after: Keyframe) -> list[str]:
     return []
 
 
-# --
+# -- The layouts of an episode, shot after shot
 
 PROMPT = "memory/layout_shot"
 STANDS_IN = UNUSABLE | {"bad_request", "too_long"}

@@ -261,7 +261,7 @@ class Shown:
         return values_of(self.item, question, part)
 
 
-# --
+# -- A study while it is served
 
 MOST_TIMELINE = 5_000
 """Raw events of one page that are kept."""
