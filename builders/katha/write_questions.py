@@ -172,22 +172,25 @@ _MORE = ("causal", "emotional", "consequence", "action_visibility", "temporal_or
 def questions_wanted(story_id: str, moral: str | None, count: int | None = None) -> Mapping[str, int]:
     """Return how many questions of each type a story gets.
 
-    Without a count a benchmark comes out as in Table 14: one causal, emotional, moral, consequence and
+    Without a count a benchmark has the types of Table 14: one causal, emotional, moral, consequence and
     temporal question; which stories get a second causal or emotional one, or one about a visible action, is
-    fixed by the id. With a count each type comes in turn. A story without a moral label gets no moral
-    question, and one about a visible action in its place.
+    fixed by the id. Five at least stand beside the moral one, so that a weak one does not spoil a story: where
+    the draw gives four, one is about a visible action. With a count each type comes in turn. A story without a
+    moral label gets no moral question.
     """
     if count is not None:
         types = [*_MORE[:2], *(["moral"] if moral is not None else []), *_MORE[2:]]
         names = [name for names in (types, *[_MORE] * (count // len(_MORE))) for name in names][:count]
         return {name: names.count(name) for name in types if name in names}
+    causal = 1 + (share(story_id, "causal") < EXTRA_CAUSAL)
+    emotional = 1 + (share(story_id, "emotional") < EXTRA_EMOTIONAL)
     wanted = {
-        "causal": 1 + (share(story_id, "causal") < EXTRA_CAUSAL),
-        "emotional": 1 + (share(story_id, "emotional") < EXTRA_EMOTIONAL),
+        "causal": causal,
+        "emotional": emotional,
         "moral": int(moral is not None),
         "consequence": 1,
         "temporal_order": 1,
-        "action_visibility": int(moral is None or share(story_id, "action") < ACTION),
+        "action_visibility": int(causal + emotional == 2 or share(story_id, "action") < ACTION),
     }
     return {name: number for name, number in wanted.items() if number}
 

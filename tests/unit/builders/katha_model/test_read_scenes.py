@@ -344,6 +344,14 @@ def test_wanted_questions_when_a_count_is_named_take_each_type_in_turn() -> None
     assert sum(questions_wanted("x", "wisdom", 24).values()) == 24
 
 
+def test_wanted_questions_when_no_count_is_named_are_five_at_least_beside_the_moral_one() -> None:
+    mixes = [questions_wanted(f"story_{number}", "wisdom") for number in range(300)]
+    beside = [sum(mix.values()) - mix["moral"] for mix in mixes]
+    assert {mix["moral"] for mix in mixes} == {1} and min(beside) == 5
+    assert 0.2 < sum(mix["causal"] == 2 for mix in mixes) / 300 < 0.33  # Table 14: 26.5 %
+    assert questions_wanted("story_1", None) == {key: n for key, n in mixes[1].items() if key != "moral"}
+
+
 # Replies that hold contrastive variants.
 
 
