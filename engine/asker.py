@@ -52,6 +52,8 @@ def model_error(spec: str, fault: CallFault) -> ModelUnavailable:
     """Return the error that stops a run because of a fault."""
     down = _OWN_DOWN if parse_spec(spec).provider == COMPATIBLE else _DOWN
     said, fix = _WORDS.get(fault.kind, down)
+    if fault.kind == "timeout":
+        fix += f'; if it is only slow, raise call_timeout under [models."{spec}"] in fabula.toml'
     return ModelUnavailable(
         f"model {spec}", what=f"{said}: {fault.message}",
         fix=f"{fix}; then give the same command again: it continues where it stopped",

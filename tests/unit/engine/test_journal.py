@@ -237,8 +237,8 @@ def test_write_when_the_disk_is_full_goes_on_once_there_is_space(
         opened[-1].execute("PRAGMA max_page_count = 40")
         return opened[-1]
 
-    monkeypatch.setattr(journal_file, "connect", small)
     journal_file.prepare(tmp_path / NAME)
+    monkeypatch.setattr(journal_file, "connect", small)
     writer = GroupCommit(tmp_path / NAME)
     told = in_one_batch(writer, [fact("small")], [fact("large", "x" * 500_000)], [fact("small too")])
     assert all(isinstance(error, TargetError) and "the disk is full" in str(error) for error in told)
