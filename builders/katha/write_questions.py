@@ -174,9 +174,9 @@ def questions_wanted(story_id: str, moral: str | None, count: int | None = None)
 
     Without a count a benchmark has the types of Table 14: one causal, emotional, moral, consequence and
     temporal question; which stories get a second causal or emotional one, or one about a visible action, is
-    fixed by the id. Five at least stand beside the moral one, so that a weak one does not spoil a story: where
-    the draw gives four, one is about a visible action. With a count each type comes in turn. A story without a
-    moral label gets no moral question.
+    fixed by the id. Five at least stand beside the moral one, so that a weak one does not spoil a story:
+    where the draw gives four, one is about a visible action. With a count each type comes in turn. A story
+    without a moral label gets no moral question.
     """
     if count is not None:
         types = [*_MORE[:2], *(["moral"] if moral is not None else []), *_MORE[2:]]
