@@ -161,7 +161,7 @@ class DiffusersImages:
         dtype = getattr(torch, wanted.dtype)
         try:
             with quiet_libraries():
-                pipe = DiffusionPipeline.from_pretrained(  # type: ignore[no-untyped-call]
+                pipe = DiffusionPipeline.from_pretrained(
                     self._spec.name,
                     use_safetensors=True,
                     dtype=dtype,
