@@ -367,6 +367,13 @@ def test_audit_when_compared_prints_shares_with_counts_and_writes_a_page(command
     assert command("draft", "--gold", "gold", "--format", "csv", "--json")[0] == 2
 
 
+def test_gold_when_nobody_stands_for_it_is_refused_and_else_named_in_the_first_line(command, written) -> None:
+    assert command("draft", "--gold", "gold")[1].startswith("gold records by: author:")
+    written(drafted(authored(8)), "rules")
+    code, output = command("draft", "--gold", "rules")
+    assert code and "for 8 of these nobody stands: a program or nobody" in " ".join(output.split()), output
+
+
 def test_form_when_sampled_is_written_and_read_back(command, tmp_path) -> None:
     code, output = command("draft", "--sample", "3", "--out", "audit")
     assert code == 0 and "12 lines" in output
