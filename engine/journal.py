@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, Self
 
 from ..errors import FabulaError, RunError
 from ..schemas.canonical import Json
+from ..schemas.plain_files import RATIO
 from . import journal_file
 from .codec import Encoded, damaged_result, decode
 from .journal_file import Done, GroupCommit, Statement, explained
@@ -388,7 +389,9 @@ def _texts(blob: Iterable[bytes]) -> Iterator[str]:
     packed, decoder = zlib.decompressobj(), codecs.getincrementaldecoder("utf-8")()
     try:
         for piece in blob:
-            yield decoder.decode(packed.decompress(piece))
+            yield decoder.decode(packed.decompress(piece, RATIO * _PIECE))
+            if packed.unconsumed_tail:
+                raise zlib.error("it unpacks to far more than texts do")
         yield decoder.decode(packed.flush(), final=True)
     except (zlib.error, ValueError) as error:
         raise damaged_result(error) from error

@@ -36,7 +36,7 @@ def hold(folder: Path, *, to_read: bool = False) -> Iterator[None]:
     except Timeout as error:
         raise _busy(folder) from error
     except OSError as error:
-        if to_read and error.errno == errno.EROFS:
+        if to_read and error.errno in (errno.EROFS, errno.EACCES):
             yield
             return
         raise unwritable(folder / LOCK, error) from error

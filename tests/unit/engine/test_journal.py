@@ -4,6 +4,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
@@ -14,7 +15,7 @@ import pytest
 
 from fabula.engine import journal_file
 from fabula.engine.codec import decode, encode
-from fabula.engine.journal import NAME, Entry, Journal
+from fabula.engine.journal import NAME, Entry, Journal, lines_of
 from fabula.engine.journal_file import GroupCommit, NotStored, Statement
 from fabula.engine.stage import Failed, Made
 from fabula.errors import FabulaError, RunError, TargetError
@@ -292,3 +293,10 @@ def test_put_when_files_may_not_grow_keeps_what_was_acknowledged(
     assert acknowledged > 0
     with Journal.open(tmp_path) as journal:
         assert len(list(journal.heads("work"))) >= acknowledged
+
+
+def test_lists_when_they_unpack_to_far_more_than_texts_do_are_damaged() -> None:
+    bomb = zlib.compress(b'{"items":[["' + b"a" * (40 << 20) + b'","b"]]}')
+    with pytest.raises(RunError, match="far more than texts do"):
+        list(lines_of([bomb], "items"))
+    assert list(lines_of([zlib.compress(b'{"items":[["a","b"]]}')], "items")) == [("a", "b")]

@@ -62,16 +62,17 @@ def test_execute_when_another_process_works_is_told_and_status_still_answers(
     assert f"process {child.pid}" in status.lines()[-1]
 
 
-def test_hold_when_the_medium_cannot_be_written_lets_those_through_who_only_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("number", [errno.EROFS, errno.EACCES])
+def test_hold_when_the_folder_cannot_be_written_lets_those_through_who_only_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
     def acquire(_: FileLock) -> None:
-        raise OSError(errno.EROFS, "Read-only file system")
+        raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr(FileLock, "acquire", acquire)
     with hold(tmp_path, to_read=True):
         pass
-    with pytest.raises(TargetError, match="Read-only file system"), hold(tmp_path):
+    with pytest.raises(TargetError, match=os.strerror(number)), hold(tmp_path):
         pass
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import signal
 import sys
 import time
@@ -10,11 +11,13 @@ from typing import Any
 
 import pytest
 
+from fabula.errors import ConfigError
 from fabula.models.chat import CallFault, Image, Reply
 from fabula.models.generators.command import CommandImages, CommandVideos
 from fabula.models.generators.request import PictureRequest, read_generated
 from fabula.models.keys import MARK, Redactor
 from fabula.models.options import ModelOptions
+from fabula.models.registry import check_adapter
 from fabula.models.spec import parse_spec
 from fabula.testing.model_server import plain_png
 
@@ -264,3 +267,20 @@ def test_secrets_when_in_the_environment_stay_out_of_the_program_unless_named(
     environment = program.seen["env"]
     assert "OTHER_API_KEY" not in environment
     assert (environment["MY_TOKEN"], environment["CUDA_VISIBLE_DEVICES"]) == ("planted-mine-0123456789", "1")
+
+
+@pytest.mark.parametrize(
+    ("spec", "extra", "said"),
+    [
+        ("image:drawn:picture", {}, "drawn has no renderer picture"),
+        ("image:command:mine", {}, "command"),
+        ("image:command:mine", {"command": ["sh", "{prompt_file}"]}, "{out} is missing"),
+        ("video:command:mine", {"command": ["no-such-program", "{prompt_file}", "{out}"]}, "is not there"),
+    ],
+)
+def test_adapter_when_renderer_or_program_is_wrong_is_refused_before_any_call(
+    spec: str, extra: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(ConfigError, match=re.escape(said)):
+        check_adapter(parse_spec(spec), ModelOptions(extra=extra))
+    check_adapter(parse_spec("image:drawn:faithful"))
