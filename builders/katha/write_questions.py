@@ -176,7 +176,7 @@ def questions_wanted(story_id: str, moral: str | None, count: int | None = None)
     temporal question; which stories get a second causal or emotional one, or one about a visible action, is
     fixed by the id. Five at least stand beside the moral one, so that a weak one does not spoil a story:
     where the draw gives four, one is about a visible action. With a count each type comes in turn. A story
-    without a moral label gets no moral question.
+    without a moral label gets no moral question, and one about a visible action in its place.
     """
     if count is not None:
         types = [*_MORE[:2], *(["moral"] if moral is not None else []), *_MORE[2:]]
@@ -190,7 +190,9 @@ def questions_wanted(story_id: str, moral: str | None, count: int | None = None)
         "moral": int(moral is not None),
         "consequence": 1,
         "temporal_order": 1,
-        "action_visibility": int(causal + emotional == 2 or share(story_id, "action") < ACTION),
+        "action_visibility": int(
+            moral is None or causal + emotional == 2 or share(story_id, "action") < ACTION
+        ),
     }
     return {name: number for name, number in wanted.items() if number}
 

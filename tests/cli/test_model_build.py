@@ -46,8 +46,8 @@ def test_dry_run_when_no_folder_is_named_asks_nothing_and_writes_nothing(build, 
     assert "draft_scenes" in done.stdout and "price of" in done.stdout
     plan = json.loads(build("--model", spec_of(server), "--dry-run", "--json").stdout)
     repairs = [stage["calls"] for stage in plan["stages"] if stage["apart"] == "repairs"]
-    assert repairs == [2 * 2], "told apart from the nine of each story"
-    assert plan["calls"] == 2 * 9 + 4 and plan["cost"] is None
+    assert repairs == [2], "1.2 of each story, told apart from its nine"
+    assert plan["calls"] == 2 * 9 + 2 and plan["cost"] is None
     assert not server.log and not list(Path.cwd().iterdir())
 
 
