@@ -389,9 +389,10 @@ def _texts(blob: Iterable[bytes]) -> Iterator[str]:
     packed, decoder = zlib.decompressobj(), codecs.getincrementaldecoder("utf-8")()
     try:
         for piece in blob:
-            yield decoder.decode(packed.decompress(piece, RATIO * _PIECE))
+            text = packed.decompress(piece, RATIO * _PIECE)
             if packed.unconsumed_tail:
                 raise zlib.error("it unpacks to far more than texts do")
+            yield decoder.decode(text)
         yield decoder.decode(packed.flush(), final=True)
     except (zlib.error, ValueError) as error:
         raise damaged_result(error) from error
