@@ -35,7 +35,7 @@ class Settings(PlannerSettings):
     retired: ClassVar[tuple[str, ...]] = ("encoder", "near")
     questions: int | None = Field(
         default=None, ge=1, le=24,
-        description="Questions that a model writes about a story, each type in turn [the mix of Table 14].",
+        description="Questions that a model writes about a story, by type [Table 14, five and the moral].",
     )  # fmt: skip
 
 
