@@ -109,7 +109,7 @@ def expand(folder: Path, count: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("do", "most"), [(look, 40), (check, 160), (expand, 180)])
+@pytest.mark.parametrize(("do", "most"), [(look, 40), (check, 160), (expand, 400)])
 def test_memory_when_items_are_many_times_as_many_holds_no_more_of_them(
     tmp_path: Path,
     run: Run,
@@ -132,4 +132,5 @@ def test_memory_when_items_are_many_times_as_many_holds_no_more_of_them(
             do(tmp_path / f"{count}", count)
             peaks.append(tracemalloc.get_traced_memory()[1])
             tracemalloc.stop()
-    assert (peaks[2] - peaks[1]) / 3200 < most, peaks  # bytes an item: the list as it is stored, three times
+    # Bytes an item: the list as it is stored, three times. An expand that holds its items takes 770.
+    assert (peaks[2] - peaks[1]) / 3200 < most, peaks
