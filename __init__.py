@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from .api.releases import pack as pack
     from .api.releases import publish as publish
     from .api.releases import verify as verify
-    from .audits.auditing import AuditOptions as AuditOptions
     from .builders.entities.building import EntityOptions as EntityOptions
     from .builders.events.building import SuiteOptions as SuiteOptions
     from .builders.katha.building import BuildOptions as BuildOptions
@@ -48,19 +47,20 @@ if TYPE_CHECKING:
     from .evaluation.events.requests import EventOptions as EventOptions
     from .evaluation.katha.requests import EvaluateOptions as EvaluateOptions
     from .evaluation.shots.requests import ImageOptions as ImageOptions
-    from .experiments.desk import ExperimentOptions as ExperimentOptions
+    from .people.audits.auditing import AuditOptions as AuditOptions
     from .releases.hub.fetch import FetchOptions as FetchOptions
     from .releases.hub.publish import PublishOptions as PublishOptions
     from .releases.options import PackOptions as PackOptions
+    from .studies.experiments.desk import ExperimentOptions as ExperimentOptions
 
 _LAZY = {
-    "AuditOptions": ".audits.auditing",
+    "AuditOptions": ".people.audits.auditing",
     "BuildOptions": ".builders.katha.building",
     "EntityOptions": ".builders.entities.building",
     "EpisodeOptions": ".evaluation.entities.requests",
     "EvaluateOptions": ".evaluation.katha.requests",
     "EventOptions": ".evaluation.events.requests",
-    "ExperimentOptions": ".experiments.desk",
+    "ExperimentOptions": ".studies.experiments.desk",
     "ExtendOptions": ".builders.katha.extend",
     "FetchOptions": ".releases.hub.fetch",
     "ImageOptions": ".evaluation.shots.requests",

@@ -11,8 +11,8 @@ from .results import Comparison, Evaluation, Report, Scores, open_evaluation, sc
 if TYPE_CHECKING:
     from ..engine.estimate import CallPlan
     from ..engine.run_options import RunOptions
-    from ..experiments.desk import ExperimentOptions
-    from ..experiments.status import StudyStatus
+    from ..studies.experiments.desk import ExperimentOptions
+    from ..studies.experiments.status import StudyStatus
 
 
 @overload
@@ -230,11 +230,12 @@ def experiment(
         >>> status.cells[0].made == status.cells[0].ordered
         True
     """
-    from ..experiments.desk import ExperimentOptions, open_study
-    from ..experiments.running import run_study, states_of
-    from ..experiments.status import study_status
+    from ..kinds.registry import foreign_sections
+    from ..studies.experiments.desk import ExperimentOptions, open_study
+    from ..studies.experiments.running import run_study, states_of
+    from ..studies.experiments.status import study_status
 
-    options = chosen(ExperimentOptions, options, given)
+    options = replace(chosen(ExperimentOptions, options, given), others=foreign_sections)
     desk = open_study(Path(study), Path(out), options, reporter_of(progress))
     run_study(desk, parts)
     return study_status(desk, states_of(desk))

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from .calling import Place, Progress, chosen, listed, released, reporter_of
 
 if TYPE_CHECKING:
-    from ..audits.auditing import AuditOptions
-    from ..audits.page import Audit
     from ..builders.katha.extend import ExtendOptions
     from ..builders.katha.extend_report import ExtendReport
     from ..engine.estimate import CallPlan
     from ..engine.run_options import RunOptions
     from ..engine.status import RunReport
+    from ..people.audits.auditing import AuditOptions
+    from ..people.audits.page import Audit
     from ..validators.report import ValidationReport
 
 
@@ -167,7 +167,7 @@ def audit(
         >>> bool(audit.scores)
         True
     """
-    from ..audits import auditing
+    from ..people.audits import auditing
 
     options = chosen(auditing.AuditOptions, options, given)
     options = replace(options, readings=tuple(map(Path, options.readings)))

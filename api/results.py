@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from ..evaluation.archive.archive import read_manifest
 from ..evaluation.protocol import Compared, Shown
 from ..evaluation.report.formats import Table, grid_of, long_table
+from ..pages.grid import Grid, Tabular
 from ..schemas.judgement import EvaluationManifest
-from ..tables.grid import Grid, Tabular
 from .calling import as_paths
 
 if TYPE_CHECKING:

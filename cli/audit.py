@@ -12,10 +12,10 @@ from .command import command
 from .common import chosen_form, released, say, show, show_tables, warn
 
 if TYPE_CHECKING:
-    from ..audits.auditing import AuditOptions
+    from ..people.audits.auditing import AuditOptions
 
 
-@command("audit", "audits.auditing:AuditOptions", without=("replace_sources", "shard"))
+@command("audit", "people.audits.auditing:AuditOptions", without=("replace_sources", "shard"))
 def audit(
     draft: Path,
     *,
@@ -46,9 +46,9 @@ def audit(
         fabula audit runs/mine --gold runs/gold --read ana.csv --read ben.csv --out runs/audit --json
     """
     from ..api.reporters import choose_reporter
-    from ..audits.auditing import FORM, PAGE, audit, estimate_audit
-    from ..audits.form import write_form
-    from ..audits.records import read_records
+    from ..people.audits.auditing import FORM, PAGE, audit, estimate_audit
+    from ..people.audits.form import write_form
+    from ..people.audits.records import read_records
 
     form = chosen_form(form, as_json=as_json)
     draft, gold = released(draft), released(gold)

@@ -10,9 +10,9 @@ from .command import command
 from .common import answer, released, show, warn
 
 if TYPE_CHECKING:
-    from ..baselines.compass.rendering import Render
-    from ..baselines.compass.requests import CompassRequest
     from ..evaluation.katha.requests import EvaluateOptions
+    from ..studies.compass.rendering import Render
+    from ..studies.compass.requests import CompassRequest
 
 
 @command("baseline copy-paste")
@@ -30,8 +30,8 @@ def copy_paste(*, release: Path, out: Path, as_json: bool = False) -> int:
     Examples:
         fabula baseline copy-paste --release runs/vistory --out outputs/copy-paste
     """
-    from ..baselines.copy_paste import write_copy_paste
     from ..releases.shots.tree import read_shot_set
+    from ..studies.copy_paste import write_copy_paste
 
     shot_set, _ = read_shot_set(released(release))
     written = write_copy_paste(shot_set, out)
@@ -107,8 +107,8 @@ def compass_tune(
             --judge openai:gpt-4.1-mini --coverage clip-vit-b-32 --copies pixels --frames frames
             --out runs/compass --dry-run
     """
-    from ..baselines.compass.frozen import FROZEN
-    from ..baselines.compass.requests import VALIDATION, tune
+    from ..studies.compass.frozen import FROZEN
+    from ..studies.compass.requests import VALIDATION, tune
 
     splits = tuple(split) or (VALIDATION,)
     request = _request(release, outputs, options, (coverage, copies, weakest, device), splits, limit)
@@ -165,7 +165,7 @@ def compass_apply(
         split: Stories of this split [public_test].
         limit: Only the first so many stories.
         weakest: How the weakest transition is found, own or whole; as tuned [own].
-        arms: What is made: {baselines.compass.arms:NAMES} [all].
+        arms: What is made: {studies.compass.arms:NAMES} [all].
         frames: Folder with frames to be inserted; what is missing is listed there with its prompt.
         renderer: Generator that makes these frames, such as image:openai:gpt-image-1, in place of a folder.
         device: Where encoders run: cpu, cuda, mps or auto [cpu].
@@ -181,7 +181,7 @@ def compass_apply(
             --frozen runs/compass/frozen.json --judge openai:gpt-4.1-mini --coverage clip-vit-b-32
             --copies pixels --frames frames --arm base --arm full --out runs/compass-test
     """
-    from ..baselines.compass.requests import REPORTED, apply
+    from ..studies.compass.requests import REPORTED, apply
 
     splits = tuple(split) or REPORTED
     request = _request(release, outputs, options, (coverage, copies, weakest, device), splits, limit)
@@ -199,8 +199,8 @@ def _request(
     splits: tuple[str, ...], limit: int | None,
 ) -> "CompassRequest":  # fmt: skip
     """Return what tuning and applying are given; ``named``: coverage, copies, weakest and device."""
-    from ..baselines.compass.judging import Ledger
-    from ..baselines.compass.requests import CompassRequest
+    from ..studies.compass.judging import Ledger
+    from ..studies.compass.requests import CompassRequest
 
     coverage, copies, weakest, device = named
     if weakest not in get_args(Weakest):
@@ -218,7 +218,7 @@ def _in_folder(
     from dataclasses import replace
 
     from ..api.reporters import choose_reporter
-    from ..baselines.compass.requests import forecast
+    from ..studies.compass.requests import forecast
 
     folder = run_folder(out, "runs/compass", "a folder is needed")
     request = replace(request, out=folder, reporter=choose_reporter(as_json=as_json))
@@ -230,7 +230,7 @@ def _in_folder(
 def _forecast(request: "CompassRequest", arms: Sequence[str] | None, *, as_json: bool) -> int:
     from dataclasses import replace
 
-    from ..baselines.compass.requests import forecast
+    from ..studies.compass.requests import forecast
 
     with dry_folder(None) as folder:
         show(forecast(replace(request, out=folder), arms), as_json=as_json)
@@ -239,7 +239,7 @@ def _forecast(request: "CompassRequest", arms: Sequence[str] | None, *, as_json:
 
 def _render(request: "CompassRequest", frames: Path | None, renderer: str | None) -> "Render":
     """Return who makes frames: a folder that somebody fills, or a generator."""
-    from ..baselines.compass.rendering import frame_maker, frames_in
+    from ..studies.compass.rendering import frame_maker, frames_in
 
     if (frames is None) == (renderer is None):
         what = "neither is given" if frames is None else "both are given"

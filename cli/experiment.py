@@ -9,12 +9,12 @@ from .command import command
 from .common import answer, chosen_form, emit, released, say, show
 
 if TYPE_CHECKING:
-    from ..experiments.desk import ExperimentOptions
+    from ..studies.experiments.desk import ExperimentOptions
 
 
 @command(
     "experiment run",
-    "experiments.desk:ExperimentOptions",
+    "studies.experiments.desk:ExperimentOptions",
     without=("replace_sources", "shard", "stage_costs"),
 )
 def run(
@@ -47,10 +47,10 @@ def run(
         fabula experiment run study.toml --out runs/study --part pictures --part judgements
     """
     from ..api.reporters import choose_reporter
-    from ..experiments.desk import open_study
-    from ..experiments.forecast import forecast
-    from ..experiments.running import run_study, states_of
-    from ..experiments.status import study_status
+    from ..studies.experiments.desk import open_study
+    from ..studies.experiments.forecast import forecast
+    from ..studies.experiments.running import run_study, states_of
+    from ..studies.experiments.status import study_status
 
     reporter = choose_reporter(as_json=as_json)
     if dry_run:
@@ -76,9 +76,9 @@ def status(folder: Path, *, as_json: bool = False) -> int:
     Examples:
         fabula experiment status runs/study
     """
-    from ..experiments.desk import reopen_study
-    from ..experiments.running import states_of
-    from ..experiments.status import study_status
+    from ..studies.experiments.desk import reopen_study
+    from ..studies.experiments.running import states_of
+    from ..studies.experiments.status import study_status
 
     desk = reopen_study(folder)
     show(study_status(desk, states_of(desk)), as_json=as_json)
@@ -108,7 +108,7 @@ def tables(
         fabula experiment tables runs/study --format csv > tables.csv
     """
     from ..evaluation.report.formats import written
-    from ..experiments.tables.registry import study_tables
+    from ..studies.experiments.tables.registry import study_tables
 
     form = chosen_form(form, as_json=as_json)
     made = study_tables(folder, table)
@@ -142,7 +142,7 @@ def plant(
         outputs: Outputs of one method; see `outputs check`.
         release: Release folder, or user/name@tag.
         out: A new folder, or an interrupted one.
-        loss: Only this loss: {experiments.losses:NAMES}.
+        loss: Only this loss: {studies.experiments.losses:NAMES}.
         split: Only stories of this split.
         truth: What drawn pictures show, as truth/METHOD.jsonl of a study has it.
         boxes: Where things are in other pictures; see docs/drawn.md.
@@ -152,9 +152,9 @@ def plant(
         fabula experiment plant outputs/model-x --release dist/mine-0.1.0 --boxes boxes.jsonl
             --loss object_erased --loss none --out planted
     """
-    from ..experiments.planting import PlantOptions
-    from ..experiments.planting import plant as planted_into
     from ..releases.loading import load
+    from ..studies.experiments.planting import PlantOptions
+    from ..studies.experiments.planting import plant as planted_into
 
     options = PlantOptions(tuple(loss), tuple(split), truth, boxes)
     planted = planted_into(outputs, load(released(release)), out, options)

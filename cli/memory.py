@@ -11,10 +11,10 @@ from .common import released, say, show, warn
 from .evaluate import Forecast
 
 if TYPE_CHECKING:
-    from ..generation.memory.pipeline import MemoryOptions
+    from ..studies.memory.pipeline import MemoryOptions
 
 
-@command("memory build", "generation.memory.pipeline:MemoryOptions", without=("replace_sources", "shard"))
+@command("memory build", "studies.memory.pipeline:MemoryOptions", without=("replace_sources", "shard"))
 def build(
     source: Annotated[Path, typer.Argument(metavar="EPISODES")],
     *,
@@ -43,8 +43,8 @@ def build(
         fabula memory build runs/episodes --from-outputs videos/my-model --out runs/first-frames
     """
     from ..api.reporters import choose_reporter
-    from ..generation.memory.bank import read_bank, told_of
-    from ..generation.memory.pipeline import build_memory, estimate_memory, memory_budget, memory_request
+    from ..studies.memory.bank import read_bank, told_of
+    from ..studies.memory.pipeline import build_memory, estimate_memory, memory_budget, memory_request
 
     source = released(source)
     if dry_run:

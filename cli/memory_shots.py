@@ -11,15 +11,15 @@ from .command import command
 from .common import emit, say, show
 
 if TYPE_CHECKING:
-    from ..generation.memory.shots.generating import ShotOptions
-    from ..generation.memory.shots.pipeline import PacketOptions
+    from ..studies.memory.shots.generating import ShotOptions
+    from ..studies.memory.shots.pipeline import PacketOptions
 
 
 PACKETS_RUN = "packets-run"
 """Folder of a bank's run in which its packets are made, if no other is named."""
 
 
-@command("memory packets", "generation.memory.shots.pipeline:PacketOptions", scripts="--scripts")
+@command("memory packets", "studies.memory.shots.pipeline:PacketOptions", scripts="--scripts")
 def packets(
     run: Path,
     *,
@@ -48,9 +48,9 @@ def packets(
     """
     from ..api.reporters import choose_reporter
     from ..builders.spending import estimate
-    from ..generation.memory.shots.exports import PACKETS, read_packets
-    from ..generation.memory.shots.pipeline import make_packets, packets_request
-    from ..generation.memory.shots.strips import PAGE
+    from ..studies.memory.shots.exports import PACKETS, read_packets
+    from ..studies.memory.shots.pipeline import make_packets, packets_request
+    from ..studies.memory.shots.strips import PAGE
 
     folder = out or run / PACKETS_RUN
     if dry_run:
@@ -79,7 +79,7 @@ def packets(
 
 
 @command(
-    "memory generate", "generation.memory.shots.generating:ShotOptions", without=("replace_sources",),
+    "memory generate", "studies.memory.shots.generating:ShotOptions", without=("replace_sources",),
     journal="--run",
 )  # fmt: skip
 def generate(
@@ -112,7 +112,7 @@ def generate(
     """
     from ..api.reporters import choose_reporter
     from ..builders.spending import estimate
-    from ..generation.memory.shots.generating import generate_request, generate_shots, place_videos
+    from ..studies.memory.shots.generating import generate_request, generate_shots, place_videos
 
     source = run / PACKETS_RUN if (run / PACKETS_RUN).is_dir() else run
     if dry_run:
@@ -154,7 +154,7 @@ def export(
         fabula memory export runs/memory --for storymem --out storymem-inputs
         fabula memory export runs/memory --for mine.toml --value seconds=8 --out inputs
     """
-    from ..generation.memory.shots.exports import export_packets, read_packets
+    from ..studies.memory.shots.exports import export_packets, read_packets
 
     given: dict[str, str | int | float] = {}
     for value in values:

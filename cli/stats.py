@@ -74,7 +74,7 @@ class Counted:
     def lines(self) -> Iterable[str]:
         """Return the tables as text."""
         from ..evaluation.report.formats import grid_of
-        from ..tables.grid import text_of
+        from ..pages.grid import text_of
 
         return text_of(map(grid_of, self.tables(for_people=True)))
 

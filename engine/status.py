@@ -14,10 +14,10 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from ..errors import ConfigError, RunError
+from ..pages.grid import Grid, Tabular
 from ..schemas.canonical import Json, canonical_text, plain_fields, pretty_bytes, write_atomic
 from ..schemas.paths import format_path
 from ..schemas.plain_files import read_plain
-from ..tables.grid import Grid, Tabular
 from . import journal_file
 from .batches.books import BatchStatus, batches_in, counts_line, counts_of
 from .calls import ModelUse, calls_of, model_uses, rows_of

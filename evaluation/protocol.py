@@ -12,7 +12,7 @@ from .archive.archive import ArchiveForm
 
 if TYPE_CHECKING:
     from ..engine.running import RunKind
-    from ..tables.grid import Unit
+    from ..pages.grid import Unit
     from .report.formats import Table
     from .report.model import ReportDocument
     from .stats.paired import Paired

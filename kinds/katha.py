@@ -30,5 +30,5 @@ KIND = Kind(
     rules=part("validators.katha.validation:RULES"),
     marks=Marks(rest=True),
     stories=_stories,
-    audit=part("audits.auditing:RUN"),
+    audit=part("people.audits.auditing:RUN"),
 )

@@ -102,10 +102,10 @@ def run_kind_of(run: Path) -> "RunKind":
 
 _WITHOUT_KIND: "Mapping[str, Callable[[], RunKind]]" = {
     BOOKS: part("builders.books.building:RUN"),
-    GENERATE: part("generation.pipeline:RUN"),
-    MEMORY: part("generation.memory.pipeline:RUN"),
-    PACKETS: part("generation.memory.shots.pipeline:RUN"),
-    SHOTS: part("generation.memory.shots.generating:RUN"),
+    GENERATE: part("studies.pictures.pipeline:RUN"),
+    MEMORY: part("studies.memory.pipeline:RUN"),
+    PACKETS: part("studies.memory.shots.pipeline:RUN"),
+    SHOTS: part("studies.memory.shots.generating:RUN"),
 }
 """Kind of a run that is of no kind of benchmark -> what executes it."""
 

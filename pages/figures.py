@@ -15,7 +15,7 @@ from pydantic import Field, model_validator
 
 from ..schemas.text import counted
 from ..schemas.values import Own, Score
-from ..tables.grid import DASH, Unit, interval_text, value_text
+from .grid import DASH, Unit, interval_text, value_text
 from .page import readable
 
 LABEL, LINE, GAP, AXIS = 20, 20, 12, 26

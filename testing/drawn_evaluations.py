@@ -4,9 +4,9 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from ..baselines.copy_paste import write_copy_paste
 from ..evaluation.shots.requests import EVALUATING, ImageOptions
 from ..releases.shots.tree import FOLDER, SCRIPT, read_shot_set
+from ..studies.copy_paste import write_copy_paste
 from .drawn_shots import CAST, draw_shot_outputs, draw_shot_set
 from .table_detector import SETTINGS
 

@@ -26,7 +26,6 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Literal
 
-from ..experiments.losses import scenes_needed
 from ..models.generators.drawn.codes import code_of
 from ..models.generators.drawn.reading import codes_in
 from ..models.generators.drawn.scene import phrases_of
@@ -34,6 +33,7 @@ from ..schemas.canonical import Json, digest, sha256_bytes
 from ..schemas.katha import Question, Scene, StoryRecord, Transition
 from ..schemas.text import contains_phrase, normalize_answer
 from ..schemas.vocabulary import vocabulary
+from ..studies.experiments.losses import scenes_needed
 from .asked_prompts import fenced_texts, prompt_of, user_text
 from .model_server import Asked, word_vector
 
@@ -47,7 +47,7 @@ from .model_server import Asked, word_vector
 # it shows no own text. The frames of a scene are those that are recognised as it.
 #
 # A question can be answered where every scene that it cannot do without
-# (:func:`fabula.experiments.losses.scenes_needed`) has a frame, and
+# (:func:`fabula.studies.experiments.losses.scenes_needed`) has a frame, and
 #
 # - ``action_visibility``: the act of the scene is visible in a frame of it; where no act is annotated, all
 #   that this scene alone must show.

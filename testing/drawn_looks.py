@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..evaluation.entities.entities import ACTION_CRITERIA, CRITERIA
-from ..generation.memory.shots.packets import made_up_look
 from ..media.images import open_picture
 from ..models.generators.drawn.codes import SIDE, code_of, read_cells
 from ..models.generators.drawn.layout import EMBLEM
@@ -26,6 +25,7 @@ from ..models.vision.types import Box, Rows
 from ..models.vision.weights import Place
 from ..schemas.canonical import Json
 from ..schemas.entities import TYPES, EntityEpisode
+from ..studies.memory.shots.packets import made_up_look
 from .asked_prompts import fenced_texts, prompt_of, user_text
 from .drawn_detections import colours
 from .drawn_entities import COLOURS, FADED, RIGHT, TruthGrounder, TruthTexts, TruthVectors, name_in

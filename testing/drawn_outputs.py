@@ -3,12 +3,12 @@
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from ..generation.plans import Plan, PlannedPanel
 from ..models.generators.drawn.drawing import draw_scene
 from ..models.generators.drawn.images import FAITHFUL, encode_png, forgetting
 from ..models.generators.request import PictureRequest
 from ..schemas.canonical import Json, jsonl_lines, write_atomic
 from ..schemas.katha import StoryRecord
+from ..studies.pictures.plans import Plan, PlannedPanel
 
 SIDE = 256
 

@@ -8,7 +8,11 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..generation.memory.bank import (
+from ..models.generators.drawn.drawing import draw_scene
+from ..models.generators.drawn.scene import DrawnScene, Mark, MarkKind
+from ..releases.entities.tree import read_entity_set
+from ..schemas.canonical import pretty_bytes, sha256_bytes
+from ..studies.memory.bank import (
     BANK,
     CUTOUT,
     ENTITY,
@@ -20,13 +24,9 @@ from ..generation.memory.bank import (
     EpisodeRecord,
     Owner,
 )
-from ..generation.memory.keying import cut_by_colour
-from ..generation.memory.pictures import png_bytes, thirds_of
-from ..generation.memory.scripts import ScriptEntity, script_of
-from ..models.generators.drawn.drawing import draw_scene
-from ..models.generators.drawn.scene import DrawnScene, Mark, MarkKind
-from ..releases.entities.tree import read_entity_set
-from ..schemas.canonical import pretty_bytes, sha256_bytes
+from ..studies.memory.keying import cut_by_colour
+from ..studies.memory.pictures import png_bytes, thirds_of
+from ..studies.memory.scripts import ScriptEntity, script_of
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from ..generation.memory.keying import KEYS, Key, rgb_of
 from ..schemas.canonical import Json
+from ..studies.memory.keying import KEYS, Key, rgb_of
 from .asked_prompts import fenced_texts, prompt_of, user_text
 from .drawn_portraits import Fault, draw_portrait, png_of
 from .model_server import Answer, Asked, Picture

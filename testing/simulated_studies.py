@@ -14,7 +14,10 @@ from ..evaluation.archive.archive import JUDGEMENTS, sort_key
 from ..evaluation.archive.protocols import release_sha256
 from ..evaluation.recoverability.items import Items, items_of
 from ..evaluation.report.pictures import FRAMES
-from ..experiments.study import (
+from ..releases.loading import load
+from ..schemas.canonical import jsonl_lines, pretty_bytes, write_atomic
+from ..schemas.judgement import EvaluationManifest
+from ..studies.experiments.study import (
     EVALUATION,
     OUTPUTS,
     RESOLVED,
@@ -24,10 +27,7 @@ from ..experiments.study import (
     method_name,
     resolved,
 )
-from ..experiments.tables.results import GENERATIONS
-from ..releases.loading import load
-from ..schemas.canonical import jsonl_lines, pretty_bytes, write_atomic
-from ..schemas.judgement import EvaluationManifest
+from ..studies.experiments.tables.results import GENERATIONS
 from .drawn_storyboards import draw_panel
 from .katha_samples import sample_bundles
 from .simulated_evaluations import write_loadable_release

@@ -19,8 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 COMPUTING = (
-    "schemas", "media", "prompts", "validators", "releases", "builders", "evaluation", "audits", "generation",
-    "experiments",
+    "schemas", "media", "prompts", "validators", "releases", "builders", "evaluation", "people", "studies",
 )  # fmt: skip
 """Rooms that decide what a stage makes. What models and the engine do is in the keys of results."""
 DATA = (".json", ".csv", ".tsv", ".txt")

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..builders.text.words import pick
-from ..generation.memory.shots.layout import CELLS
 from ..schemas.canonical import Json
 from ..schemas.text import normalize_answer
+from ..studies.memory.shots.layout import CELLS
 from .asked_prompts import fenced_texts, prompt_of, user_text
 from .model_server import Answer, Asked, word_vector
 

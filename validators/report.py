@@ -8,10 +8,10 @@ from functools import partial
 from importlib.resources import files
 
 from ..errors import UserError
+from ..pages.grid import Grid, Tabular
 from ..schemas.canonical import Json
 from ..schemas.text import tallied, tallies
 from ..schemas.values import Issue, Level
-from ..tables.grid import Grid, Tabular
 
 KEPT_PER_CODE = 1000
 """So many issues of one code are kept; the rest are counted, so that memory stays bounded."""

@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 
 from ...engine.status import ItemReport, RunReport
+from ...pages.grid import Grid, Tabular
 from ...schemas.canonical import Json, canonical_text
 from ...schemas.text import primary_language
 from ...schemas.values import Edit, Story
-from ...tables.grid import Grid, Tabular
 from ...validators.katha.set_rules import SECTIONS
 from ...validators.retellings import near_duplicates, signature
 from ..rows import Reader, Row

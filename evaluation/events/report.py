@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ...pages.figures import Plot, PlotPoint
+from ...pages.grid import if_intervals, label_text
 from ...releases.events.suites import SUITE, load_suite
 from ...releases.loading import evaluated_name
 from ...schemas.canonical import digest
@@ -14,7 +15,6 @@ from ...schemas.judgement import EvaluationManifest, Judgement
 from ...schemas.plain_files import read_plain
 from ...schemas.text import counted, tallied
 from ...schemas.values import Score
-from ...tables.grid import if_intervals, label_text
 from ..archive.archive import EVALUATION, sources_of
 from ..report.model import (
     Case,

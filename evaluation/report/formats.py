@@ -4,11 +4,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from ...errors import ConfigError
+from ...pages.grid import Cell, Grid, Unit, count_text, interval_text, latex_of, value_text
 from ...pages.page import readable
 from ...schemas.canonical import csv_text
 from ...schemas.text import counted
 from ...schemas.values import Score
-from ...tables.grid import Cell, Grid, Unit, count_text, interval_text, latex_of, value_text
 from ..stats.paired import Paired
 from .model import CountTable, Measure, ScoreRow, ScoreTable
 from .people import plain_score

@@ -8,9 +8,9 @@ from typing import Any, Literal
 from pydantic import Field
 
 from ...pages.figures import Heat, Plot, Ridges, Scatter
+from ...pages.grid import Unit
 from ...schemas.judgement import Protocol
 from ...schemas.values import Own, Score
-from ...tables.grid import Unit
 from ..metrics.metric import Quantity
 
 

@@ -15,11 +15,11 @@ from markupsafe import Markup
 from ...errors import UserError
 from ...media.images import encode, open_picture
 from ...pages.figures import draw_figure, figure_table, legend_of
+from ...pages.grid import DASH, Unit, count_text, effect_text, interval_text, label_text, p_text, value_text
 from ...pages.page import environment, policy_of, readable, style_of
 from ...schemas.canonical import pretty_bytes
 from ...schemas.text import counted, plural
 from ...schemas.values import Score
-from ...tables.grid import DASH, Unit, count_text, effect_text, interval_text, label_text, p_text, value_text
 from .model import Case, CaseItem, CountTable, Frame, ReportDocument
 from .shot_cards import SHOT_FILTERS
 

@@ -15,11 +15,11 @@ from pydantic import ValidationError
 
 from ...errors import InputError, TargetError, UserError
 from ...pages.figures import Scatter
+from ...pages.grid import MINUS, label_text
 from ...schemas.canonical import pretty_bytes, sha256_file, write_atomic
 from ...schemas.plain_files import read_json, reason_of
 from ...schemas.text import counted
 from ...schemas.values import Score
-from ...tables.grid import MINUS, label_text
 from ..archive.archive import JUDGEMENTS, read_manifest
 from .model import Measure, ScoreRow, ScoreTable
 

@@ -6,10 +6,10 @@ from typing import Any
 
 from markupsafe import Markup
 
+from ...pages.grid import DASH, MINUS
 from ...pages.page import readable
 from ...schemas.text import counted
 from ...schemas.values import Score
-from ...tables.grid import DASH, MINUS
 from .model import DrawnBox, Polar, PolarChart, Sector, ShotCard
 
 WARMEST = 7

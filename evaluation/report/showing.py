@@ -12,12 +12,12 @@ from typing import Generic, Literal, NamedTuple, TypeVar
 
 from pydantic import ValidationError
 
+from ...pages.grid import Unit
 from ...schemas.canonical import digest
 from ...schemas.judgement import EvaluationManifest, Judgement
 from ...schemas.plain_files import open_plain
 from ...schemas.text import plural
 from ...schemas.values import Score
-from ...tables.grid import Unit
 from ...validators.resampling import FEW, LEAST
 from ..archive.archive import JUDGEMENTS, read_archive
 from ..metrics.metric import Quantity

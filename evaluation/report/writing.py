@@ -10,9 +10,9 @@ from typing import Any
 
 from ...errors import TargetError
 from ...pages.figures import figure_rows
+from ...pages.grid import interval_text, value_text
 from ...schemas.canonical import Json, csv_text, pretty_bytes, write_atomic
 from ...schemas.plain_files import read_json
-from ...tables.grid import interval_text, value_text
 from .formats import COLUMNS, Row, numbers, plain, score_rows
 from .model import ReportDocument, SeenEpisode
 from .page import render_page

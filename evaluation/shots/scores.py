@@ -32,10 +32,10 @@ from typing import Any
 import numpy as np
 
 from ...errors import InputError, UserError
+from ...pages.grid import DASH
 from ...schemas.canonical import plain
 from ...schemas.text import tallied
 from ...schemas.values import Score
-from ...tables.grid import DASH
 from ..archive.archive import Archive, read_archive
 from ..archive.replies import archive_notes, not_judged
 from ..metrics.alignment import hundred

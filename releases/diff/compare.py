@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import InputError, UserError
+from ...pages.grid import Grid, Tabular
 from ...schemas.canonical import Json
 from ...schemas.layout import RELEASE
-from ...tables.grid import Grid, Tabular
 from .changes import Change, changes_between, pattern_of
 from .form import DiffForm, RecordFile
 from .sections import ABOUT, HiddenChange, hidden_change, sections_of

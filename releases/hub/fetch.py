@@ -10,10 +10,10 @@ from pathlib import Path, PurePosixPath
 from urllib.parse import urlsplit
 
 from ...errors import ConfigError, InputError, TargetError, UserError
+from ...pages.grid import Grid, Tabular
 from ...schemas.canonical import Json, pretty_bytes, sha256_bytes, write_atomic
 from ...schemas.layout import CARD, DATA, LICENSE, RELEASE, SUMS, files_in
 from ...schemas.plain_files import parse_json, read_json, read_plain
-from ...tables.grid import Grid, Tabular
 from ..loading import read_release_document
 from ..options import SEMVER
 from ..target import require_free, staged

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from ...errors import TargetError
+from ...pages.grid import Grid, Tabular
 from ...schemas.canonical import Json, sha256_bytes
 from ...schemas.layout import README, RELEASE, SUMS, files_in
 from ...schemas.plain_files import parse_json, read_plain
-from ...tables.grid import Grid, Tabular
 from ..options import SEMVER
 from .client import DATASET, Hub, HubFile, Refs
 from .faults import HubFault

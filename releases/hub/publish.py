@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import ConfigError, HubUnavailable, InputError, TargetError, UserError
 from ...models.spec import stand_ins_among
+from ...pages.grid import Grid, Tabular
 from ...schemas.canonical import Json, sha256_file
 from ...schemas.layout import IMPORTED, LICENSE, README, RELEASE, STAND_INS, STATISTICS, files_in
 from ...schemas.plain_files import read_json
 from ...schemas.text import tallied
-from ...tables.grid import Grid, Tabular
 from ...validators.report import as_user_error
 from ...validators.review_marks import MARK
 from ..form import ReleaseForm

@@ -9,11 +9,11 @@ from pathlib import Path
 
 from ...engine.lock import keep_private
 from ...errors import ConfigError, InputError
+from ...pages.grid import Grid, Tabular
 from ...schemas.canonical import Json, pretty_bytes
 from ...schemas.layout import RELEASE, SUMS, hidden_folder
 from ...schemas.plain_files import read_json
 from ...schemas.text import tallies
-from ...tables.grid import Grid, Tabular
 from ...validators.report import as_user_error
 from ..diff.sides import Side
 from ..diff.since import compare_with_previous, open_previous

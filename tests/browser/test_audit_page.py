@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from fabula.audits.auditing import PAGE, AuditOptions, audit
-from fabula.audits.form import write_form
-from fabula.audits.records import read_records
+from fabula.people.audits.auditing import PAGE, AuditOptions, audit
+from fabula.people.audits.form import write_form
+from fabula.people.audits.records import read_records
 from fabula.testing.katha_samples import sample_bundles
 
 Inspected = Callable[[Path], Any]

@@ -7,11 +7,11 @@ from typing import Any
 
 from fabula.evaluation.events.report import events_report
 from fabula.evaluation.report.writing import write_report
-from fabula.generation.memory.pipeline import PAGE, write_wall
-from fabula.generation.memory.shots.layout import cast_of, plain_layout
-from fabula.generation.memory.shots.packets import Condition, known_entities, packet_of, scripted_shots
-from fabula.generation.memory.shots.strips import render_strips
 from fabula.schemas.entities import EntityEpisode
+from fabula.studies.memory.pipeline import PAGE, write_wall
+from fabula.studies.memory.shots.layout import cast_of, plain_layout
+from fabula.studies.memory.shots.packets import Condition, known_entities, packet_of, scripted_shots
+from fabula.studies.memory.shots.strips import render_strips
 from fabula.testing.memory_banks import write_bank
 from fabula.testing.report_documents import HOSTILE
 from fabula.testing.written_episodes import write_episodes, written_episode

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fabula.evaluation.recoverability.definitions import Definitions
-from fabula.experiments.tables.page import write_page
+from fabula.studies.experiments.tables.page import write_page
 from fabula.testing.simulated_judgements import Truth
 from fabula.testing.simulated_studies import Simulation, write_simulated_study
 

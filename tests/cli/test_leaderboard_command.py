@@ -8,8 +8,8 @@ import pytest
 from typer.testing import CliRunner
 
 from fabula.cli.main import app
-from fabula.generation.plans import PLANS
 from fabula.releases.loading import load
+from fabula.studies.pictures.plans import PLANS
 from fabula.testing.drawn_outputs import draw_method
 from fabula.testing.drawn_service import study_service
 from fabula.testing.model_server import ModelServer

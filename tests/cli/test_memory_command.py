@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from fabula.generation.memory.bank import read_bank
 from fabula.releases.loading import Release
+from fabula.studies.memory.bank import read_bank
 from fabula.testing.compass_stories import MarksJudge, compass_release, draw_candidates, loses_share
 from fabula.testing.memory_model import MemoryModel
 from fabula.testing.model_server import ModelServer

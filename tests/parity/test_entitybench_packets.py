@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from fabula.generation.memory.bank import read_bank
-from fabula.generation.memory.pipeline import MemoryOptions, build_memory
-from fabula.generation.memory.shots.exports import read_packets
-from fabula.generation.memory.shots.layout import ShotLayout, cast_of, goes_on, plain_layout
-from fabula.generation.memory.shots.packets import (
+from fabula.releases.entities.tree import read_entity_set
+from fabula.studies.memory.bank import read_bank
+from fabula.studies.memory.pipeline import MemoryOptions, build_memory
+from fabula.studies.memory.shots.exports import read_packets
+from fabula.studies.memory.shots.layout import ShotLayout, cast_of, goes_on, plain_layout
+from fabula.studies.memory.shots.packets import (
     Condition,
     KnownEntities,
     KnownEntity,
@@ -19,9 +20,8 @@ from fabula.generation.memory.shots.packets import (
     packet_of,
     scripted_shots,
 )
-from fabula.generation.memory.shots.pipeline import PacketOptions, make_packets
-from fabula.generation.memory.shots.plan_layouts import layout_faults
-from fabula.releases.entities.tree import read_entity_set
+from fabula.studies.memory.shots.pipeline import PacketOptions, make_packets
+from fabula.studies.memory.shots.plan_layouts import layout_faults
 from fabula.validators.entities.view import view_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.parity]

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from fabula.generation.memory.references import references_of
-from fabula.generation.memory.scripts import MemoryScript, script_of
-from fabula.generation.memory.words import Classified, classify_by_rules
 from fabula.releases.entities.tree import read_entity_set
+from fabula.studies.memory.references import references_of
+from fabula.studies.memory.scripts import MemoryScript, script_of
+from fabula.studies.memory.words import Classified, classify_by_rules
 
 
 @cache

@@ -9,7 +9,7 @@ import pytest
 
 from fabula import errors
 from fabula.errors import ConfigError, ExitCode, InputError, MissingRequirement, UserError
-from fabula.tables.grid import Grid, latex_of, latex_text
+from fabula.pages.grid import Grid, latex_of, latex_text
 from fabula.testing.latex import latex_problems
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "errors.txt"

@@ -16,13 +16,13 @@ import pytest
 import fabula
 from fabula.builders.books.building import PIPELINE as BOOKS
 from fabula.engine.pipeline import Stage, load_pipeline
-from fabula.experiments.evaluators.write_questions import PIPELINE as QUESTIONS
-from fabula.generation.memory.pipeline import PIPELINE as MEMORY
-from fabula.generation.memory.shots.generating import PIPELINE as SHOTS
-from fabula.generation.memory.shots.pipeline import PIPELINE as PACKETS
-from fabula.generation.pipeline import PIPELINE as GENERATING
 from fabula.kinds.registry import kinds, run_kinds
 from fabula.prompts.loader import prompt_source
+from fabula.studies.experiments.evaluators.write_questions import PIPELINE as QUESTIONS
+from fabula.studies.memory.pipeline import PIPELINE as MEMORY
+from fabula.studies.memory.shots.generating import PIPELINE as SHOTS
+from fabula.studies.memory.shots.pipeline import PIPELINE as PACKETS
+from fabula.studies.pictures.pipeline import PIPELINE as GENERATING
 from fabula.testing.stage_code import Code
 
 pytestmark = pytest.mark.slow

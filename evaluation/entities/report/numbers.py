@@ -5,10 +5,10 @@ from itertools import combinations, product
 from typing import Any
 
 from ....pages.figures import Plot, PlotPoint
+from ....pages.grid import value_text
 from ....schemas.entities import ALL, TYPES
 from ....schemas.text import counted
 from ....schemas.values import Score
-from ....tables.grid import value_text
 from ...report.model import (
     Comparison,
     Measure,

@@ -8,11 +8,11 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from ....pages.grid import Unit
 from ....schemas.judgement import Judgement
 from ....schemas.katha import Question
 from ....schemas.text import counted
 from ....schemas.values import Score
-from ....tables.grid import Unit
 from ...recoverability import recoverability
 from ...recoverability.definitions import Definitions
 from ...recoverability.items import CONDITIONS, Items

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from ....pages.grid import DASH, label_text, value_text
 from ....releases.loading import Release, load
 from ....schemas.text import counted, tallied
 from ....schemas.values import Score
-from ....tables.grid import DASH, label_text, value_text
 from ....validators.resampling import fleiss_kappa
 from ...recoverability.definitions import NONRESPONSES, PROTOCOL, SUPPORTS, Definitions
 from ...recoverability.items import CONDITIONS

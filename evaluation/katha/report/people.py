@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ....pages.figures import Scatter, Spot
+from ....pages.grid import interval_text, label_text, value_text
 from ....schemas.text import counted
 from ....schemas.values import Score
-from ....tables.grid import interval_text, label_text, value_text
 from ...recoverability.columns import CHANCE
 from ...recoverability.items import DIMENSIONS
 from ...recoverability.recoverability import GAP

@@ -4,9 +4,9 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
 from ....pages.figures import Heat, HeatRow, Plot, PlotPoint, Ridges, ridges
+from ....pages.grid import if_intervals, label_text
 from ....schemas.text import counted
 from ....schemas.values import Score
-from ....tables.grid import if_intervals, label_text
 from ...recoverability import columns, recoverability
 from ...recoverability.items import DIMENSIONS
 from ...recoverability.method import DIFFERENCE, Method

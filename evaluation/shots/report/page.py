@@ -8,12 +8,12 @@ from typing import Any
 
 from ....errors import ConfigError, InputError, UserError
 from ....media.images import LIMITS
+from ....pages.grid import label_text
 from ....releases.loading import evaluated_name
 from ....releases.shots.tree import read_shot_set
 from ....schemas.judgement import EvaluationManifest
 from ....schemas.text import counted
 from ....schemas.values import Score
-from ....tables.grid import label_text
 from ...archive.archive import Archive, read_archive
 from ...metrics.registry import in_order, label_of, metric_of
 from ...metrics.story import FoundStory

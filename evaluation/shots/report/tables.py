@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from ....pages.grid import Unit, if_intervals
 from ....schemas.judgement import EvaluationManifest
 from ....schemas.text import counted
 from ....schemas.values import Score
-from ....tables.grid import Unit, if_intervals
 from ...metrics.registry import base_of, in_order, label_of, metric_of, metrics
 from ...report.model import (
     Comparison,

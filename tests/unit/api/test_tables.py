@@ -15,7 +15,7 @@ from fabula.api.frames import judgement_table
 from fabula.errors import ConfigError, InputError, MissingRequirement
 from fabula.evaluation.report.formats import long_table
 from fabula.evaluation.report.model import CountRow, CountTable
-from fabula.tables.grid import Grid, Tabular
+from fabula.pages.grid import Grid, Tabular
 from fabula.testing.drawn_storyboards import draw_outputs
 from fabula.testing.sample_evaluation import make
 

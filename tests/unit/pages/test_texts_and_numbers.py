@@ -2,9 +2,9 @@
 
 import pytest
 
+from fabula.pages.grid import count_text, effect_text, interval_text, label_text, p_text, value_text
 from fabula.pages.page import readable
 from fabula.schemas.values import Score
-from fabula.tables.grid import count_text, effect_text, interval_text, label_text, p_text, value_text
 
 
 @pytest.mark.parametrize(

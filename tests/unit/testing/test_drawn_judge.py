@@ -10,7 +10,6 @@ from scipy.stats import binom
 
 from fabula.evaluation.judging.packets import question_packets
 from fabula.evaluation.judging.settings import JudgeSettings
-from fabula.generation.plans import plan_named
 from fabula.models.chat import CallFault, Image
 from fabula.models.generators.drawn.codes import code_of
 from fabula.models.generators.drawn.drawing import draw_scene
@@ -24,6 +23,7 @@ from fabula.models.registry import open_model
 from fabula.models.spec import parse_spec
 from fabula.schemas.katha import Question, StoryRecord
 from fabula.schemas.text import normalize_answer
+from fabula.studies.pictures.plans import plan_named
 from fabula.testing.drawn_judge import GUESSES, DrawnJudge
 from fabula.testing.drawn_service import judge_named, service_of, study_service
 from fabula.testing.gold_stories import gold_records

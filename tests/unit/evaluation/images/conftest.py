@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from fabula.baselines.copy_paste import write_copy_paste
 from fabula.engine.status import RunReport
 from fabula.evaluation.shots.requests import EVALUATING, ImageOptions
 from fabula.releases.shots.tree import read_shot_set
+from fabula.studies.copy_paste import write_copy_paste
 from fabula.testing.drawn_shots import draw_shot_outputs, draw_shot_set
 from fabula.testing.table_detector import SETTINGS
 

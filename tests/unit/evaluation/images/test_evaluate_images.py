@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from fabula.baselines.copy_paste import write_copy_paste
 from fabula.errors import ConfigError, InputError
 from fabula.evaluation.archive.archive import read_archive, read_manifest
 from fabula.evaluation.shots.definitions import Definitions
@@ -19,6 +18,7 @@ from fabula.evaluation.shots.scores import score_folder
 from fabula.kinds.evaluations import export_archive
 from fabula.models.vision.store import VectorStore
 from fabula.releases.shots.tree import read_shot_set
+from fabula.studies.copy_paste import write_copy_paste
 from fabula.testing.drawn import draw_panel, picture_bytes
 from fabula.testing.drawn_shots import CAST, draw_reference, draw_shot_outputs
 from fabula.testing.model_server import ModelServer

@@ -12,7 +12,6 @@ from scipy.stats import binom
 
 from fabula.errors import ConfigError
 from fabula.evaluation.judging.pictures import ImageSettings, prepare_picture
-from fabula.generation.plans import plan_named
 from fabula.media.images import Picture
 from fabula.models.chat import CallFault
 from fabula.models.generators.drawn.codes import KINDS, SIDE, cells_of, code_of, read_cells
@@ -26,6 +25,7 @@ from fabula.models.options import ModelOptions
 from fabula.models.registry import open_model
 from fabula.models.spec import parse_spec
 from fabula.schemas.canonical import sha256_bytes
+from fabula.studies.pictures.plans import plan_named
 from fabula.testing.gold_stories import gold_records
 
 SCENE = DrawnScene(

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from fabula.audits.form import RUBRIC, units_of
-from fabula.audits.records import read_records
 from fabula.errors import ConfigError, FabulaError, InputError
 from fabula.evaluation.archive.archive import EVALUATION, read_archive
 from fabula.evaluation.entities.entities import CRITERIA
 from fabula.kinds.studies import SOURCES, draw_items, source_of
+from fabula.people.audits.form import RUBRIC, units_of
+from fabula.people.audits.records import read_records
 from fabula.people.episodes import judged
 from fabula.people.read import Known, read_human
 from fabula.people.review.design import Plan

@@ -1,1 +1,0 @@
-"""Simple generators that show what metrics do; what each of them is, its file says."""

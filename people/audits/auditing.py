@@ -1,0 +1,230 @@
+"""``fabula audit``: drafts compared with gold records, answered blindly by a model, judged by people.
+
+Nothing is asked unless a model is named. Its answers are a run of the engine in the folder of the audit: kept
+in a journal, continued by the same command, never paid for twice.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from ...builders.katha.measure_edits import SUMMARY
+from ...builders.replies import public_name
+from ...builders.spending import tell_plan, without_models
+from ...engine.execute import RunRequest, Source
+from ...engine.run_options import RunOptions, Sets
+from ...engine.running import RunKind
+from ...engine.status import read_report
+from ...errors import ConfigError
+from ...evaluation.recoverability.matchers import matcher_of
+from ...evaluation.stats.uncertainty import Uncertainty
+from ...releases.loading import release_name
+from ...schemas.canonical import Json, pretty_bytes, write_atomic
+from ...schemas.plain_files import read_json
+from ...schemas.text import normalize_answer
+from ...validators.katha.dataset import Dataset, open_dataset
+from ...validators.lines import ignore, read_objects
+from .answer_blind import ANSWERS, PIPELINE, BlindSettings
+from .compare import Blind, Case, Comparing, Counts, scores
+from .form import judged, read_form
+from .load_questions import DRAFT, GOLD
+from .page import Audit, page_of
+from .records import Annotated as Record
+from .records import Pairs, pair_up, read_records
+
+if TYPE_CHECKING:
+    from ...engine.estimate import CallPlan
+    from ...engine.progress import Reporter
+
+RESULT, PAGE, FORM = "audit.json", "audit.html", "form.csv"
+"""What an audit writes into its folder: the result, the page, a form for people."""
+MATCHER = "token-f1"
+
+
+@dataclass(frozen=True, slots=True)
+class AuditOptions(RunOptions):
+    """How to audit. What every run may choose comes as keywords.
+
+    Attributes:
+        model: a model that answers the questions from the text alone, such as ``openai:gpt-4.1-mini``.
+        matcher: when two texts say the same: accepted, exact, keyword, or token-f1, with a setting as in
+            token-f1=0.4.
+        resamples: resamples of the stories for intervals; 0 for none.
+        seed: of the resamples, and of the draw of a form.
+        readings: a filled form; may be given twice and more.
+    """
+
+    model: Annotated[str | None, Sets("answer_blind.model")] = None
+    matcher: str = MATCHER
+    resamples: int = 10_000
+    seed: int = 42
+    readings: Sequence[Path] = ()
+
+
+def audit_request(draft: Path, gold: Path | None, out: Path, options: AuditOptions) -> RunRequest:
+    """Return what the engine is to execute: a model's answers to the questions of drafts and gold records."""
+    if options.model is None:
+        raise ConfigError("--model", what="no model is named", fix="name one, such as openai:gpt-4.1-mini")
+    sources = [Source(DRAFT, open_dataset(draft).main_file)]
+    sources += [] if gold is None else [Source(GOLD, open_dataset(gold).main_file)]
+    return options.request(PIPELINE, out, sources)
+
+
+def tell_audit(request: RunRequest, reporter: "Reporter") -> None:
+    """Tell how many calls of a model an audit makes, and about what they cost."""
+    tell_plan(request, reporter)
+
+
+RUN = RunKind(PIPELINE, tell_audit)
+
+
+def estimate_audit(draft: Path, gold: Path | None, out: Path, options: AuditOptions) -> "CallPlan":
+    """Tell what an audit would ask of its model now, and about what that costs. Asks nothing."""
+    from ...engine.estimate import plan_calls
+
+    request = audit_request(draft, gold, out, options)
+    return plan_calls(request, without_models(request.config))
+
+
+def audit(
+    draft: Path,
+    gold: Path | None = None,
+    out: Path | None = None,
+    options: AuditOptions | None = None,
+    reporter: "Reporter | None" = None,
+) -> Audit:
+    """Return how good the drafts of a planner are."""
+    options = options or AuditOptions()
+    blind: dict[tuple[str, str], Blind] = {}
+    if options.model is not None:
+        if out is None:
+            raise ConfigError("--out", what="the folder of the audit is not given", fix="--out runs/audit")
+        RUN.make(audit_request(draft, gold, out, options), reporter)
+        blind = read_answers_of(out)
+    drafts = read_records(draft)
+    uncertainty = Uncertainty(resamples=options.resamples, seed=options.seed)
+    pairs = Pairs({}) if gold is None else pair_up(drafts, read_records(gold))
+    counts, cases = _compared(pairs, options, blind)
+    tags = [draft.record["language"] for draft, _ in pairs.pairs.values()]
+    made = Audit(
+        facts=_facts(draft, gold, options, len(drafts), pairs),
+        scores=scores(counts, uncertainty) if counts else {},
+        cases=cases,
+        statuses=dict(sorted(Counter(_status(record) for record in drafts.values()).items())),
+        languages=_languages(drafts, list(zip(tags, counts, strict=True)), uncertainty),
+        edits=_edits(open_dataset(draft)),
+        people=_people(options.readings, drafts, uncertainty),
+        name=release_name(draft) or draft.name,
+        notes=(*_notes(pairs), *uncertainty.notes(len(counts), "story")) if counts else (),
+    )
+    if out is not None:
+        out.mkdir(parents=True, exist_ok=True)
+        write_atomic(out / RESULT, [pretty_bytes(made.as_json())])
+        write_atomic(out / PAGE, [page_of(made).encode("utf-8")])
+    return made
+
+
+def read_answers_of(folder: Path) -> dict[tuple[str, str], Blind]:
+    """Return what a model answered: (role, story id) -> its answers in order; nothing before it was asked."""
+    path = folder / ANSWERS
+    if not path.is_file():
+        return {}
+    rows = (line.data for line in read_objects(path, path.name, ignore))
+    return {(str(row["role"]), str(row["story_id"])): row["answers"] for row in rows}
+
+
+def _compared(
+    pairs: Pairs, options: AuditOptions, blind: Mapping[tuple[str, str], Blind]
+) -> tuple[list[Counts], list[Case]]:
+    compare = matcher_of(options.matcher, {})
+    counts, cases = [], []
+    for story_id, (draft, gold) in pairs.pairs.items():
+        answers = blind.get((DRAFT, story_id)), blind.get((GOLD, story_id))
+        made = Comparing(draft, gold, compare, answers).result()
+        counts.append(made.counts)
+        cases += made.cases
+    return counts, sorted(cases, key=lambda case: (case.group, case.good, case.story_id, case.path))
+
+
+def _status(record: Record) -> str:
+    return str(record.record["validation_status"])
+
+
+def _facts(
+    draft: Path, gold: Path | None, options: AuditOptions, drafts: int, pairs: Pairs
+) -> dict[str, str]:
+    whose = "; ".join(f"{name} ({count})" for name, count in pairs.whose.items())
+    facts = {"gold records by": whose} if gold is not None else {}
+    facts["draft"] = f"{draft} ({drafts} records)"
+    if gold is not None:
+        facts |= {"gold": f"{gold} ({len(pairs.pairs)} of the same stories)", "matcher": options.matcher}
+    if options.model is not None:
+        facts["answers"] = public_name(BlindSettings(model=options.model))
+    return facts
+
+
+def _notes(pairs: Pairs) -> list[str]:
+    counted = (
+        (pairs.undrafted, "gold records have no draft"),
+        (pairs.without_gold, "drafts have no gold record"),
+        (pairs.other_text, "stories have another text in gold and are left out"),
+        (
+            pairs.unread,
+            "records given as gold are nobody's (not by a person, not reviewed), and are left out",
+        ),
+    )
+    return [f"{len(ids)} {what}, such as {ids[0]}" for ids, what in counted if ids]
+
+
+BY_LANGUAGE = (
+    "near_boundaries_f1",
+    "characters_recall",
+    "answers",
+    "blind_draft",
+    "variants_valid",
+    "complete",
+)
+"""The measures that are also shown by language, where there are several."""
+
+
+def _languages(
+    drafts: Mapping[str, Record], counts: Sequence[tuple[str, Counts]], uncertainty: Uncertainty
+) -> dict[str, Json]:
+    """Return for each language how many questions there are, how diverse they are, and the main measures."""
+    rows: dict[str, Json] = {}
+    for language in sorted({str(draft.record["language"]) for draft in drafts.values()}):
+        records = [draft.record for draft in drafts.values() if draft.record["language"] == language]
+        asked = [normalize_answer(part["question"]) for record in records for part in record["questions"]]
+        own = [count for tag, count in counts if tag == language]
+        measured = scores(own, uncertainty) if own and len({tag for tag, _ in counts}) > 1 else {}
+        rows[language] = {
+            "records": len(records),
+            "questions": len(asked),
+            "distinct": len(set(asked)),
+            "openings": len({tuple(text.split()[:3]) for text in asked}),
+            "scores": {name: measured[name].as_json() for name in BY_LANGUAGE if name in measured},
+        }
+    return rows
+
+
+def _edits(dataset: Dataset) -> Json:
+    """Return what became of drafts afterwards, where a run keeps it: rejected, failed, edited by stage."""
+    if dataset.kind != "run":
+        return None
+    report = read_report(dataset.path)
+    path = dataset.path / SUMMARY
+    stages = read_json(path, follow=True)["stages"] if path.is_file() else {}
+    names = ("compared", "changed", "repaired", "edited", "share_changed", "mean_distance")
+    return {
+        "totals": dict(report.totals),
+        "rejected": dict(Counter(str(item.code) for item in report.items if item.status == "rejected")),
+        "stages": {stage: {name: row["all"][name] for name in names} for stage, row in stages.items()},
+    }
+
+
+def _people(paths: Sequence[Path], drafts: Mapping[str, Record], uncertainty: Uncertainty) -> Json:
+    if not paths:
+        return None
+    return judged([read_form(Path(path), drafts) for path in paths], drafts, uncertainty)

@@ -1,0 +1,1 @@
+"""Studies of generators: pictures from plans, a memory of entities, Compass, copy-paste, experiments."""

@@ -1,0 +1,106 @@
+"""A child counts only where its parents hold: verdicts on questions that depend on others.
+
+Question: is a statement supported together with all that it depends on?
+Formula: a verdict stays as it is unless it is right. A right one is wrong where any ancestor is wrong, and
+    unjudged where none is wrong and one is unjudged.
+Input: verdicts on questions, shape (..., questions); question -> its parents, without a circle.
+Output: verdicts of the same shape.
+Undefined when: never; the graph must have no circle and name no question that is not there.
+Source: the idea of DSG (Cho et al. 2024); KathaTrace names its multi-frame form in Tables 3 and 54.
+Departures from the source: a question that nobody was asked stays unjudged whatever its parents are. All
+    conditions of evidence are treated alike, so that a child whose parent cannot be confirmed with story and
+    pictures together is ambiguous, too. Judges are joined first, parents applied then; and for each judge
+    alone to its own verdicts.
+Example: parent wrong, child right: both wrong. Parent unjudged, child right: child unjudged; child wrong:
+    child wrong.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from ....errors import InputError, UserError
+from ....evaluation.recoverability.pooling import outcomes_of
+from ....evaluation.recoverability.replies import WRONG
+from ....evaluation.recoverability.score import Judged
+from ....evaluation.recoverability.votes import RIGHT_VERDICT, UNJUDGED, Verdicts
+
+Parents = Mapping[int, Sequence[int]]
+"""Place of a question -> places of its parents."""
+
+
+def with_parents(verdicts: Verdicts, parents: Parents) -> Verdicts:
+    """Return verdicts in which a child counts only where its parents hold; see the card.
+
+    ``verdicts``: right, wrong or unjudged, shape (..., questions).
+    """
+    settled = verdicts.copy()
+    for child in ordered(parents):
+        above = settled[..., list(parents[child])]
+        right = settled[..., child] == RIGHT_VERDICT
+        wrong = (above == WRONG).any(axis=-1)
+        unknown = ~wrong & (above == UNJUDGED).any(axis=-1)
+        settled[..., child][right & wrong] = WRONG
+        settled[..., child][right & unknown] = UNJUDGED
+    return settled
+
+
+def ordered(parents: Parents) -> list[int]:
+    """Return the questions that have parents, each after all of its ancestors."""
+    done: dict[int, None] = {}
+    for start in parents:
+        stack = [start]
+        while stack:
+            question = stack[-1]
+            waiting = [above for above in parents[question] if above in parents and above not in done]
+            if any(above in stack for above in waiting):
+                raise _wrong("questions depend on each other in a circle")
+            if waiting:
+                stack += waiting[:1]
+            else:
+                done.setdefault(stack.pop())
+    return list(done)
+
+
+def apply_graph(judged: Judged, parents: Mapping[str, Sequence[str]]) -> Judged:
+    """Return an evaluation in which a child counts only where its parents hold.
+
+    ``parents``: question id -> ids of its parents; questions that are not scored are passed over.
+    """
+    places = judged.items.question_places
+    strange = sorted(
+        {above for name, row in parents.items() if name in places for above in row} - set(places)
+    )
+    if strange:
+        raise _wrong(f"{len(strange)} parents are no questions of the release, such as {strange[0]}")
+    graph = {
+        places[name]: [places[above] for above in row] for name, row in parents.items() if name in places
+    }
+    made = {method.name: method.made for method in judged.methods}
+    boards = {
+        method.name: replace(
+            method.board,
+            together=with_parents(method.board.together, graph),
+            single=with_parents(method.board.single, graph),
+        )
+        for method in judged.methods
+    }
+    outcomes = outcomes_of({name: board.together for name, board in boards.items()}, made, judged.items)
+    alone = [
+        outcomes_of({name: board.single[index] for name, board in boards.items()}, made, judged.items)
+        for index in range(len(judged.replies.judges))
+    ]
+    methods = tuple(
+        replace(
+            method,
+            outcomes=outcomes[method.name],
+            single={judge: alone[n][method.name] for n, judge in enumerate(judged.replies.judges)},
+            board=boards[method.name],
+        )
+        for method in judged.methods
+    )
+    loose = {name: with_parents(verdicts, graph) for name, verdicts in judged.loose.items()}
+    return replace(judged, methods=methods, loose=loose)
+
+
+def _wrong(what: str) -> InputError:
+    return InputError([UserError("evaluator.json", what=what, fix="make the evaluator's release again")])

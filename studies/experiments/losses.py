@@ -1,0 +1,324 @@
+"""Planted losses: what can be taken from a storyboard, and which dimensions lose by it.
+
+A loss is a value: what is done, what it hits, what it leaves alone, and what it needs. It hits questions of
+the dimensions that it names which cannot do without the scenes that are changed (:func:`scenes_needed`); so
+which dimensions of a story were hit is read off its questions. A dimension that is neither hit nor spared may
+suffer with those who look, and proves nothing.
+
+New here: the KathaTrace paper has no planted losses. They measure judges by interventions whose effect is
+known, where people's answers are not at hand.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from ...errors import ConfigError
+from ...media.images import open_picture
+from ...models.generators.drawn.canvas import NEUTRAL, Canvas
+from ...models.generators.drawn.codes import code_of
+from ...models.generators.drawn.figures import flatten_face
+from ...models.generators.drawn.images import encode_png
+from ...models.generators.drawn.layout import Box, Slot, all_slots
+from ...schemas.katha import Question, StoryRecord
+from ...schemas.vocabulary import vocabulary
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+
+# -- Changing a picture where a loss is planted: boxes painted over, feelings made neutral, a corner nudged
+
+RING = 2
+"""Pixels around a box by whose colour it is painted over."""
+_NUDGE = 8  # levels of 255 by which a control's corner differs
+
+
+def opened(data: bytes) -> "Image":
+    """Return a picture to be changed, as RGB."""
+    return open_picture(data).image.copy()
+
+
+def paint_over(image: "Image", boxes: Sequence[Box]) -> None:
+    """Fill boxes, each with the median colour of the pixels around it."""
+    import numpy as np
+
+    pixels = np.asarray(image)
+    for left, top, right, bottom in boxes:
+        low, high = max(0, top - RING), min(image.height, bottom + RING)
+        near, far = max(0, left - RING), min(image.width, right + RING)
+        ring = np.ones((high - low, far - near), bool)
+        ring[max(0, top - low) : bottom - low, max(0, left - near) : right - near] = False
+        around = pixels[low:high, near:far][ring]
+        levels = np.median(around, axis=0) if len(around) else (128, 128, 128)
+        colour = tuple(int(level) for level in levels)
+        image.paste(colour, (max(0, left), max(0, top), min(image.width, right), min(image.height, bottom)))
+
+
+def flatten_emblems(image: "Image", boxes: Sequence[Box]) -> None:
+    """Draw the emblem of no feeling over the emblems in boxes of a drawn picture."""
+    canvas = Canvas(image)
+    for box in boxes:
+        canvas.emblem(_slot_in(canvas, box), "emotion", code_of(NEUTRAL))
+
+
+def flatten_faces(image: "Image", heads: Sequence[Box]) -> None:
+    """Take the feelings out of the faces of a drawn picture."""
+    canvas = Canvas(image)
+    for left, top, right, bottom in heads:
+        flatten_face(canvas, (left, top, right, bottom))
+
+
+def nudge_corner(image: "Image") -> None:
+    """Change the colour of the lowest left pixels by little: another file, and nothing that is seen."""
+    for x in range(min(2, image.width)):
+        for y in range(max(0, image.height - 2), image.height):
+            pixel = image.getpixel((x, y))
+            assert isinstance(pixel, tuple)
+            changed = tuple(int(level) + (_NUDGE if level < 128 else -_NUDGE) for level in pixel)
+            image.putpixel((x, y), changed)
+
+
+def encoded(image: "Image") -> bytes:
+    """Return a changed picture as a PNG file, the same bytes everywhere."""
+    return encode_png(image)
+
+
+def _slot_in(canvas: Canvas, box: Box) -> Slot:
+    """Return the place whose emblem a box holds: the nearest to its lower part, which the emblem fills."""
+    x, y = (box[0] + box[2]) / 2, box[3] - (box[2] - box[0]) / 2
+    return min(all_slots(canvas.frame), key=lambda slot: (slot.x - x) ** 2 + (slot.y - y) ** 2)
+
+
+# -- Planted losses
+
+Chooses = Literal["transition", "scene", "later scene", "nothing"]
+"""What is drawn by chance: two neighbouring scenes, one scene, one but the first, or nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One picture of a storyboard."""
+
+    scene: int  # which scene it shows, from 1
+    data: bytes = field(repr=False)  # the bytes of its file
+    suffix: str  # the ending of its name, such as ``png``
+
+
+@dataclass(frozen=True, slots=True)
+class Boxes:
+    """Where something is in a picture, in pixels of its file."""
+
+    # what shows the scene's act: marks of it and of things that the answer names
+    decisive: tuple[Box, ...] = ()
+    feelings: tuple[Box, ...] = ()  # what shows a feeling
+    # whether ``feelings`` are emblems of a drawn picture, which are replaced and not painted over
+    emblems: bool = False
+    heads: tuple[Box, ...] = ()  # heads of a drawn picture whose faces show a feeling
+
+
+class CannotPlant(Exception):
+    """A loss cannot be planted in a storyboard; the message says why."""
+
+
+Strip = tuple[Panel, ...]
+Change = Callable[[Strip, tuple[int, ...], Boxes], Strip]
+"""A storyboard, the scenes that are hit, and the boxes of the first of them -> the changed storyboard."""
+
+
+@dataclass(frozen=True)
+class Loss:
+    """Something that can be taken from a storyboard."""
+
+    name: str  # by which studies name it
+    title: str  # for tables
+    definition: str  # what is done, in a sentence
+    hits: tuple[str, ...]  # dimensions that lose
+    spares: tuple[str, ...]  # dimensions that lose nothing; what is in neither may suffer
+    chooses: Chooses  # what is drawn by chance in each story
+    change: Change = field(repr=False)  # does it; raises CannotPlant
+    needs_boxes: bool = False  # whether it must know where things are in the pictures
+
+    def choices(self, record: StoryRecord) -> list[tuple[int, ...]]:
+        """Return what may be hit in a story, as scenes: where a question of a hit dimension asks for it."""
+        scenes = [scene.scene_index for scene in record.scenes]
+        options: dict[Chooses, list[tuple[int, ...]]] = {
+            "transition": [(each.from_scene, each.to_scene) for each in record.transitions],
+            "scene": [(scene,) for scene in scenes],
+            "later scene": [(scene,) for scene in scenes[1:]],
+            "nothing": [()],
+        }
+        return [
+            hit for hit in options[self.chooses] if self.chooses == "nothing" or self.questions(record, hit)
+        ]
+
+    def questions(self, record: StoryRecord, hit: Sequence[int]) -> tuple[Question, ...]:
+        """Return the questions that lose: of a hit dimension, in need of all scenes that are hit."""
+        if not hit:
+            return ()
+        return tuple(
+            question
+            for question in record.questions
+            if question.question_type in self.hits and set(hit) <= set(scenes_needed(record, question))
+        )
+
+    def transitions(self, record: StoryRecord, hit: Sequence[int]) -> tuple[tuple[int, int], ...]:
+        """Return the transitions that are hit: the one between two scenes, or those on both sides of one."""
+        pairs = [(each.from_scene, each.to_scene) for each in record.transitions]
+        if self.chooses == "transition":
+            return tuple(pair for pair in pairs if pair == tuple(hit))
+        if self.needs_boxes or not hit:
+            return ()
+        return tuple(pair for pair in pairs if hit[0] in pair)
+
+
+def scenes_needed(record: StoryRecord, question: Question) -> tuple[int, ...]:
+    """Return the scenes whose pictures a question cannot do without, in story order.
+
+    ``action_visibility``: its target scene, else the last that holds evidence. ``causal`` and
+    ``consequence``: both scenes of its transition, else of the one into its target scene, else out of it.
+    ``emotional``: those of its evidence scenes (else its target scene) that have a feeling; where none has,
+    both of its transition. ``temporal_order``: its evidence scenes, where it names fewer than two both of its
+    transition. ``moral``: none, as the whole tells it.
+    """
+    kind, asked = question.question_type, scene_asked(question)
+    pair = transition_asked(record, question)
+    if kind == "action_visibility":
+        return () if asked is None else (asked,)
+    if kind == "emotional":
+        felt = {scene.scene_index for scene in record.scenes if scene.emotion}
+        named = question.evidence_scenes or (() if asked is None else (asked,))
+        return tuple(sorted(felt & set(named))) or pair
+    if kind == "temporal_order":
+        named = tuple(sorted(set(question.evidence_scenes)))
+        return named if len(named) > 1 else tuple(question.target_transition or ())
+    return pair if kind in ("causal", "consequence") else ()
+
+
+def scene_asked(question: Question) -> int | None:
+    """Return the scene that a question is about: its target, else the last that holds evidence."""
+    if question.target_scene is not None:
+        return question.target_scene
+    return max(question.evidence_scenes, default=None)
+
+
+def transition_asked(record: StoryRecord, question: Question) -> tuple[int, ...]:
+    """Return the transition that a question is about, as its two scenes; none where the story has none."""
+    pairs = [(each.from_scene, each.to_scene) for each in record.transitions]
+    if question.target_transition is not None and question.target_transition in pairs:
+        return question.target_transition
+    scene = scene_asked(question)
+    beside = [pair for pair in pairs if pair[1] == scene] + [pair for pair in pairs if pair[0] == scene]
+    return beside[0] if beside else ()
+
+
+def loss_named(name: str) -> Loss:
+    """Return a loss by its name."""
+    for loss in LOSSES:
+        if loss.name == name:
+            return loss
+    there = ", ".join(loss.name for loss in LOSSES)
+    raise ConfigError(
+        f"loss {name}", what=f"there is no such loss; there are: {there}", fix="use one of them"
+    )
+
+
+def _position_of(strip: Strip, scene: int) -> int:
+    for position, panel in enumerate(strip):
+        if panel.scene == scene:
+            return position
+    raise CannotPlant(f"no picture shows scene {scene}")
+
+
+def _swap(strip: Strip, hit: tuple[int, ...], _boxes: Boxes) -> Strip:
+    first, second = (_position_of(strip, scene) for scene in hit)
+    changed = list(strip)
+    changed[first], changed[second] = strip[second], strip[first]
+    return tuple(changed)
+
+
+def _remove(strip: Strip, hit: tuple[int, ...], _boxes: Boxes) -> Strip:
+    if len(strip) < 3:
+        raise CannotPlant("fewer than two pictures would be left")
+    position = _position_of(strip, hit[0])
+    return (*strip[:position], *strip[position + 1 :])
+
+
+def _repeat(strip: Strip, hit: tuple[int, ...], _boxes: Boxes) -> Strip:
+    position = _position_of(strip, hit[0])
+    return (*strip[:position], strip[position - 1], *strip[position + 1 :])
+
+
+def _with_picture(strip: Strip, position: int, data: bytes) -> Strip:
+    return (*strip[:position], Panel(strip[position].scene, data, "png"), *strip[position + 1 :])
+
+
+def _erase(strip: Strip, hit: tuple[int, ...], boxes: Boxes) -> Strip:
+    position = _position_of(strip, hit[0])
+    if not boxes.decisive:
+        raise CannotPlant(f"the picture of scene {hit[0]} has nothing that is known to show its act")
+    image = opened(strip[position].data)
+    paint_over(image, boxes.decisive)
+    return _with_picture(strip, position, encoded(image))
+
+
+def _flatten(strip: Strip, hit: tuple[int, ...], boxes: Boxes) -> Strip:
+    position = _position_of(strip, hit[0])
+    if not boxes.feelings:
+        raise CannotPlant(f"the picture of scene {hit[0]} has nothing that is known to show a feeling")
+    image = opened(strip[position].data)
+    if boxes.emblems:
+        flatten_emblems(image, boxes.feelings)
+        flatten_faces(image, boxes.heads)
+    else:
+        paint_over(image, boxes.feelings)
+    return _with_picture(strip, position, encoded(image))
+
+
+def _leave(strip: Strip, _hit: tuple[int, ...], _boxes: Boxes) -> Strip:
+    changed = []
+    for panel in strip:
+        image = opened(panel.data)
+        nudge_corner(image)
+        changed.append(Panel(panel.scene, encoded(image), "png"))
+    return tuple(changed)
+
+
+DIMENSIONS = vocabulary("question_type").values
+_SHOWN = ("action_visibility", "causal", "emotional", "consequence", "temporal_order")
+
+
+def _all_but(*names: str) -> tuple[str, ...]:
+    return tuple(name for name in DIMENSIONS if name not in names)
+
+
+LOSSES: tuple[Loss, ...] = (
+    Loss(
+        "swapped", "Two frames swapped", "The pictures of two neighbouring scenes change places.",
+        ("temporal_order",), ("action_visibility", "emotional", "moral"), "transition", _swap,
+    ),
+    Loss(
+        "removed", "Frame removed", "The picture of a scene is taken out; the storyboard has one less.",
+        _SHOWN, (), "scene", _remove,
+    ),
+    Loss(
+        "repeated", "Frame repeated", "The picture of a scene is replaced by a copy of the one before it.",
+        _SHOWN, (), "later scene", _repeat,
+    ),
+    Loss(
+        "object_erased", "Decisive object erased",
+        "What shows the act of a scene, and things that the answer names, are painted over.",
+        ("action_visibility",), ("emotional", "temporal_order", "moral"), "scene", _erase, needs_boxes=True,
+    ),
+    Loss(
+        "emotion_flattened", "Emotion flattened", "What shows a feeling in a picture is made neutral.",
+        ("emotional",), _all_but("emotional"), "scene", _flatten, needs_boxes=True,
+    ),
+    Loss(
+        "none", "No loss (control)",
+        "Nothing is lost: each picture is stored anew, four pixels in a corner a little lighter or darker.",
+        (), _all_but(), "nothing", _leave,
+    ),
+)  # fmt: skip
+"""All losses; the control is the last."""
+NAMES = tuple(loss.name for loss in LOSSES)

@@ -1,0 +1,325 @@
+"""What a frozen file refuses, and which cell of Table 64 an evaluation is."""
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fabula.errors import InputError, TargetError
+from fabula.evaluation.judging.settings import judge_prompt
+from fabula.releases.loading import load
+from fabula.schemas.canonical import pretty_bytes
+from fabula.schemas.katha import StoryRecord
+from fabula.schemas.values import Score
+from fabula.studies.compass.frozen import (
+    CELLS,
+    HELD_OUT,
+    Conditions,
+    Frozen,
+    Search,
+    Setting,
+    cell_of,
+    check_applies,
+    read_frozen,
+    write_frozen,
+)
+from fabula.studies.compass.judging import (
+    QUESTIONS,
+    halve_release,
+    read_halves,
+    selection_prompts,
+    split_questions,
+)
+from fabula.studies.compass.scoring import (
+    NO_QUESTION,
+    NO_SCENES,
+    NO_TEXT,
+    NO_VECTOR,
+    ONE_FRAME,
+    Terms,
+    Weights,
+    copy_penalty,
+    inserted,
+    ranked,
+    recoverability,
+    transition_coverage,
+    weakest_transition,
+)
+from fabula.testing.compass_stories import compass_release
+from fabula.testing.drawn_storyboards import drawn_release
+
+CONDITIONS = Conditions(
+    release_sha256="r", questions_sha256="q", selection_sha256="s", reporting_sha256="t", judges=("a",),
+    prompts=selection_prompts(), encoders={"coverage": "clip@1", "copies": "dino@1"}, psi="fields",
+    weakest="own",
+)  # fmt: skip
+FROZEN = Frozen(
+    version=1,
+    setting=Setting(
+        weights=Weights(recoverability=0.4, coverage=0.4, copies=0.2), delta=0.2, gamma=0.9,
+        repair_threshold=0.5,
+    ),
+    conditions=CONDITIONS, split="validation", stories=("story_1", "story_2"), method="m", seeds=(42, 123),
+    search=Search(
+        method="grid", seed=42, grid={"delta": (0.1, 0.2)}, tried=2, objective="R", ties="first",
+        reranked=0.5, repaired={"0": 0.5}, base=0.4, stories=2,
+    ),
+)  # fmt: skip
+
+
+def test_frozen_file_when_written_is_read_back_and_refused_when_changed(tmp_path: Path) -> None:
+    path = tmp_path / "frozen.json"
+    write_frozen(path, FROZEN)
+    assert read_frozen(path) == FROZEN
+    document = json.loads(path.read_text())
+    document["setting"]["gamma"] = 0.8
+    path.write_text(json.dumps(document))
+    with pytest.raises(InputError, match="changed after it was frozen"):
+        read_frozen(path)
+    path.write_text("{}")
+    with pytest.raises(InputError, match="no frozen file"):
+        read_frozen(path)
+    with pytest.raises(InputError, match="no frozen file"):
+        read_frozen(tmp_path / "nothing.json")
+
+
+def test_frozen_file_when_applied_to_a_story_it_was_tuned_on_is_refused() -> None:
+    check_applies(FROZEN, CONDITIONS, ["story_3"])
+    with pytest.raises(InputError, match="tuned on 1 story that it is to be applied to: story_2"):
+        check_applies(FROZEN, CONDITIONS, ["story_2", "story_3"])
+
+
+@pytest.mark.parametrize(
+    ("name", "other", "words"),
+    [
+        ("release_sha256", "x", "another release"),
+        ("questions_sha256", "x", "other halves of questions"),
+        ("selection_sha256", "x", "other selection questions"),
+        ("judges", ("b",), "other judges"),
+        ("prompts", {"judge/question_image": "x"}, "other prompts"),
+        ("encoders", {"coverage": "clip@2", "copies": "dino@1"}, "other encoders"),
+        ("weakest", "whole", "another way to find the weakest transition"),
+    ],
+)
+def test_frozen_file_when_conditions_differ_is_refused(name: str, other: object, words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        check_applies(FROZEN, CONDITIONS.model_copy(update={name: other}), ["story_3"])
+
+
+def evaluation(folder: Path, release: str, prompts: str) -> Path:
+    """An evaluation folder that says no more than what was asked."""
+    folder.mkdir()
+    prompt = judge_prompt("question_image", prompts)  # type: ignore[arg-type]
+    protocol = {"release": {"sha256": release}, "prompts": {prompt.card.id: prompt.label}}
+    document = {"kind": "katha", "protocol": protocol, "subject": {}, "environment": {}}
+    (folder / "evaluation.json").write_bytes(pretty_bytes(document))
+    return folder
+
+
+def test_evaluation_when_looked_at_is_one_of_the_four_cells(tmp_path: Path) -> None:
+    cells = [
+        cell_of(evaluation(tmp_path / f"{release}-{prompts}", release, prompts), CONDITIONS)
+        for prompts in ("main", "heldout")
+        for release in ("s", "t")
+    ]
+    assert tuple(cells) == CELLS
+    assert cells[3] == HELD_OUT
+    assert HELD_OUT.label == "Held-out judge prompts, held-out questions"
+    with pytest.raises(InputError, match="neither those that select nor those that report"):
+        cell_of(evaluation(tmp_path / "other", "x", "main"), CONDITIONS)
+
+
+# Halves of questions: what selects and what reports.
+
+
+def with_counts(record: StoryRecord, counts: dict[str, int]) -> StoryRecord:
+    """The record with so many questions of each dimension."""
+    first = record.questions[0]
+    questions = tuple(
+        first.model_copy(update={"question_id": f"{record.story_id}_{kind}{number}", "question_type": kind})
+        for kind, count in counts.items()
+        for number in range(count)
+    )
+    return record.model_copy(update={"questions": questions})
+
+
+def test_halves_when_numbers_are_odd_give_reporting_more_and_single_ones_to_reporting(tmp_path: Path) -> None:
+    (record, *_) = drawn_release(tmp_path, 2).records
+    record = with_counts(record, {"causal": 1, "moral": 2, "emotional": 5})
+    halves = split_questions([record])
+    counted = Counter(
+        (question.question_type, halves.half_of[question.question_id]) for question in record.questions
+    )
+    assert counted == {
+        ("causal", "reporting"): 1, ("moral", "selection"): 1, ("moral", "reporting"): 1,
+        ("emotional", "selection"): 2, ("emotional", "reporting"): 3,
+    }  # fmt: skip
+
+
+def test_halved_release_when_written_holds_each_question_once_and_no_label_where_it_selects(
+    tmp_path: Path,
+) -> None:
+    release = compass_release(tmp_path / "release", 2, 2)
+    halved = halve_release(release, tmp_path / "out")
+    selecting, reporting = load(halved.selection), load(halved.reporting)
+    ids = [
+        {question.question_id for record in half.records for question in record.questions}
+        for half in (selecting, reporting)
+    ]
+    whole = {question.question_id for record in release.records for question in record.questions}
+    assert not ids[0] & ids[1]
+    assert ids[0] | ids[1] == whole
+    assert {record.moral_label for record in selecting.records} == {None}
+    assert [record.moral_label for record in reporting.records] == [
+        record.moral_label for record in release.records
+    ]
+    assert not selecting.variants
+    assert reporting.variants == release.variants
+    how = json.loads((halved.selection / "release.json").read_text())["derived"]["how"]
+    assert how == {"half": "selection", "seed": 42, "questions_sha256": halved.halves.sha256}
+    before = {path: path.read_bytes() for path in (tmp_path / "out").rglob("*") if path.is_file()}
+    assert halve_release(release, tmp_path / "out").halves == halved.halves
+    assert {path: path.read_bytes() for path in before} == before
+
+
+def test_halves_when_changed_or_of_another_release_are_refused(tmp_path: Path) -> None:
+    release = compass_release(tmp_path / "release", 1, 1)
+    halve_release(release, tmp_path / "out")
+    path = tmp_path / "out" / QUESTIONS
+    with pytest.raises(TargetError, match="halves of other questions"):
+        halve_release(compass_release(tmp_path / "other", 3, 0), tmp_path / "out")
+    document = json.loads(path.read_text())
+    moved = next(iter(document["half_of"]))
+    document["half_of"][moved] = "selection" if document["half_of"][moved] == "reporting" else "reporting"
+    path.write_text(json.dumps(document))
+    with pytest.raises(InputError, match="was changed"):
+        read_halves(path)
+    path.write_text("[]")
+    with pytest.raises(InputError, match="no halves"):
+        read_halves(path)
+
+
+# Equations 24 to 28 by hand.
+
+FIVE = [(0, 1), (1, 2), (2, 3), (3, 4)]
+WEIGHTS = Weights(recoverability=0.4, coverage=0.4, copies=0.2)
+
+
+def known(value: float | None) -> Score:
+    if value is None:
+        return Score(value=None, status="undefined", reason="not known")
+    return Score(value=value, status="ok")
+
+
+def terms(r: float | None, c: float | None, p: float | None) -> Terms:
+    return Terms(known(r), known(c), known(p))
+
+
+def test_recoverability_when_dimensions_have_different_numbers_weighs_them_equally() -> None:
+    # causal: 1 of 4 right; moral: 1 of 1. Mean of 1/4 and 1: 0.625, not 2/5.
+    assert recoverability({"causal": [True, False, False, False], "moral": [True]}).value == 0.625
+    assert recoverability({"causal": []}).reason == NO_QUESTION
+    assert recoverability({}).value is None
+
+
+def likeness() -> np.ndarray:
+    # rows: five frames; columns: four transitions
+    return np.array(
+        [
+            [0.5, 0.0, 0.0, 0.9],
+            [0.2, 0.3, 0.0, 0.0],
+            [0.0, 0.1, 0.2, 0.0],
+            [0.0, 0.0, 0.3, 0.4],
+            [0.9, 0.9, 0.0, 0.1],
+        ]
+    )
+
+
+def test_coverage_when_worked_by_hand_takes_the_better_of_two_frames_strictly_above_delta() -> None:
+    # transition 1: max(0.5, 0.2) = 0.5 > 0.3 yes; 2: max(0.3, 0.1) = 0.3 > 0.3 no;
+    # 3: max(0.2, 0.3) = 0.3 no; 4: max(0.4, 0.1) = 0.4 yes. 0.9 of frames elsewhere count for nothing.
+    score = transition_coverage(likeness(), FIVE, [True] * 4, 0.3)
+    assert (score.value, score.numerator, score.denominator) == (0.5, 2, 4)
+    assert transition_coverage(likeness(), FIVE, [True] * 4, -1.0).value == 1
+    assert transition_coverage(likeness(), FIVE, [True] * 4, 0.9).value == 0
+
+
+def test_coverage_when_a_bridge_was_inserted_has_three_frames_and_the_same_denominator() -> None:
+    # A bridge behind frame 2 shows transition 2: six rows, its cosine 0.8; spans (0,1) (1,2,3) (3,4) (4,5).
+    rows = np.insert(likeness(), 2, [0.0, 0.8, 0.0, 0.0], axis=0)
+    score = transition_coverage(rows, [(0, 1), (1, 2, 3), (3, 4), (4, 5)], [True] * 4, 0.3)
+    assert (score.value, score.denominator) == (0.75, 4)
+
+
+def test_coverage_when_undefined_says_why() -> None:
+    # Of four annotations one is empty: it leaves both sides. 1 yes, 2 no, 3 no: 1 of 3.
+    score = transition_coverage(likeness(), FIVE, [True, True, True, False], 0.3)
+    assert (score.numerator, score.denominator) == (1, 3)
+    assert transition_coverage(likeness(), FIVE, [False] * 4, 0.3).reason == NO_TEXT
+    assert transition_coverage(likeness(), [(), *FIVE[1:]], [True] * 4, 0.3).reason == NO_SCENES
+    nothing = np.full((5, 4), np.nan)
+    assert transition_coverage(nothing, FIVE, [True] * 4, 0.3).reason == NO_VECTOR
+
+
+def test_copy_penalty_when_worked_by_hand_counts_neighbours_strictly_above_gamma() -> None:
+    # 0.99 > 0.95 and 0.96 > 0.95; 0.95 is not: 2 of 4.
+    assert copy_penalty(np.array([0.99, 0.95, 0.2, 0.96]), 0.95).value == 0.5
+    # Six frames have five neighbours: 2 of 5.
+    assert copy_penalty(np.array([0.99, 0.95, 0.2, 0.96, 0.1]), 0.95).value == 0.4
+    assert copy_penalty(np.ones(4), 0.999).value == 1
+    assert copy_penalty(np.array([]), 0.95).reason == ONE_FRAME
+    # A pair without a vector is left out: 1 of 3.
+    assert copy_penalty(np.array([0.99, np.nan, 0.2, 0.1]), 0.95).value == pytest.approx(1 / 3)
+    assert copy_penalty(np.array([np.nan]), 0.95).reason == NO_VECTOR
+
+
+def test_score_when_worked_by_hand_is_the_weighted_sum() -> None:
+    # 0.4 x 0.5 + 0.4 x 0.75 - 0.2 x 0.25 = 0.2 + 0.3 - 0.05 = 0.45
+    # 0.4 x 0.75 + 0.4 x 0.5 - 0.2 x 0 = 0.3 + 0.2 = 0.5
+    ranking = ranked([terms(0.5, 0.75, 0.25), terms(0.75, 0.5, 0.0)], WEIGHTS)
+    assert ranking.scores == (0.45, 0.5)
+    assert (ranking.best, ranking.terms) == (1, ("recoverability", "coverage", "copies"))
+
+
+@pytest.mark.parametrize(
+    ("names", "best"),
+    [
+        (("recoverability",), 1),
+        (("coverage",), 0),
+        (("copies",), 2),
+        (("recoverability", "coverage"), 1),  # 0.4 x (0.5 + 0.75), (0.9 + 0.5), (0.1 + 0.2)
+        (("coverage", "copies"), 0),  # 0.3 - 0.02 = 0.28; 0.2 - 0.1 = 0.1; 0.08
+    ],
+)
+def test_score_when_terms_are_left_out_selects_by_the_others(names: tuple[str, ...], best: int) -> None:
+    candidates = [terms(0.5, 0.75, 0.1), terms(0.9, 0.5, 0.5), terms(0.1, 0.2, 0.0)]
+    assert ranked(candidates, WEIGHTS.only(names)).best == best  # type: ignore[arg-type]
+
+
+def test_score_when_equal_takes_the_first_seed_whatever_the_order_of_additions() -> None:
+    # 0.1 + 0.2 is not 0.3 in binary: nine digits decide.
+    weights = Weights(recoverability=0.1, coverage=0.2, copies=0.7)
+    assert ranked([terms(1.0, 1.0, 0.0), terms(0.0, 1.5, 0.0)], weights).best == 0
+    assert ranked([terms(0.0, 1.5, 0.0), terms(1.0, 1.0, 0.0)], weights).best == 0
+
+
+def test_copied_storyboard_when_as_recoverable_loses_by_the_copy_penalty() -> None:
+    # Five times the same frame: all four neighbours are copies. 0.4 + 0.4 - 0.2 = 0.6 against 0.8.
+    assert ranked([terms(1.0, 1.0, 1.0), terms(1.0, 1.0, 0.0)], WEIGHTS).best == 1
+    assert ranked([terms(1.0, 1.0, 1.0), terms(1.0, 1.0, 0.0)], WEIGHTS.only(("coverage",))).best == 0
+
+
+def test_weakest_transition_when_worked_by_hand_is_the_lowest_that_has_a_question() -> None:
+    assert weakest_transition([known(0.5), known(0.25), known(0.25), known(1.0)]) == 1
+    assert weakest_transition([known(0.5), known(None), known(0.75), known(None)]) == 0
+    assert weakest_transition([known(None)] * 4) is None
+
+
+def test_bridge_when_inserted_stands_behind_the_first_frame_of_its_transition() -> None:
+    # Eq. 28 with t* = 2: x1, x2, x2.5, x3, x4, x5
+    assert inserted("12345", 2, "b") == ("1", "2", "b", "3", "4", "5")
+    for after in (0, 5):
+        with pytest.raises(ValueError, match="behind frame 1 to 4"):
+            inserted("12345", after, "b")

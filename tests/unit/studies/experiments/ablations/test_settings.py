@@ -1,0 +1,273 @@
+"""Settings as switches over one archive: what each leaves out, by hand; what nobody measured says why."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from fabula.evaluation.recoverability.definitions import Definitions
+from fabula.evaluation.recoverability.score import score_folder
+from fabula.people.judged import Judged as Followed
+from fabula.releases.loading import Release, load
+from fabula.schemas.canonical import canonical_text
+from fabula.schemas.katha import Question
+from fabula.studies.experiments.ablations.components import EVIDENCE, LADDER, REMOVALS
+from fabula.studies.experiments.ablations.judges import alone, judge_aggregation, weighted_majority
+from fabula.studies.experiments.ablations.measuring import GROUPS, Sources
+from fabula.studies.experiments.ablations.morals import moral_granularity
+from fabula.studies.experiments.ablations.tables import (
+    component_removals,
+    dimension_sets,
+    evaluator_controls,
+    evaluators_and_ladder,
+    evidence_conditions,
+    question_constructions,
+)
+from fabula.studies.experiments.measures.falls import read_plants
+from fabula.studies.experiments.measures.planted import judged_as
+from fabula.testing.katha_samples import sample_bundles
+from fabula.testing.planted_judgements import write_judged, write_planted
+from fabula.testing.simulated_evaluations import write_loadable_release, write_simulated
+from fabula.testing.simulated_judgements import Truth
+
+FEW = Definitions(resamples=0)
+LOST = {"causal", "moral"}
+
+
+def released(folder: Path, stories: int = 4) -> Release:
+    """A release in which the questions about visible acts and feelings are about a scene, as in real ones."""
+    bundles = sample_bundles(stories)
+    for bundle in bundles:
+        for question in bundle["record"]["questions"]:
+            if question["question_type"] in ("action_visibility", "emotional"):
+                question["target_transition"] = None
+    return load(write_loadable_release(folder / "release", bundles))
+
+
+def says(_method: str, question: Question, condition: str) -> bool:
+    """Images lose causes and morals; consequences cannot be answered even with both."""
+    if question.question_type == "consequence":
+        return condition == "text"
+    return condition != "image" or question.question_type not in LOST
+
+
+@pytest.fixture(scope="module")
+def sources(tmp_path_factory: pytest.TempPathFactory) -> Sources:
+    folder = tmp_path_factory.mktemp("settings")
+    release = released(folder)
+    return Sources({"katha": write_judged(folder / "run", release, ("m",), says)}, FEW)
+
+
+def image(sources: Sources, rows: object) -> dict[str, float | None]:
+    return {row.name: row.scores["image"].value for row in rows}  # type: ignore[attr-defined]
+
+
+def test_removals_when_worked_by_hand_leave_out_what_they_say(sources: Sources) -> None:
+    rows = {row.name: row for row in component_removals(sources)}
+    assert list(rows) == [setting.name for setting in REMOVALS]
+    values = {name: row.scores["image"].value for name, row in rows.items()}
+    # five valid dimensions, two of them lost: 3/5, and so is every question alike
+    assert values["full"] == values["without-contrastives"] == pytest.approx(3 / 5)
+    assert values["without-dimensions"] == pytest.approx(3 / 5)
+    # acts and feelings alone are about a scene, and neither is lost
+    assert values["without-transitions"] == 1.0
+    # without the filter the consequences count, too: 3 of 6
+    assert values["without-filter"] == pytest.approx(3 / 6)
+    # judges answer with the canonical answer, so that nothing else is needed
+    assert values["without-accepted"] == pytest.approx(3 / 5)
+    generic = rows["generic"].scores["image"]
+    assert (generic.value, generic.status) == (None, "undefined") and "Generic story QA" in generic.reason
+    assert {row.scores["human_correlation"].reason for row in rows.values() if row.name != "generic"} == {
+        "no person has answered yet"
+    }
+    assert "no planted losses" in rows["full"].scores["localisation"].reason
+    for row in rows.values():
+        assert set(row.scores) == {
+            name for group in ("rates", "planted", "people", "leakage") for name in GROUPS[group]
+        }
+        canonical_text(row.as_json())  # plain JSON, nothing infinite
+
+
+def test_accepted_answers_when_left_out_reject_other_words(tmp_path: Path) -> None:
+    release = released(tmp_path)
+    run = write_judged(tmp_path / "run", release, ("m",), lambda *_: True)
+    path = run / "judgements.jsonl"
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    for row in rows:
+        if row["condition"] == "image" and row["item"].endswith("_q1"):  # the causal question
+            row["parsed"]["answer"] = f"because: {row['parsed']['answer']}"  # accepted, not canonical
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    made = {row.name: row.scores["image"].value for row in component_removals(Sources({"katha": run}, FEW))}
+    assert made["full"] == 1.0 and made["without-accepted"] == pytest.approx(5 / 6)
+
+
+def test_ladder_when_worked_by_hand_begins_bare_and_ends_with_the_protocol(sources: Sources) -> None:
+    rows = evaluators_and_ladder(sources)
+    ladder = image(sources, rows[-len(LADDER) :])
+    assert ladder == {
+        "qa-only": 1.0, "with-transitions": pytest.approx(3 / 5), "with-dimensions": pytest.approx(3 / 5),
+        "full": pytest.approx(3 / 5),
+    }  # fmt: skip
+    assert [row.scores["image"].status for row in rows[: -len(LADDER)]] == ["undefined"] * 4
+
+
+def test_dimension_sets_when_worked_by_hand_hold_the_headline_and_the_mean_of_the_equations(
+    sources: Sources,
+) -> None:
+    rows = {row.name: row.scores for row in dimension_sets(sources)}
+    values = {name: scores["image"].value for name, scores in rows.items()}
+    # latent: causal 0, emotional 1, moral 0, consequence not valid: 1/3; of six 3/5
+    assert values["latent"] == pytest.approx(1 / 3) and values["six"] == pytest.approx(3 / 5)
+    assert (values["action"], values["moral"]) == (1.0, 0.0)
+    assert values["action-latent"] == pytest.approx(2 / 4) and values["non-moral"] == pytest.approx(1 / 2)
+    full = score_folder(sources.evaluations["katha"], None, FEW).methods["m"].gaps["question"]["filtered"]
+    assert rows["six"]["gap"].value == full.gap.value
+    assert rows["latent"]["gap"].value == pytest.approx(full.latent_gap.value)
+    assert rows["non-moral"]["gap"].value == pytest.approx(full.latent_gap_without_moral.value)
+
+
+def test_constructions_when_measured_by_plants_point_where_they_have_questions(tmp_path: Path) -> None:
+    losses = {"swapped": ("causal",), "emotion_flattened": ("emotional",)}
+    made = write_planted(tmp_path, 8, losses, 0.0)
+    given = Sources({"katha": made.run}, FEW, {"katha": made.run}, read_plants(made.plants), "base")
+    rows = {row.name: row.scores for row in question_constructions(given)}
+    assert rows["full"]["localisation"].value == 1.0
+    # causes and consequences: causal is seen; where a feeling is lost nothing falls, 1/6
+    assert rows["causal-only"]["localisation"].value == pytest.approx((1 + 1 / 6) / 2)
+    assert rows["causal-only"]["sensitivity"].value == 0.5
+    assert rows["action-only"]["localisation"].value == pytest.approx(1 / 6)
+    controls = {row.name: row.scores for row in evaluator_controls(given)}
+    assert controls["katha-without-dimensions"]["localisation"].value == pytest.approx(1 / 6)
+    assert controls["katha-without-contrastives"]["localisation"].value == 1.0
+    assert controls["tifa"]["localisation"].status == "undefined"
+
+
+@pytest.mark.slow
+def test_evidence_when_conditions_are_left_out_has_other_values_and_no_detection(tmp_path: Path) -> None:
+    made = write_simulated(tmp_path, 240, [("m", Truth()), ("n", Truth())])
+    document = json.loads((made.run / "evaluation.json").read_text())
+    document["environment"]["sources"] = [{"role": "release", "path": str(made.release)}]
+    (made.run / "evaluation.json").write_text(json.dumps(document))
+    rows = {row.measured.name: row for row in evidence_conditions(Sources({"katha": made.run}, FEW))}
+    assert list(rows) == [row.setting.name for row in EVIDENCE]
+    assert [row.value for row in rows.values()] == ["image", "gap", "image", "text", "gap"]
+    scores = {name: row.measured.scores for name, row in rows.items()}
+    assert scores["image"]["detection"].value == 0.0 == scores["text-image"]["detection"].value
+    # nobody knows the answers of other stories; judges that err at random say so almost always
+    assert scores["full"]["detection"].value > 0.95
+    assert 0 < scores["full"]["false_removals"].value < 0.3
+    assert scores["text-image"]["gap"].value != scores["full"]["gap"].value
+    assert all(row["reliability"].status == "ok" for row in scores.values())
+    assert rows["image"].measured.removes == "Text-only and text+image evidence."
+
+
+def test_judges_when_alone_or_together_are_scored_by_their_own_verdicts(tmp_path: Path) -> None:
+    made = write_simulated(tmp_path, 120, [("m", Truth(errors=(0.0, 0.2, 0.4)))])
+    document = json.loads((made.run / "evaluation.json").read_text())
+    document["environment"]["sources"] = [{"role": "release", "path": str(made.release)}]
+    (made.run / "evaluation.json").write_text(json.dumps(document))
+    rows = {row.name: row for row in judge_aggregation(Sources({"katha": made.run}, FEW))}
+    assert list(rows) == [*(f"simulated:judge-{n}" for n in (1, 2, 3)), "ensemble", "calibrated"]
+    own = score_folder(made.run, None, FEW).methods["m"]
+    assert rows["ensemble"].scores["gap"].value == own.gaps["question"]["filtered"].gap.value
+    for judge in ("simulated:judge-1", "simulated:judge-3"):
+        assert rows[judge].scores["gap"].value == own.judges[judge]["filtered"]["gap"].value
+    assert rows["ensemble"].scores["kappa"].reason == "no person has answered yet"
+    assert "no weights" in rows["calibrated"].scores["gap"].reason
+    judged = judged_as(made.run, FEW)
+    assert alone(judged, "ensemble") is judged
+
+
+def test_weighted_majority_when_worked_by_hand_follows_weight_and_ties_are_wrong() -> None:
+    unit = ("image", "m", None, "q")
+    judges = {
+        name: Followed(right={unit: right}) for name, right in {"a": True, "b": True, "c": False}.items()
+    }
+    assert weighted_majority(judges, {"a": 1.0, "b": 1.0, "c": 3.0}).right[unit] is False
+    assert weighted_majority(judges, {"a": 1.0, "b": 1.0, "c": 2.0}).right[unit] is False  # a tie
+    assert weighted_majority(judges, {"a": 1.0, "b": 1.0, "c": 1.5}).right[unit] is True
+    assert weighted_majority(judges, {"a": 0.0, "b": 0.0, "c": 0.0}).right == {}
+
+
+def answered(path: Path, release: Release, right: object) -> Path:
+    """MADE-UP answers of three people to every question about the pictures; they stand for no person."""
+    rows = [
+        {"kind": "answer", "rater": f"p{person}", "item": question.question_id, "condition": "image",
+         "method": "m", "answer": question.gold_answer if right(question) else "nobody knows"}  # type: ignore[operator]
+        for record in release for question in record.questions for person in range(3)
+    ] + [
+        {"kind": "moral_label", "rater": f"p{person}", "item": record.story_id, "condition": "image",
+         "method": "m", "labels": [record.moral_label]}
+        for record in release for person in range(3)
+    ]  # fmt: skip
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+@pytest.mark.slow
+def test_judges_when_people_answered_are_weighted_by_how_they_follow_them(tmp_path: Path) -> None:
+    truths = [("m", Truth(errors=(0.02, 0.3, 0.3), ambiguous=0.0))]
+    made = write_simulated(tmp_path, 240, truths)
+    document = json.loads((made.run / "evaluation.json").read_text())
+    document["environment"]["sources"] = [{"role": "release", "path": str(made.release)}]
+    (made.run / "evaluation.json").write_text(json.dumps(document))
+    release = load(made.release)
+    best = judged_as(made.run, FEW)
+    verdicts = best.methods[0].single["simulated:judge-1"].verdicts[0, 1]
+    places = best.items.question_places
+    people = answered(tmp_path / "human.jsonl", release, lambda q: verdicts[places[q.question_id]] == 1)
+    given = Sources({"katha": made.run}, FEW, people=people)
+    rows = {row.name: row for row in judge_aggregation(given)}
+    first, calibrated, majority = rows["simulated:judge-1"], rows["calibrated"], rows["ensemble"]
+    assert first.scores["agreement"].value == 1.0 and first.scores["kappa"].value == pytest.approx(1.0)
+    assert first.scores["spearman"].value == pytest.approx(1.0)
+    assert calibrated.weights is not None
+    assert calibrated.weights["simulated:judge-1"] > calibrated.weights["simulated:judge-2"]
+    assert calibrated.scores["agreement"].value > majority.scores["agreement"].value
+    inside = sum(len(record.questions) for record in release if record.split == "validation")
+    assert first.scores["agreement"].counts["questions"] == 240 - inside
+    (full,) = [row for row in dimension_sets(given) if row.name == "six"]
+    assert full.scores["human_correlation"].value > 0.5
+
+
+@pytest.mark.slow
+def test_morals_when_put_together_are_found_more_often(tmp_path: Path) -> None:
+    made = write_simulated(tmp_path, 360, [("m", Truth())])
+    document = json.loads((made.run / "evaluation.json").read_text())
+    document["environment"]["sources"] = [{"role": "release", "path": str(made.release)}]
+    (made.run / "evaluation.json").write_text(json.dumps(document))
+    release = load(made.release)
+    people = answered(tmp_path / "human.jsonl", release, lambda q: True)
+    rows = {row.name: row for row in moral_granularity(Sources({"katha": made.run}, FEW, people=people))}
+    assert [row.labels for row in rows.values()] == [2, 4, 10, 12, None]
+    assert [row.scores["chance"].value for row in rows.values()] == [
+        0.5,
+        0.25,
+        0.1,
+        pytest.approx(1 / 12),
+        None,
+    ]
+    found = [rows[name].scores["image"].value for name in ("twelve", "ten", "four", "binary")]
+    assert found == sorted(found)
+    own = score_folder(made.run, None, FEW).methods["m"].moral_target
+    assert found[0] == own["image"].value and rows["twelve"].scores["gap"].value == own["gap"].value
+    assert rows["twelve"].scores["majority"].value == own["majority"].value
+    # every story has a label, so that saying that there is one is always right
+    assert (found[3], rows["binary"].scores["majority"].value) == (1.0, 1.0)
+    # people name the stories' labels here: who follows them is who finds them
+    assert rows["twelve"].scores["human_agreement"].value == own["image"].value
+    assert rows["open"].scores["chance"].reason == "open answers have no chance level"
+
+
+def test_evaluation_when_adjusted_is_scored_as_adjusted_and_plants_are_not(tmp_path: Path) -> None:
+    made = write_planted(tmp_path, 8, {"swapped": ("causal",)}, 0.0)
+    plants = read_plants(made.plants)
+    run = write_judged(tmp_path / "all", made.release, ("m", "n"), lambda m, q, c: c != "image" or m == "m")
+    given = Sources({"katha": run}, FEW, {"katha": made.run}, plants)
+    (six,) = [row for row in dimension_sets(given) if row.name == "six"]
+    assert six.scores["image"].value == 0.5  # m keeps all, n nothing
+    alone_m = replace(given, adjust=lambda judged: replace(judged, methods=judged.methods[:1]), _judged={})
+    (six,) = [row for row in dimension_sets(alone_m) if row.name == "six"]
+    assert six.scores["image"].value == 1.0 and six.scores["image"].counts["methods"] == 1
+    assert six.scores["localisation"].value == 1.0  # of base and changed outputs, which are not adjusted

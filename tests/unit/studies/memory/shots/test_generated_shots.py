@@ -1,0 +1,266 @@
+"""From packets to videos and their evaluation: drawn shots, last frames, ablations, faults and kills."""
+
+import io
+import json
+import sys
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image
+from PIL import Image as Pictures
+
+from fabula.evaluation.archive.archive import read_archive
+from fabula.evaluation.entities.requests import EVALUATING, EpisodeOptions
+from fabula.models.generators.drawn.codes import code_of
+from fabula.models.generators.drawn.reading import codes_in
+from fabula.models.generators.drawn.videos import encode_mp4
+from fabula.schemas.plain_files import json_lines
+from fabula.studies.memory.shots.exports import read_packets
+from fabula.studies.memory.shots.generate_shots import Ended, GenerateSettings, last_frame, request_of
+from fabula.studies.memory.shots.generating import (
+    GeneratedShots,
+    ShotOptions,
+    generate_shots,
+    place_videos,
+)
+from fabula.studies.memory.shots.pipeline import PacketOptions, make_packets
+from fabula.testing import drawn_looks
+from fabula.testing.memory_banks import write_bank
+from fabula.testing.model_server import ModelServer
+from fabula.testing.written_episodes import write_episodes
+
+pytest.importorskip("av")
+CREATED = "2026-01-01T00:00:00Z"
+DRAWN = "video:drawn:faithful"
+CONDITIONS: dict[str, dict[str, Any]] = {
+    "full": {}, "portraits": {"no_keyframes": True}, "last-frame": {"memory": "last-frame"},
+    "text": {"memory": "text"},
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The written episodes, a drawn bank of them, and packets under each condition."""
+    folder = tmp_path_factory.mktemp("world")
+    write_episodes(folder / "set")
+    write_bank(folder / "set", folder / "memory")
+    for name, condition in CONDITIONS.items():
+        options = PacketOptions(workers=0, created_at=CREATED, **condition)
+        make_packets(folder / "memory", folder / f"packets-{name}", options, folder / "set")
+    return folder
+
+
+def options_for(model: str = DRAWN, **more: Any) -> ShotOptions:
+    return ShotOptions(**{"model": model, "seconds": 1.0, "workers": 0, "created_at": CREATED, **more})
+
+
+def generated(world: Path, tmp_path: Path, condition: str = "full", **more: Any) -> GeneratedShots:
+    generate_shots(world / f"packets-{condition}", tmp_path / f"{condition}.run", options_for(**more))
+    return place_videos(tmp_path / f"{condition}.run", tmp_path / condition)
+
+
+def rows(folder: Path) -> dict[str, dict[str, Any]]:
+    return {f"{row['episode_id']} {row['shot']}": row for row in json_lines(folder / "generations.jsonl")}
+
+
+@pytest.mark.slow
+def test_videos_when_made_lie_as_evaluations_read_them_and_pass_last_frames_on(
+    world: Path, tmp_path: Path
+) -> None:
+    done = generated(world, tmp_path)
+    assert (done.outcomes, done.cost) == ({"made": 7}, 0.0)
+    names = sorted(path.relative_to(done.outputs).as_posix() for path in done.outputs.rglob("*.mp4"))
+    assert names == [
+        *(f"ep_a/{name}.mp4" for name in ("001_001", "001_002", "002_001", "002_002", "002_003")),
+        "ep_b/001_001.mp4", "ep_b/001_002.mp4",
+    ]  # fmt: skip
+    made = rows(done.run)
+    first, second = made["ep_a 1:1"], made["ep_a 1:2"]
+    assert first["first_frame"] is None and made["ep_a 2:1"]["first_frame"] is None
+    assert f"{second['first_frame']}.png" == first["last_frame"]
+    assert (first["references"], second["references"]) == (2, 3), "the first frame is no reference"
+    frames, png = last_frame((done.outputs / "ep_a/001_001.mp4").read_bytes(), "mp4")
+    assert frames == first["frames"] == 8
+    assert (done.run / "store" / first["last_frame"]).read_bytes() == png
+    assert {code_of("Ana"), code_of("The Kitchen"), code_of("the red cup")} <= codes_in(png)
+    truth = list(json_lines(done.run / "truth.jsonl"))
+    assert len(truth) == 7 and truth[0]["truth"]["drawn_from"] == "scene"
+    report = generate_shots(world / "packets-full", done.run, options_for())
+    assert {stage.name: stage.ran for stage in report.stages} == {"load_packets": 0, "generate_shots": 0}
+
+
+def test_request_when_a_shot_goes_on_has_memory_in_order_and_the_frame_apart(world: Path) -> None:
+    placed = read_packets(world / "packets-full")[4]  # ep_a 2:3
+    frame = io.BytesIO()
+    Pictures.new("RGB", (8, 8), (1, 2, 3)).save(frame, "PNG")
+    hashes = {image.file: str(image.sha256) for image in placed.packet.images if image.file}
+    settings = GenerateSettings(model="video:command:mine", seconds=4.0, video_seed=3)
+    request, _ = request_of(placed, hashes, Ended("2:2", frame.getvalue()), settings)
+    assert [image.sha256 for image in request.references] == list(hashes.values())
+    assert request.first_frame is not None and request.first_frame.data == frame.getvalue()
+    assert request.scene is None, "a scene as data is for nobody but the one that draws data"
+    assert (request.seconds, request.seed, request.prompt) == (4.0, 3, placed.packet.prompt)
+    lost, _ = request_of(placed, hashes, Ended("2:2"), settings)
+    assert lost.first_frame is None, "the shot before has no video"
+    whole = read_packets(world / "packets-last-frame")[2]  # ep_a 2:1, after a cut
+    shown, _ = request_of(whole, {}, Ended("1:2", frame.getvalue()), settings)
+    assert [image.data for image in shown.references] == [frame.getvalue()] and shown.first_frame is None
+
+
+def judged(world: Path, tmp_path: Path, server: ModelServer, *methods: str) -> dict[str, Any]:
+    judge = {"base_url": server.openai_url, "concurrency": 2, "prices": {"input": 1.0, "output": 2.0}}
+    options = EpisodeOptions(
+        judges=["openai:one"], models={"openai:one": judge}, settings=drawn_looks.SETTINGS, device="cpu",
+        workers=0, created_at=CREATED, pillars="2,3",
+    )  # fmt: skip
+    EVALUATING.evaluate(world / "set", [tmp_path / name for name in methods], tmp_path / "judged", options)
+    lines = {
+        (row["method"], row["episode_id"]): row for row in json_lines(tmp_path / "judged/episodes.jsonl")
+    }
+    archive = read_archive(tmp_path / "judged")
+    found: dict[str, Any] = {}
+    for method in methods:
+        statuses: Counter[tuple[str, str]] = Counter()
+        for (name, _), row in lines.items():
+            for shot in row["shots"] if name == method else ():
+                for key, entity in shot["grounded"]["entities"].items():
+                    statuses[key.partition(":")[0], entity["status"]] += 1
+        pairs = Counter(
+            (row.item.partition(":")[0], row.parsed["same"])
+            for row in archive.judgements
+            if (row.kind, row.method) == ("pair", method) and row.parsed is not None
+        )
+        fidelity = Counter(
+            row.parsed["overall"]
+            for row in archive.judgements
+            if (row.kind, row.method) == ("fidelity", method) and row.parsed is not None
+        )
+        found[method] = {"statuses": dict(statuses), "pairs": dict(pairs), "fidelity": dict(fidelity)}
+    return found
+
+
+@pytest.mark.slow
+def test_entities_when_the_memory_is_taken_away_are_no_longer_themselves(
+    world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "test-key-0123456789")
+    for name in CONDITIONS:
+        generated(world, tmp_path, name)
+    with ModelServer(drawn_looks.answer) as server:
+        found = judged(world, tmp_path, server, *CONDITIONS)
+    # Scheduled in both episodes: characters 1+2+1+1+2+1+1 = 9, places in all 7 shots, things 1+1+1+1 = 4.
+    assert found["full"]["statuses"] == {
+        ("character", "present"): 9, ("location", "present"): 7, ("object", "present"): 4,
+    }  # fmt: skip
+    # Of ep_a Ana 4, Ben 3, Kitchen 2, Garden 3, cup 2; of ep_b Ben 2, Garden 2: each but one is compared.
+    assert found["full"]["pairs"] == {("character", True): 6, ("location", True): 4, ("object", True): 1}
+    assert found["full"]["fidelity"] == {9: 20}
+    # Portraits alone show characters; things and places are words, and so made up in every shot.
+    assert found["portraits"]["statuses"] == {
+        ("character", "present"): 9, ("location", "weak"): 7, ("object", "weak"): 4,
+    }  # fmt: skip
+    assert found["portraits"]["pairs"] == {("character", True): 6}
+    assert found["portraits"]["fidelity"] == {9: 9, 2: 11}
+    for name in ("last-frame", "text"):
+        assert found[name]["statuses"] == {
+            ("character", "weak"): 9, ("location", "weak"): 7, ("object", "weak"): 4,
+        }  # fmt: skip
+        assert found[name]["pairs"] == {} and found[name]["fidelity"] == {2: 20}
+
+
+def test_looks_when_only_the_last_frame_is_shown_last_as_long_as_somebody_stays(
+    world: Path, tmp_path: Path
+) -> None:
+    done = generated(world, tmp_path, "last-frame", episodes=("ep_a",))
+    drawn = [
+        {mark["text"] for mark in row["truth"]["drawn"] if mark["kind"] != "action"}
+        for row in json_lines(done.run / "truth.jsonl")
+    ]
+    assert "Ana, made up for ep_a 1:1" in drawn[0] and "Ana, made up for ep_a 1:1" in drawn[1]
+    # Ben is first seen in 1:2 and is in the frame that 2:1 is shown; Ana is in no frame before 2:2.
+    assert "Ben, made up for ep_a 1:2" in drawn[2] and "Ana, made up for ep_a 2:2" in drawn[3]
+    assert {"Ana, made up for ep_a 2:2", "Ben, made up for ep_a 2:3"} <= drawn[4]
+
+
+PROGRAM = """
+import json, pathlib, shutil, sys
+given = dict(zip(sys.argv[1::2], sys.argv[2::2]))
+log = pathlib.Path(given["--log"])
+prompt = pathlib.Path(given["--prompt"]).read_text()
+folder = pathlib.Path(given.get("--pictures", "nowhere"))
+pictures = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+with log.open("a") as file:
+    file.write(json.dumps([prompt.splitlines()[-1], pictures, "--first" in given]) + chr(10))
+fault = pathlib.Path(given["--fault"])
+if fault.exists() and fault.read_text() in prompt:
+    sys.exit(int(given["--status"]))
+shutil.copyfile(pathlib.Path(__file__).with_name("video.mp4"), given["--out"])
+"""
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Callable[..., ShotOptions]:
+    """Options for a program that writes a plain video, notes what it was given, and fails where told to."""
+    (tmp_path / "generator.py").write_text(PROGRAM)
+    frames = [Image.new("RGB", (64, 64), (level, 0, 0)) for level in (0, 120, 240)]
+    (tmp_path / "video.mp4").write_bytes(encode_mp4(frames))
+
+    def options(status: int = 0, **more: Any) -> ShotOptions:
+        command = [
+            sys.executable, str(tmp_path / "generator.py"), "--prompt", "{prompt_file}", "--out", "{out}",
+            "--log", str(tmp_path / "log"), "--fault", str(tmp_path / "fault"), "--status", str(status),
+            ["--pictures", "{references}"], ["--first", "{first_frame}"],
+        ]  # fmt: skip
+        model = {"extra": {"command": command}, "concurrency": 1, "attempts": 1}
+        return options_for("video:command:mine", models={"video:command:mine": model}, **more)
+
+    return options
+
+
+def asked(tmp_path: Path) -> list[tuple[str, list[str], bool]]:
+    return [tuple(json.loads(line)) for line in (tmp_path / "log").read_text().splitlines()]
+
+
+def test_program_when_it_is_the_generator_gets_files_in_order_and_the_first_frame(
+    world: Path, tmp_path: Path, program: Callable[..., ShotOptions]
+) -> None:
+    generate_shots(world / "packets-full", tmp_path / "run", program(episodes=("ep_a",)))
+    assert asked(tmp_path)[:3] == [
+        ("Ana fills the red cup at the sink of The Kitchen.", ["001.png", "002.png"], False),
+        ("Ben runs into The Kitchen and waves at Ana.", ["001.png", "002.png", "003.png"], True),
+        ("Ben leans the old ladder against the tree in The Garden.", ["001.png", "002.png"], False),
+    ]
+    assert rows(tmp_path / "run")["ep_a 1:1"]["unsupported"] == ["seconds"]
+
+
+def test_shot_when_the_generator_refuses_it_is_an_outcome_and_the_next_begins_without_its_frame(
+    world: Path, tmp_path: Path, program: Callable[..., ShotOptions]
+) -> None:
+    (tmp_path / "fault").write_text("Ana walks across")
+    generate_shots(world / "packets-full", tmp_path / "run", program(10, episodes=("ep_a",)))
+    made = rows(tmp_path / "run")
+    assert made["ep_a 2:2"]["outcome"] == "refused" and made["ep_a 2:3"]["outcome"] == "made"
+    assert made["ep_a 2:3"]["first_frame"] is None
+    done = place_videos(tmp_path / "run", tmp_path / "mine")
+    assert done.outcomes == {"made": 4, "refused": 1}
+    assert not (tmp_path / "mine/ep_a/002_002.mp4").exists()
+
+
+def test_run_when_it_ends_in_the_middle_of_an_episode_goes_on_at_that_shot(
+    world: Path, tmp_path: Path, program: Callable[..., ShotOptions]
+) -> None:
+    (tmp_path / "fault").write_text("Ana walks across")
+    chosen = {"episodes": ("ep_a",)}
+    report = generate_shots(world / "packets-full", tmp_path / "run", program(75, **chosen))
+    assert [(item.id, item.code) for item in report.items] == [("ep_a", "unavailable")]
+    assert len(asked(tmp_path)) == 4 and rows(tmp_path / "run") == {}, "three shots before it were made"
+    (tmp_path / "fault").unlink()
+    (tmp_path / "log").unlink()
+    generate_shots(world / "packets-full", tmp_path / "run", program(75, **chosen))
+    assert [prompt for prompt, _, _ in asked(tmp_path)] == [
+        "Ana walks across The Garden, shading her eyes.", "Ana gives Ben the red cup in The Garden.",
+    ]  # fmt: skip
+    assert {row["outcome"] for row in rows(tmp_path / "run").values()} == {"made"}

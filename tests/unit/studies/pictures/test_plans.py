@@ -1,0 +1,200 @@
+"""Orders carried out: what goes wrong is data of the method, and nothing is asked for twice."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from fabula.errors import BudgetStop, ConfigError
+from fabula.evaluation.outputs.storyboards import check_outputs
+from fabula.kinds.verbs import continue_run
+from fabula.releases.loading import Release
+from fabula.schemas.katha import StoryRecord
+from fabula.studies.pictures.pipeline import (
+    GenerateOptions,
+    estimate_generation,
+    generate,
+    generations_of,
+    place_outputs,
+)
+from fabula.studies.pictures.plans import (
+    ORDERS,
+    PLANS,
+    Order,
+    PanelOrder,
+    check_panels,
+    leaks_of,
+    plan_named,
+    write_orders,
+)
+from fabula.testing.drawn import draw_panel, picture_bytes
+from fabula.testing.drawn_storyboards import drawn_release, judged_release
+from fabula.testing.katha_samples import sample_bundles
+from fabula.testing.model_server import Answer, Asked, ModelServer, Picture
+
+CREATED = "2026-01-01T00:00:00Z"
+GOOD = picture_bytes(draw_panel(1))
+
+
+def order(model: str, story: str = "kb25k_0001", seed: int | None = 42, **more: object) -> Order:
+    panels = tuple(PanelOrder(number=number, prompt=f"picture {number} of {story}") for number in range(1, 6))
+    given = {"method": "m", "story_id": story, "seed": seed, "model": model, "panels": panels}
+    return Order.model_validate({**given, **more})
+
+
+def painter(bad: dict[str, object]) -> Callable[[Asked], object]:
+    def paint(asked: Asked) -> object:
+        return next((answer for text, answer in bad.items() if text in asked.prompt), Picture(GOOD))
+
+    return paint
+
+
+def test_orders_when_a_service_spoils_pictures_keep_each_as_an_outcome_with_its_reason(
+    tmp_path: Path,
+) -> None:
+    bad = {
+        "picture 2": Answer(refusal="I cannot draw this."),
+        "picture 3": Answer(blocked="prompt"),
+        "picture 4": Picture(b"this is no picture", "image/png"),
+    }
+    release = drawn_release(tmp_path / "release")
+    stories = [record.story_id for record in release.records[:2]]
+    with ModelServer(painter({f"{text} of {stories[0]}": answer for text, answer in bad.items()})) as server:
+        model = f"image:{server.openai_url}#painter"
+        write_orders(tmp_path / ORDERS, [order(model, story) for story in stories])
+        options = GenerateOptions(created_at=CREATED, workers=0)
+        report = generate(tmp_path / ORDERS, tmp_path / "run", options)
+        assert (report.totals["made"], len(server.log)) == (2, 10)
+        generate(tmp_path / ORDERS, tmp_path / "run", options)
+        assert len(server.log) == 10, "an outcome is kept, and not asked for again"
+        continue_run(tmp_path / "run", retry_failed=True, workers=0)
+        again = [exchange.asked.prompt for exchange in server.log][10:]
+    assert sorted(again) == sorted(f"{text} of {stories[0]}" for text in bad), (
+        "a retry asks for what was spoiled"
+    )
+    rows = {(row["story_id"], row["panel"]): row for row in generations_of(tmp_path / "run")["m"]}
+    outcomes = [rows[stories[0], number]["outcome"] for number in range(1, 6)]
+    # This format of requests has no field for a refusal: the service calls both a filter's work.
+    assert outcomes == ["made", "blocked", "blocked", "corrupt", "made"]
+    assert all(rows[stories[0], number]["reason"] for number in (2, 3, 4))
+    assert all(rows[stories[1], number]["outcome"] == "made" for number in range(1, 6))
+    made = rows[stories[1], 1]
+    assert (made["asked_seed"], made["effective_seed"], made["unsupported"]) == (42, None, ["seed"])
+
+    placed = place_outputs(tmp_path / "run", tmp_path / "outputs")
+    checked = check_outputs(placed["m"], release.records[:2], known=release.records)
+    assert [(board.unit, board.codes) for board in checked.invalid] == [(stories[0], ("missing-panel",))]
+    assert checked.accounting()["invalid_rate"] == 0.5
+
+
+def test_orders_when_the_service_is_away_are_carried_out_by_the_same_command_later(tmp_path: Path) -> None:
+    with ModelServer(painter({})) as server:
+        url = server.openai_url
+        model = f"image:{url}#painter"
+        write_orders(tmp_path / ORDERS, [order(model)])
+        models = {model: {"attempts": 1, "patience": 0.0}}
+        options = GenerateOptions(created_at=CREATED, workers=0, models=models)
+        server.faults = None
+        report = generate(tmp_path / ORDERS, tmp_path / "run", options)
+    assert report.totals["made"] == 1
+    assert {row["outcome"] for row in generations_of(tmp_path / "run")["m"]} == {"made"}
+
+
+def test_orders_when_pictures_have_a_price_stop_at_the_limit_and_go_on_above_it(tmp_path: Path) -> None:
+    with ModelServer(painter({})) as server:
+        model = f"image:{server.openai_url}#painter"
+        write_orders(tmp_path / ORDERS, [order(model)])
+        models = {model: {"prices": {"picture": 0.04}, "concurrency": 1}}
+        plan = estimate_generation(
+            tmp_path / ORDERS, tmp_path / "run", GenerateOptions(models=models, workers=0)
+        )
+        assert (plan.calls, plan.cost) == (5, pytest.approx(0.2))
+        low = GenerateOptions(created_at=CREATED, workers=0, models=models, max_cost=0.1)
+        with pytest.raises(BudgetStop):
+            generate(tmp_path / ORDERS, tmp_path / "run", low)
+        assert len(server.log) == 2, "a third picture of 0.04 USD would make 0.12"
+        enough = GenerateOptions(created_at=CREATED, workers=0, models=models, max_cost=1.0)
+        assert generate(tmp_path / ORDERS, tmp_path / "run", enough).totals["made"] == 1
+        assert len(server.log) == 5
+
+
+# What each plan shows a generator, and that no question ever stands in a prompt.
+
+
+@pytest.fixture(scope="module")
+def records(tmp_path_factory: pytest.TempPathFactory) -> tuple[StoryRecord, ...]:
+    release: Release = judged_release(tmp_path_factory.mktemp("release"), sample_bundles(6))
+    return release.records
+
+
+@pytest.mark.parametrize("plan", PLANS, ids=lambda plan: plan.name)
+def test_plan_when_made_of_any_sample_story_has_a_picture_for_each_scene_and_no_question(
+    plan, records: tuple[StoryRecord, ...]
+) -> None:
+    for record in records:
+        panels = plan.panels(record)
+        assert [panel.scene for panel in panels] == [scene.scene_index for scene in record.scenes]
+        check_panels(record, plan, panels)
+
+
+def test_plans_when_they_show_more_have_the_marks_of_those_that_show_less(
+    records: tuple[StoryRecord, ...],
+) -> None:
+    for record in records:
+        for scene in record.scenes:
+            shown = {plan.name: set(plan.panel(record, scene).drawn.marks) for plan in PLANS}
+            assert shown["direct"] <= shown["rule"] <= shown["scene"] <= shown["transition-aware"]
+            assert shown["caption"] <= shown["scene"]
+            assert {mark.kind for mark in shown["direct"]} <= {"character"}
+            assert not {mark.kind for mark in shown["scene"]} & {"cause", "consequence", "moral", "intention"}
+
+
+def test_direct_plan_when_made_shows_the_whole_story_and_nothing_of_the_annotation(
+    records: tuple[StoryRecord, ...],
+) -> None:
+    record = records[0]
+    prompt = plan_named("direct").panel(record, record.scenes[1]).prompt
+    assert record.story_text in prompt
+    assert record.scenes[1].action not in prompt
+    assert record.transitions[0].causality not in prompt
+
+
+def test_transition_aware_plan_when_made_tells_both_sides_of_a_scene(
+    records: tuple[StoryRecord, ...],
+) -> None:
+    record = records[0]
+    prompt = plan_named("transition-aware").panel(record, record.scenes[1]).prompt
+    before, after = prompt.split("It leads to the next scene")
+    assert record.transitions[0].causality in before
+    assert record.transitions[1].causality in after
+    first = plan_named("transition-aware").panel(record, record.scenes[0]).prompt
+    assert "comes from the scene before" not in first
+
+
+def test_leaks_when_a_plan_gives_away_a_question_or_an_answer_are_found(
+    records: tuple[StoryRecord, ...],
+) -> None:
+    record, plan = records[0], plan_named("caption")
+    panel = plan.panels(record)[0]
+    question = next(each for each in record.questions if each.question_type == "causal")
+    asked = replace(panel, prompt=f"{panel.prompt} {question.question}")
+    assert any(leak.endswith("question") or ".question:" in leak for leak in leaks_of(record, plan, asked))
+    answered = replace(panel, prompt=f"{panel.prompt} ({question.accepted_answers[0]})")
+    assert any("accepted_answers" in leak for leak in leaks_of(record, plan, answered))
+    with pytest.raises(ConfigError, match="gives away what judges are asked"):
+        check_panels(record, plan, (answered,))
+    # What the plan may show anyhow is no leak, though an answer says the same.
+    allowed = replace(answered, texts=(*panel.texts, question.accepted_answers[0]))
+    assert not list(leaks_of(record, plan, allowed))
+
+
+def test_oracle_when_nobody_accepted_the_records_can_be_made_of_none(
+    records: tuple[StoryRecord, ...],
+) -> None:
+    oracle = plan_named("oracle")
+    assert not any(oracle.usable(record) for record in records)
+    status = records[0].evidence_status.model_copy(update={"human_evidence_accepted": True})
+    assert oracle.usable(records[0].model_copy(update={"evidence_status": status}))
+    with pytest.raises(ConfigError, match="there is no such plan; there are: direct, rule"):
+        plan_named("orakel")
