@@ -140,6 +140,13 @@ class InputError(UserError):
             first.where, what=first.what, expected=first.expected, found=first.found, fix=first.fix
         )
 
+    @classmethod
+    def one(
+        cls, where: str, *, fix: str, what: str = "", expected: str = "", found: str = ""
+    ) -> "InputError":
+        """Return the error of one problem; as :class:`UserError`."""
+        return cls([UserError(where, fix=fix, what=what, expected=expected, found=found)])
+
     def __str__(self) -> str:
         groups: dict[tuple[str, str], list[UserError]] = {}
         for problem in self.problems:

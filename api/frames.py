@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import InputError, UserError
+from ..errors import InputError
 from ..evaluation.archive.archive import JUDGEMENTS
 from ..schemas.canonical import canonical_text
 from ..schemas.plain_files import open_plain, parse_json
@@ -61,7 +61,7 @@ def judgement_table(folder: Path) -> "pa.Table":
             raise ValueError("a line lacks a field that every judgement has")
     except (OSError, ValueError, KeyError, AttributeError) as error:  # ArrowInvalid is a ValueError
         fix = "give an evaluation folder; `fabula score` lists every line that is wrong"
-        raise InputError([UserError(str(path), what=f"it cannot be read: {error}", fix=fix)]) from error
+        raise InputError.one(str(path), what=f"it cannot be read: {error}", fix=fix) from error
     judge, parsed = table["judge"], table["parsed"]
     columns = {name: table[name] for name in table.column_names if name in COLUMNS and name != "judge"}
     for name, column in (("judge", "spec"), ("provider",) * 2, ("model",) * 2, ("reported_model",) * 2):

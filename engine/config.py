@@ -4,7 +4,7 @@ import tomllib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import ValidationError
 
@@ -23,6 +23,7 @@ MODELS = "models"
 """What the sections of ``fabula.toml`` for models start with: ``[models."SPEC"]``."""
 
 
+S = TypeVar("S", bound=Own)
 MOST_ATTEMPTS = 100
 
 
@@ -49,6 +50,12 @@ class RunConfig:
     run: RunSettings
     stages: Mapping[str, Own]
     models: "Mapping[str, ModelOptions]" = field(default_factory=dict)
+
+    def own(self, stage: str, kind: type[S]) -> S:
+        """Return the settings of a stage as the type that they have."""
+        settings = self.stages[stage]
+        assert isinstance(settings, kind)
+        return settings
 
     def as_json(self) -> dict[str, Any]:
         """Return the stages' settings as they stand in ``run.json``: stage -> settings."""

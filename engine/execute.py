@@ -156,6 +156,10 @@ class RunRequest:
     # outputs as they are
     accept: Callable[[Items], None] | None = None
 
+    def of_role(self, role: str) -> list[Path]:
+        """Return the sources that hold something, in order."""
+        return [source.path for source in self.sources if source.role == role]
+
 
 def execute(request: RunRequest, reporter: Reporter | None = None) -> RunReport:
     """Execute a pipeline; results that the run's journal holds are used, the rest is made.

@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from ..errors import ConfigError, InputError, Interrupted, UserError
+from ..errors import ConfigError, InputError, Interrupted
 from ..models.spec import ModelSettings
 from .batches.books import Batching
 from .codec import Basis, Encoded, content_key, encode, encode_lists
@@ -299,7 +299,7 @@ class Runner(Walk):
             where = f"stage {stage.name}: item {child.id!r}"
             text = "a lone surrogate, which cannot be stored"
             fix = "correct the id in the sources"
-            raise InputError([UserError(where, expected="an id in Unicode", found=text, fix=fix)]) from error
+            raise InputError.one(where, expected="an id in Unicode", found=text, fix=fix) from error
         return self._put_known(basis, child.id, encode(checked(stage.spec, child.outcome)), known)
 
     def missing_table(self, stage: Stage, basis: Basis, table: Table, known: Known) -> Listing | None:

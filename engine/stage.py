@@ -216,6 +216,11 @@ class Tools:
     # :data:`PROGRESS` what is known of parts of long items; None where there is no run folder
     work: Path | None = None
 
+    def of_role(self, item: Item, role: str) -> list[Path]:
+        """Return the input files and folders that hold something, for the first stage; in order."""
+        both = zip(item["sources"], self.paths, strict=True)
+        return [path for source, path in both if source["role"] == role]
+
     def own(self, kind: type[S]) -> S:
         """Return the stage's settings as the type that they have."""
         assert isinstance(self.settings, kind)

@@ -136,7 +136,7 @@ def read_leaderboard(folder: Path) -> Leaderboard:
         return Leaderboard.model_validate_json(read_plain(path))
     except OSError as error:
         fix = "give the folder of fabula leaderboard init"
-        raise InputError([UserError(str(path), what=f"cannot be read: {error.strerror}", fix=fix)]) from error
+        raise InputError.one(str(path), what=f"cannot be read: {error.strerror}", fix=fix) from error
     except ValidationError as error:
         raise InputError(invalid(str(path), error)) from error
 
@@ -181,9 +181,7 @@ def score_tables(folder: Path, release: Path | None, resamples: int) -> list[Tab
         by_method = () if scoring.by_method is None else (scoring.by_method(made),)
         tables = [*by_method, *scoring.tables(made)]
     if not tables:
-        raise InputError(
-            [UserError(str(folder), what="its protocol gives no table of scores", fix="give another")]
-        )
+        raise InputError.one(str(folder), what="its protocol gives no table of scores", fix="give another")
     return tables
 
 

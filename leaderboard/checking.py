@@ -169,8 +169,9 @@ def _secrets_of(release: Path | None, hidden: Path, salt: Path | None) -> Secret
         ids = [name for listed in document.get("records", {}).values() for name in listed]
         return Secrets(marks_of(release, hidden, ids), None if salt is None else read_salt(salt))
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
-        problem = UserError(str(hidden), what=f"the hidden test cannot be read: {error}", fix="pack it again")
-        raise InputError([problem]) from error
+        raise InputError.one(
+            str(hidden), what=f"the hidden test cannot be read: {error}", fix="pack it again"
+        ) from error
 
 
 def _leaks(files: Opened, secrets: Secrets | None) -> Iterator[Issue]:
@@ -458,13 +459,13 @@ def reproduce(folder: Path, name: str, release: Path | None = None) -> Reproduce
         except Exception as error:  # anybody may have made it
             what = f"it cannot be scored: {type(error).__name__}: {error}"[:300]
             fix = "see what is wrong with it: fabula leaderboard check"
-            raise InputError([UserError(name, what=what, fix=fix)]) from error
+            raise InputError.one(name, what=what, fix=fix) from error
         try:
             stated = _numbers(read_plain(files.folder / SCORES).decode("utf-8"))
         except (OSError, ValueError) as error:
             what = f"its scores cannot be read: {reason_of(error)}"
             fix = "make it again with fabula leaderboard submit"
-            raise InputError([UserError(f"{name} {SCORES}", what=what, fix=fix)]) from error
+            raise InputError.one(f"{name} {SCORES}", what=what, fix=fix) from error
     ours = _numbers(written(tables, "csv"))
     places = list(dict.fromkeys([*stated, *ours]))
     return Reproduced(

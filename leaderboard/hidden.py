@@ -48,7 +48,7 @@ def hidden_rows(folder: Path, board: Board) -> Sequence[HiddenRow]:
             raise InputError(invalid(str(path), error)) from error
         except OSError as error:
             what = f"the file cannot be read: {error.strerror or error}"
-            raise InputError([UserError(str(path), what=what, fix="score it again")]) from error
+            raise InputError.one(str(path), what=what, fix="score it again") from error
         if row.board == board.name:
             rows.append(row)
     sign = 1 if board.ranking.better == "low" else -1
@@ -92,7 +92,7 @@ def score_hidden(folder: Path, name: str, run: Path, board: str, release: Path) 
         raise ConfigError("--board", what=f"{board} is a public board", fix="make one with init --hidden")
     if not (release / RELEASE).is_file() or sha256_file(release / RELEASE) != chosen.manifest_sha256:
         what = f"this is not the hidden test of {board}"
-        raise InputError([UserError(str(release), what=what, fix="give the folder that it was made with")])
+        raise InputError.one(str(release), what=what, fix="give the folder that it was made with")
     with submission_named(folder, name) as (_, submission):
         pass
     archive = read_archive(run)
@@ -137,6 +137,6 @@ def _compared(folder: Path, name: str, run: Path, board: Board, release: Path) -
             try:
                 sign = surely_better(run, other, board, release)
             except FabulaError as error:
-                raise InputError([UserError(str(other), what=str(error), fix="score it again")]) from error
+                raise InputError.one(str(other), what=str(error), fix="score it again") from error
             (better if sign > 0 else worse).extend([other.name] if sign else [])
     return better, worse

@@ -439,9 +439,7 @@ def read_submission(folder: Path) -> Submission:
         return Submission.model_validate_json(read_plain(folder / SUBMISSION, 1 << 22))
     except OSError as error:
         what = f"it has no {SUBMISSION}: {error.strerror or error}"
-        raise InputError(
-            [UserError(SUBMISSION, what=what, fix="make it with fabula leaderboard submit")]
-        ) from error
+        raise InputError.one(SUBMISSION, what=what, fix="make it with fabula leaderboard submit") from error
     except ValidationError as error:
         raise InputError(invalid(SUBMISSION, error)) from error
 

@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Iterable
 from pathlib import Path
 
-from ..errors import ConfigError, InputError, PlaceUnavailable, UserError
+from ..errors import ConfigError, InputError, PlaceUnavailable
 from ..schemas.canonical import Json, canonical_bytes, digest, sha256_bytes, write_atomic
 from ..schemas.plain_files import read_plain
 from ..schemas.shared_files import STORE, SharedFiles
@@ -94,7 +94,7 @@ def _is_whole(data: bytes, name: str) -> bool:
 
 def _lost(path: Path, found: str, fix: str) -> InputError:
     expected = "the file that its name says"
-    return InputError([UserError(str(path), expected=expected, found=found, fix=fix)])
+    return InputError.one(str(path), expected=expected, found=found, fix=fix)
 
 
 # -- What was found in the parts of a long film, kept on disk as each is done: a kill costs one part

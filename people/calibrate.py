@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..errors import InputError, TargetError, UserError
+from ..errors import InputError, TargetError
 from ..evaluation.report.people import people_warnings
 from ..schemas.canonical import pretty_bytes, write_atomic
 from ..schemas.text import tallied, tallies
@@ -45,11 +45,10 @@ def write_weights(report: HumanReport, path: Path) -> None:
     """Write the fitted weights as ``fabula score --weights`` reads them."""
     fitted = report.document.get("weights")
     if not fitted or not any(fitted["weights"].values()):
-        problem = UserError(
+        raise InputError.one(
             "--fit-weights", what="nobody answered a judged question of the validation split",
             fix="ask people about stories of that split, or leave the option out",
         )  # fmt: skip
-        raise InputError([problem])
     try:
         write_atomic(path, [pretty_bytes(fitted)])
     except OSError as error:

@@ -16,7 +16,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputError, UserError
+from ..errors import InputError
 from ..evaluation.archive.archive import Archive
 from ..evaluation.entities.archived import answers_of
 from ..evaluation.entities.entities import CRITERIA, entity_parts
@@ -183,7 +183,7 @@ def judged(archive: Archive) -> dict[tuple[str, str], Judged]:
     """Return method and item -> what the judge said, for every appearance and pair."""
     if "imported" in archive.manifest.protocol:
         what = "these are imported results, without the judge's replies, with which people are compared"
-        raise InputError([UserError("judges", what=what, fix="give what fabula evaluate episodes wrote")])
+        raise InputError.one("judges", what=what, fix="give what fabula evaluate episodes wrote")
     least = least_of(archive)
     listed: dict[tuple[str, str], Judged] = {}
     for (method, episode), answers in answers_of(archive.judgements).items():

@@ -129,7 +129,7 @@ def read_key(path: str | Path) -> dict[str, tuple[str, str]]:
     except (OSError, ValueError, AttributeError, TypeError) as error:
         what = f"this is not the key of a study (task -> [video, model]): {reason_of(error)}"
         fix = "give the key of the tasks that people answered"
-        raise InputError([UserError(str(path), what=what, fix=fix)]) from error
+        raise InputError.one(str(path), what=what, fix=fix) from error
     return key
 
 

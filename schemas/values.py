@@ -6,9 +6,15 @@ Own types are strict and frozen, wire types keep what they get.
 import math
 from dataclasses import asdict, dataclass
 from functools import cache
-from typing import Any, Literal, get_args, get_origin
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, create_model, model_validator
+
+T = TypeVar("T")
+Listed: TypeAlias = Annotated[
+    tuple[T, ...], BeforeValidator(lambda value: (value,) if isinstance(value, str) else value)
+]
+"""Values of a setting; a text alone is a list of one."""
 
 
 class Own(BaseModel):

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from ..errors import InputError, UserError
+from ..errors import InputError
 from ..schemas.canonical import Json
 from ..schemas.export import json_schema
 from ..schemas.paths import format_path
@@ -67,7 +67,7 @@ def is_blank(path: Path) -> bool:
 
 def _unreadable(path: Path, error: OSError) -> InputError:
     found, fix = error.strerror or str(error), "check the path and its permissions"
-    return InputError([UserError(str(path), what=f"cannot be read: {found}", fix=fix)])
+    return InputError.one(str(path), what=f"cannot be read: {found}", fix=fix)
 
 
 def _raw_lines(handle: BinaryIO, name: str, report: Report) -> Iterator[RawLine]:

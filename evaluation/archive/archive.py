@@ -227,15 +227,11 @@ def check_hash(archive: Archive, part: str, found: str, where: str) -> None:
     expected = named.get("sha256") if isinstance(named, dict) else None
     if expected == found:
         return
-    raise InputError(
-        [
-            UserError(
-                where,
-                what=f"this is not the {part} that was judged: its SHA-256 is {found}, and that of "
-                f"the judged one {expected}",
-                fix=f"give the same version of the {part}, or judge again with this one",
-            )
-        ]
+    raise InputError.one(
+        where,
+        what=f"this is not the {part} that was judged: its SHA-256 is {found}, and that of "
+        f"the judged one {expected}",
+        fix=f"give the same version of the {part}, or judge again with this one",
     )
 
 

@@ -26,7 +26,7 @@ from ...engine.manifest import write_manifest as write_run
 from ...engine.pipeline import Pipeline
 from ...engine.replay import Replay, replayed
 from ...engine.sources import path_from
-from ...errors import InputError, TargetError, UserError
+from ...errors import InputError, TargetError
 from ...schemas.canonical import file_mode, pretty_bytes, write_atomic
 from ...schemas.plain_files import open_plain, read_json
 from ...schemas.text import counted
@@ -139,13 +139,9 @@ def move_archive(draft: Path, target: Path) -> None:
 
 def unanswered(folder: Path) -> InputError:
     """Return the error for a run in which no judge has answered anything."""
-    return InputError(
-        [
-            UserError(
-                str(folder), what="no judge has answered yet",
-                fix="run the command that began it again; it continues",
-            )
-        ]
+    return InputError.one(
+        str(folder), what="no judge has answered yet",
+        fix="run the command that began it again; it continues",
     )  # fmt: skip
 
 
@@ -235,7 +231,7 @@ def _check_prompts(folder: Path, earlier: Path) -> None:
         before = prompts.get(sort_key(one), one.prompt)
         if before != one.prompt:
             what = f"{one.item} was asked by {before}, and now by {one.prompt}"
-            raise InputError([UserError("prompts", what=what, fix="choose another folder")])
+            raise InputError.one("prompts", what=what, fix="choose another folder")
 
 
 def _are_alike(folder: Path, earlier: Path, form: ArchiveForm) -> bool:

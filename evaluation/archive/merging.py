@@ -172,15 +172,11 @@ def _as_written(places: Sequence[Path]) -> Iterator[None]:
     try:
         yield
     except (TypeError, ValueError, LookupError, AttributeError) as error:
-        raise InputError(
-            [
-                UserError(
-                    " and ".join(str(place / EVALUATION) for place in places),
-                    what="protocol, subject or environment are not as fabula evaluate writes them: "
-                    f"{type(error).__name__}: {error}"[:300],
-                    fix="merge evaluations that Fabula wrote",
-                )
-            ]
+        raise InputError.one(
+            " and ".join(str(place / EVALUATION) for place in places),
+            what="protocol, subject or environment are not as fabula evaluate writes them: "
+            f"{type(error).__name__}: {error}"[:300],
+            fix="merge evaluations that Fabula wrote",
         ) from error
 
 

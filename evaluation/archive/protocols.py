@@ -49,14 +49,10 @@ def check_alike(
 ) -> tuple[Difference, ...]:
     """Return the differences between two protocols that are allowed."""
     if first.kind != second.kind:
-        raise InputError(
-            [
-                UserError(
-                    "protocol kind",
-                    what=f"the evaluations are of different kinds: {first.kind} and {second.kind}",
-                    fix="compare evaluations of one kind",
-                )
-            ]
+        raise InputError.one(
+            "protocol kind",
+            what=f"the evaluations are of different kinds: {first.kind} and {second.kind}",
+            fix="compare evaluations of one kind",
         )
     differences = protocol_differences(first, second)
     follow = {f"{part}.{judge}" for judge in _judged_by_one(first, second) for part in ("models", "votes")}
@@ -112,12 +108,8 @@ def release_sha256(folder: str | Path) -> str:
     try:
         return digest({name: sha256_file(path / name) for name in files})
     except OSError as error:
-        raise InputError(
-            [
-                UserError(
-                    str(path),
-                    what=f"this is not a release with {ANNOTATIONS} and {VARIANTS}: {error}",
-                    fix="give the folder of a packed release",
-                )
-            ]
+        raise InputError.one(
+            str(path),
+            what=f"this is not a release with {ANNOTATIONS} and {VARIANTS}: {error}",
+            fix="give the folder of a packed release",
         ) from error

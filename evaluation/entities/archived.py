@@ -154,14 +154,10 @@ def answers_of(judgements: Iterable[Judgement]) -> dict[tuple[str, str], dict[tu
             mine[judgement.kind, judgement.item] = answer_of(judgement.outcome, judgement.parsed)
     if len(judges) > 1:
         listed = ", ".join(sorted(judges))
-        raise InputError(
-            [
-                UserError(
-                    "judges", what=f"several judges replied: {listed}; what one of them lets through the "
-                    "gate is not what the others compared",
-                    fix="score the evaluation of each judge by itself",
-                )
-            ]
+        raise InputError.one(
+            "judges", what=f"several judges replied: {listed}; what one of them lets through the "
+            "gate is not what the others compared",
+            fix="score the evaluation of each judge by itself",
         )  # fmt: skip
     return answers
 

@@ -34,14 +34,11 @@ SPEC = StageSpec(
 def run(item: Item, tools: Tools) -> Iterator[Child]:
     """Yield one child per method and episode, by method."""
     settings = tools.own(EpisodeSelection)
-    roles = [source["role"] for source in item["sources"]]
-    paths = list(zip(roles, tools.paths, strict=True))
-    whole, _ = read_entity_set(next(path for role, path in paths if role == EPISODES), rules=False)
+    whole, _ = read_entity_set(tools.of_role(item, EPISODES)[0], rules=False)
     chosen = chosen_episodes(whole, settings)
     tiers = tiers_of(whole, settings.split)
-    folders = [path for role, path in paths if role == OUTPUTS]
     scope = None if len(chosen.episodes) == len(whole.episodes) else list(chosen.by_id)
-    for checked in checked_outputs(folders, chosen, whole, settings):
+    for checked in checked_outputs(tools.of_role(item, OUTPUTS), chosen, whole, settings):
         about = {
             "method": checked.method,
             "accounting": checked.accounting(),

@@ -30,11 +30,10 @@ def read_lines(folder: Path) -> Lines:
     try:
         return {(line["method"], line["episode_id"]): _checked(line) for line in json_lines(path)}
     except (OSError, ValueError, LookupError, TypeError) as error:
-        problem = UserError(
+        raise InputError.one(
             str(path), what=f"not what fabula evaluate episodes wrote: {type(error).__name__}: {error}",
             fix="give the folder of such an evaluation",
-        )  # fmt: skip
-        raise InputError([problem]) from error
+        ) from error  # fmt: skip
 
 
 def _checked(line: Json) -> Json:

@@ -241,8 +241,7 @@ def episodes_request(
 
 def _check_locations(config: RunConfig) -> None:
     """Check that locations are asked about in a way for which there are official texts."""
-    locations = config.stages["judge_locations"]
-    assert isinstance(locations, LocationSettings)
+    locations = config.own("judge_locations", LocationSettings)
     if locations.judges and locations.definition == "paper":
         raise ConfigError(
             "--prompts", what="the public code has no question about a pair of locations, only about a set",
@@ -263,8 +262,7 @@ def pillars_named(text: str) -> tuple[int, ...]:
 
 def check_needs(config: RunConfig, pillars: Sequence[int]) -> None:
     """Check that libraries and devices of the models are here, and a judge where one is needed."""
-    asking = config.stages["judge_fidelity"]
-    assert isinstance(asking, EpisodeJudgeSettings)
+    asking = config.own("judge_fidelity", EpisodeJudgeSettings)
     missing = missing_libraries(config)
     judged = [str(pillar) for pillar in pillars if pillar != 1]
     lacks_judge = bool(judged) and not asking.judges
@@ -288,17 +286,11 @@ def check_needs(config: RunConfig, pillars: Sequence[int]) -> None:
 
 def episode_budget(request: RunRequest) -> EpisodeBudget:
     """Return what an evaluation takes: what is looked at and asked; no video is opened."""
-    selection, ground, locations = (
-        request.config.stages[name] for name in ("load_episodes", "ground_entities", "judge_locations")
-    )
-    assert isinstance(selection, EpisodeSelection)
-    assert isinstance(ground, GroundSettings)
-    assert isinstance(locations, LocationSettings)
-    whole, report = read_entity_set(
-        next(source.path for source in request.sources if source.role == EPISODES)
-    )
-    methods = [source.path for source in request.sources if source.role == OUTPUTS]
-    chosen = chosen_episodes(whole, selection)
+    ground = request.config.own("ground_entities", GroundSettings)
+    locations = request.config.own("judge_locations", LocationSettings)
+    whole, report = read_entity_set(request.of_role(EPISODES)[0])
+    methods = request.of_role(OUTPUTS)
+    chosen = chosen_episodes(whole, request.config.own("load_episodes", EpisodeSelection))
     pillars = _pillars(request)
     wrong = {issue.code for issue in report.issues if issue.level == "error"}
     budget = budget_of(chosen, pillars, ground.definition, locations)
@@ -331,9 +323,7 @@ def as_assumed(request: RunRequest) -> RunRequest:
 
 
 def _pillars(request: RunRequest) -> tuple[int, ...]:
-    settings = request.config.stages["group_episodes"]
-    assert isinstance(settings, GroupSettings)
-    return settings.pillars
+    return request.config.own("group_episodes", GroupSettings).pillars
 
 
 def _looking() -> list[str]:

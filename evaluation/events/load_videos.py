@@ -31,12 +31,9 @@ SPEC = StageSpec(
 
 def run(item: Item, tools: Tools) -> Iterator[Child]:
     """Yield one child per prompt, method and seed, by method."""
-    assert isinstance(tools.settings, VideoSelection)
-    roles = [source["role"] for source in item["sources"]]
-    paths = list(zip(roles, tools.paths, strict=True))
-    suite = load_suite(next(path for role, path in paths if role == SUITE_ROLE))
-    chosen = chosen_prompts(suite, tools.settings)
-    folders = [path for role, path in paths if role == OUTPUTS]
+    suite = load_suite(tools.of_role(item, SUITE_ROLE)[0])
+    chosen = chosen_prompts(suite, tools.own(VideoSelection))
+    folders = tools.of_role(item, OUTPUTS)
     check_methods(folders)
     check_some_there(folders, chosen, suite)
     scope = None if len(chosen.prompts) == len(suite.prompts) else list(chosen.prompts)

@@ -81,14 +81,10 @@ def _whose(results: Results) -> tuple[str, Judge]:
     method = results.method or (named and named["method"])
     judge = results.judge or (named and named["judge"])
     if not method or not judge:
-        raise InputError(
-            [
-                UserError(
-                    str(results.path),
-                    what="the name of the file does not tell method and judge, as in METHOD_JUDGE_final.json",
-                    fix="say whose results they are: --method and --judge",
-                )
-            ]
+        raise InputError.one(
+            str(results.path),
+            what="the name of the file does not tell method and judge, as in METHOD_JUDGE_final.json",
+            fix="say whose results they are: --method and --judge",
         )
     provider, colon, model = judge.partition(":")
     if not colon:

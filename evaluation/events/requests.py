@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from ...builders.spending import tell_plan
 from ...engine.execute import RunRequest, Source
 from ...engine.run_options import RunOptions, Sets, setting_texts
-from ...errors import ConfigError, InputError, UserError
+from ...errors import ConfigError, InputError
 from ...releases.events.suites import EVENTS, SUITE, load_suite, write_suite
 from ...releases.loading import read_release_document
 from ...schemas.layout import RELEASE as RELEASE_DOCUMENT
@@ -98,19 +98,17 @@ def suite_of(path: Path) -> Path:
     stated = read_release_document(path, EVENTS).get("files")
     if not isinstance(stated, dict) or SUITE not in stated:
         what, fix = f"its {RELEASE_DOCUMENT} does not list {SUITE}", "fetch or pack the release again"
-        raise InputError([UserError(str(path), what=what, fix=fix)])
+        raise InputError.one(str(path), what=what, fix=fix)
     check_intact(path)
     return path / SUITE
 
 
 def video_budget(request: RunRequest) -> VideoBudget:
     """Return what an evaluation of videos asks for; no video is opened."""
-    selection, asking = (request.config.stages[name] for name in ("load_videos", "judge_events"))
-    assert isinstance(selection, VideoSelection)
-    assert isinstance(asking, EventJudgeSettings)
-    suite = load_suite(next(source.path for source in request.sources if source.role == SUITE_ROLE))
-    units = list(chosen_prompts(suite, selection).prompts)
-    folders = [source.path for source in request.sources if source.role == OUTPUTS]
+    asking = request.config.own("judge_events", EventJudgeSettings)
+    suite = load_suite(request.of_role(SUITE_ROLE)[0])
+    units = list(chosen_prompts(suite, request.config.own("load_videos", VideoSelection)).prompts)
+    folders = request.of_role(OUTPUTS)
     check_methods(folders)
     methods = [videos_of(folder, suite.prompts) for folder in folders]
     places = [videos.path(unit, seed) for videos in methods for seed in videos.seeds for unit in units]

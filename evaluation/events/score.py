@@ -427,13 +427,9 @@ def _differences(ours: PanelScore, other: PanelScore, definitions: Definitions) 
 def _pair(ours: PanelScore, other: PanelScore, definitions: Definitions) -> Pair:
     differences = _differences(ours, other, definitions)
     if not differences:
-        raise InputError(
-            [
-                UserError(
-                    other.panel.method, what=f"it has no prompt in common with {ours.panel.method}",
-                    fix="compare evaluations of the same prompts",
-                )
-            ]
+        raise InputError.one(
+            other.panel.method, what=f"it has no prompt in common with {ours.panel.method}",
+            fix="compare evaluations of the same prompts",
         )  # fmt: skip
     return Pair(
         ours.panel.method, other.panel.method, np.array(differences), {"judge": ours.panel.judge}

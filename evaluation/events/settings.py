@@ -3,14 +3,14 @@
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field
 
 from ...media.images import Picture
 from ...media.video import LIMITS, VideoInfo, VideoLimits, probe, sample_frames
 from ...models.spec import parse_spec
-from ...schemas.values import Own
+from ...schemas.values import Listed, Own
 from ..judging.pictures import ImageSettings, PreparedPicture, prepare_picture
 from ..judging.settings import JudgeSettings
 from ..outputs.videos import frame_count
@@ -23,16 +23,9 @@ for its open verifier."""
 class VideoSelection(Own):
     """Which prompts of a suite are judged; every condition must hold."""
 
-    units: tuple[str, ...] = Field(default=(), description="Only these file names; none: all.")
-    label: tuple[str, ...] = Field(
-        default=(), description="Only prompts with one of these labels; none: all."
-    )
+    units: Listed[str] = Field(default=(), description="Only these file names; none: all.")
+    label: Listed[str] = Field(default=(), description="Only prompts with one of these labels; none: all.")
     limit: int | None = Field(default=None, ge=1, description="Only the first so many of those.")
-
-    @field_validator("units", "label", mode="before")
-    @classmethod
-    def _one_is_a_list(cls, value: Any) -> Any:  # noqa: ANN401 - any TOML value
-        return (value,) if isinstance(value, str) else value
 
 
 class FrameSettings(ImageSettings):

@@ -20,8 +20,7 @@ SPEC = StageSpec(
 
 def run(item: Item, tools: Tools) -> Outcome:
     """Return name, size, number and time of each frame; none, and why, for a video that cannot be judged."""
-    settings = tools.settings
-    assert isinstance(settings, FrameSettings)
+    settings = tools.own(FrameSettings)
     file = item["video"]["file"]
     if file is None:
         return Made({"frames": [], "taken": {"invalid": "missing", "reason": "no such file"}})

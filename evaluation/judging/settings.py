@@ -11,9 +11,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Self, TypeAlias
+from typing import ClassVar, Literal, Self, TypeAlias
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 
 from ...engine.config import RunConfig, read_settings
 from ...engine.run_options import RunOptions
@@ -24,7 +24,7 @@ from ...prompts.loader import Prompt, load_prompt, prompt_ids
 from ...prompts.sets import TextSet
 from ...schemas.judgement import Judge
 from ...schemas.text import tallied
-from ...schemas.values import Own, is_unset
+from ...schemas.values import Listed, Own, is_unset
 
 PromptSet: TypeAlias = Literal["main", "heldout", "neutral", "strict", "uncertain"]
 MAIN: PromptSet = "main"
@@ -184,17 +184,12 @@ def check_they_answer(specs: Sequence[str]) -> None:
 class SelectionSettings(Own):
     """Which stories of a release are judged; every condition must hold."""
 
-    split: tuple[str, ...] = Field(default=(), description="Only stories of these splits; none: of all.")
+    split: Listed[str] = Field(default=(), description="Only stories of these splits; none: of all.")
     subset: str | None = Field(
         default=None, description="Only the stories that this file of the release lists, without its ending."
     )
-    stories: tuple[str, ...] = Field(default=(), description="Only stories with these ids; none: all.")
+    stories: Listed[str] = Field(default=(), description="Only stories with these ids; none: all.")
     limit: int | None = Field(default=None, ge=1, description="Only the first so many of those, by id.")
-
-    @field_validator("split", "stories", mode="before")
-    @classmethod
-    def _one_is_a_list(cls, value: Any) -> Any:  # noqa: ANN401 - any TOML value
-        return (value,) if isinstance(value, str) else value
 
 
 class JudgeSettings(ModelSettings):
@@ -204,7 +199,7 @@ class JudgeSettings(ModelSettings):
     """Whether those that are asked give vectors, and no answers."""
     keeps_unanswered: ClassVar[bool] = True
 
-    judges: tuple[str, ...] = Field(default=(), description="Model specs of the judges.")
+    judges: Listed[str] = Field(default=(), description="Model specs of the judges.")
     votes: int = Field(default=1, ge=1, le=100, description="Answers of each judge to each question.")
     texts: TextSet | None = Field(
         default=None, exclude_if=is_unset, description="Texts of others that judges are asked with."
@@ -212,11 +207,6 @@ class JudgeSettings(ModelSettings):
     preset: str | None = Field(
         default=None, exclude_if=is_unset, description="The published protocol that was chosen."
     )
-
-    @field_validator("judges", mode="before")
-    @classmethod
-    def _one_is_a_list(cls, value: Any) -> Any:  # noqa: ANN401 - any TOML value
-        return (value,) if isinstance(value, str) else value
 
     @model_validator(mode="after")
     def _judges_are_told_apart(self) -> Self:

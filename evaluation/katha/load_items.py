@@ -58,14 +58,10 @@ def subset_ids(folder: Path, name: str) -> frozenset[str]:
     path = files.get(name)
     if path is None:
         there = ", ".join(sorted(files)) or "none"
-        raise InputError(
-            [
-                UserError(
-                    f"--subset {name}",
-                    what=f"the release has no such subset: {folder} has no such file",
-                    fix=f"use one of: {there}",
-                )
-            ]
+        raise InputError.one(
+            f"--subset {name}",
+            what=f"the release has no such subset: {folder} has no such file",
+            fix=f"use one of: {there}",
         )
     ids, problems = set(), []
     for number, line in enumerate(_lines(path), 1):
@@ -89,9 +85,7 @@ def _lines(path: Path) -> list[bytes]:
         return read_plain(path, follow=True).splitlines()
     except OSError as error:
         fix = "choose another subset"
-        raise InputError(
-            [UserError(str(path), what=f"it cannot be read: {error.strerror}", fix=fix)]
-        ) from error
+        raise InputError.one(str(path), what=f"it cannot be read: {error.strerror}", fix=fix) from error
 
 
 def _check(option: str, wanted: Sequence[str], known: Sequence[str]) -> None:
@@ -125,17 +119,11 @@ def run(item: Item, tools: Tools) -> Iterator[Child]:
 
 def generations(item: Item, tools: Tools, read: Callable[[Path], Release]) -> Iterator[Child]:
     """Yield what :func:`run` yields; ``read`` reads a release of any kind as stories with questions."""
-    settings = tools.settings
-    assert isinstance(settings, SelectionSettings)
-    roles = [source["role"] for source in item["sources"]]
-    paths = list(zip(roles, tools.paths, strict=True))
-    release = read(next(path for role, path in paths if role == RELEASE))
-    records = chosen_records(release, settings)
+    release = read(tools.of_role(item, RELEASE)[0])
+    records = chosen_records(release, tools.own(SelectionSettings))
     identity = {"sha256": release_sha256(release.path), "version": release.version}
-    folders = [path for role, path in paths if role == OUTPUTS]
     content = [source["sha256"] for source in item["sources"]]
-    reports = _checked_once(release, records, folders, content)
-    for report in reports:
+    for report in _checked_once(release, records, tools.of_role(item, OUTPUTS), content):
         about = {"release": identity, "outputs": report.about() | {"path": None}}
         for shown in _generations(report):
             record = release.by_id[shown["story_id"]]

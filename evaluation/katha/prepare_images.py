@@ -27,11 +27,10 @@ def run(item: Item, tools: Tools) -> Outcome:
     A storyboard with a file that holds no picture is as invalid as one with a missing file: ``unusable`` says
     so. It fails only where files are no longer those that were found.
     """
-    assert isinstance(tools.settings, ImageSettings)
     shown = item["shown"]
     files = [Path(file) for file in shown["files"]]
     try:
-        pictures = prepare_storyboard(files, tools.settings, frames=shown.get("sampled", 1))
+        pictures = prepare_storyboard(files, tools.own(ImageSettings), frames=shown.get("sampled", 1))
     except InputError as error:
         changed = [file for file, sha256 in zip(files, shown["sha256"], strict=True) if _hash(file) != sha256]
         if changed:

@@ -115,12 +115,10 @@ def judging_budget(request: RunRequest) -> JudgingBudget:
 
     Where there are no outputs yet: what one method with one generation per story is asked.
     """
-    settings = request.config.stages["load_items"]
-    assert isinstance(settings, SelectionSettings)
-    release = load(next(source.path for source in request.sources if source.role == RELEASE))
+    settings = request.config.own("load_items", SelectionSettings)
+    release = load(request.of_role(RELEASE)[0])
     records = chosen_records(release, settings)
-    folders = [source.path for source in request.sources if source.role == OUTPUTS]
-    shown = [_generations(folder, records, release) for folder in folders]
+    shown = [_generations(folder, records, release) for folder in request.of_role(OUTPUTS)]
     chosen = settings.split or settings.stories
     training = 0 if chosen else sum(record.split == TRAIN for record in records)
     if not shown:
@@ -181,8 +179,7 @@ def _budget(
     calls: dict[str, int] = {}
     most = 0
     for condition in EVIDENCE:
-        settings = config.stages[STAGE_OF[condition]]
-        assert isinstance(settings, LabelledSettings)
+        settings = config.own(STAGE_OF[condition], LabelledSettings)
         items = sum(
             (len(record.questions) + (settings.labels and record.moral_label is not None))
             * (1 if condition == "text" else complete[record.story_id])
@@ -190,8 +187,7 @@ def _budget(
         )
         calls[condition] = items * len(settings.judges) * settings.votes
         most = max(most, len(settings.judges))
-    contrasts = config.stages[CONTRASTS]
-    assert isinstance(contrasts, JudgeSettings)
+    contrasts = config.own(CONTRASTS, JudgeSettings)
     asked = sum(count * complete[story_id] for story_id, count in pairs.items())
     calls["contrast"] = asked * len(contrasts.judges) * contrasts.votes
     pictures = [made.there for made in shown if made.there is not None]

@@ -26,8 +26,7 @@ _CUTS = [form for mark in _MARKS.values() for form in (fenced(mark), mark)]
 
 def run(item: Item, tools: Tools) -> Outcome:
     """Return how many packets were scanned, and the leaks."""
-    settings = tools.settings
-    assert isinstance(settings, ScanSettings)
+    settings = tools.own(ScanSettings)
     if not item["frames"]:
         return Made({"scan": {"packets": 0, "leaks": []}})
     record, method = record_of(item), item["shown"]["method"]

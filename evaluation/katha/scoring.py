@@ -9,7 +9,7 @@ from typing import Literal
 
 from pydantic import ValidationError
 
-from ...errors import InputError, UserError
+from ...errors import InputError
 from ...models.chat import Image
 from ...releases.loading import Release, load
 from ...schemas.canonical import Json, digest
@@ -109,13 +109,9 @@ def affected_judgements(
     folder = Path(evaluation)
     archive = read_archive(folder)
     if archive.manifest.kind != PROTOCOL:
-        raise InputError(
-            [
-                UserError(
-                    str(folder), what=f"this is an evaluation of kind {archive.manifest.kind}, not katha",
-                    fix="give the folder of a `fabula evaluate katha` run",
-                )
-            ]
+        raise InputError.one(
+            str(folder), what=f"this is an evaluation of kind {archive.manifest.kind}, not katha",
+            fix="give the folder of a `fabula evaluate katha` run",
         )  # fmt: skip
     check_hash(archive, "release", release_sha256(old), str(old))
     before, after = read(Path(old)), read(Path(new))

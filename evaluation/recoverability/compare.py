@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import InputError, UserError
+from ...errors import InputError
 from ...releases.loading import Release, load
 from ...schemas.canonical import plain_fields
 from ...schemas.text import counted
@@ -255,14 +255,10 @@ def _alike(
     other = judged_of(second, ours.release.path)
     stories = set(ours.items.story_places) & set(other.items.story_places)
     if not stories:
-        raise InputError(
-            [
-                UserError(
-                    str(second),
-                    what=f"it has no story in common with {first}",
-                    fix="compare evaluations of the same stories",
-                )
-            ]
+        raise InputError.one(
+            str(second),
+            what=f"it has no story in common with {first}",
+            fix="compare evaluations of the same stories",
         )
     if len(stories) < ours.items.stories:
         ours = judged_of(first, release, stories=stories)

@@ -20,7 +20,7 @@ Which rules there are is said in :mod:`.matchers`.
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from ...errors import InputError, UserError
+from ...errors import InputError
 from ...schemas.katha import Question
 from ...schemas.text import normalize_answer
 from .definitions import Support
@@ -100,15 +100,10 @@ def archived(name: str, verdicts: Mapping[tuple[str, str], bool]) -> Compare:
     def compare(key: Key, answer: str) -> bool:
         verdict = verdicts.get((key.question_id, answer))
         if verdict is None:
-            raise InputError(
-                [
-                    UserError(
-                        f"question {key.question_id}",
-                        what=f"the archive has no verdict of the matcher {name!r} on the answer "
-                        f"{answer[:80]!r}",
-                        fix="run the matcher on all answers, or choose another",
-                    )
-                ]
+            raise InputError.one(
+                f"question {key.question_id}",
+                what=f"the archive has no verdict of the matcher {name!r} on the answer {answer[:80]!r}",
+                fix="run the matcher on all answers, or choose another",
             )
         return verdict
 

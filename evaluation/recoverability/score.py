@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import ConfigError, InputError, TargetError, UserError
+from ...errors import ConfigError, InputError, TargetError
 from ...releases.loading import Release, load
 from ...schemas.canonical import Json, jsonl_lines, write_atomic
 from ...schemas.judgement import EvaluationManifest, Judgement
@@ -519,7 +519,7 @@ def _ambiguous(scores: Mapping[str, MethodScores]) -> Iterator[str]:
 
 
 def _unusable(where: Path, expected: str, found: str) -> InputError:
-    return InputError([UserError(str(where), expected=expected, found=found, fix="see docs/scoring.md")])
+    return InputError.one(str(where), expected=expected, found=found, fix="see docs/scoring.md")
 
 
 MATCHES, QUESTIONS = "matches.jsonl", "questions.jsonl"

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import InputError, UserError
+from ...errors import InputError
 from ...schemas.values import Score
 from ..comparing import Comparisons, method_pairs, read_sides
 from ..metrics.registry import in_order, lead_of, metric_of
@@ -156,11 +156,10 @@ def compare_folders(
     sides = read_sides(first, second, lambda folder: score_folder(folder, definitions), allowed)
     comparisons = image_comparisons(method_pairs([scores.methods for scores in sides.scores]), definitions)
     if not comparisons:
-        problem = UserError(
+        raise InputError.one(
             str(second), what="no two methods have values for the same stories",
             fix="compare evaluations of the same stories and metrics",
         )  # fmt: skip
-        raise InputError([problem])
     heading = f"differences of means over stories ({definitions.named()})"
     return Comparisons(
         "images", definitions, heading, comparisons, sides.differences, sides.notes, percent=False

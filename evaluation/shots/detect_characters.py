@@ -23,8 +23,7 @@ SPEC = StageSpec(
 
 def run_batch(items: Sequence[Item], tools: Tools) -> Sequence[Outcome]:
     """Return the boxes of every picture, as left, top, right, bottom and score; null where nobody looks."""
-    settings = tools.settings
-    assert isinstance(settings, DetectSettings)
+    settings = tools.own(DetectSettings)
     if settings.model is None:
         return [Made({"boxes": None}) for _ in items]
     detector = BoxRows(opened(settings.model, settings, "detector"))

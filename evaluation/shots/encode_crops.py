@@ -60,8 +60,7 @@ class _Means:
 
 def run_batch(items: Sequence[Item], tools: Tools) -> Sequence[Outcome]:
     """Return the vectors by encoder; null where nobody looked for characters or nobody encodes."""
-    settings = tools.settings
-    assert isinstance(settings, CropSettings)
+    settings = tools.own(CropSettings)
     names = tuple(dict.fromkeys((*settings.pictures, *settings.faces)))
     if not names or all(item["boxes"] is None for item in items):
         return [Made({"crops": None}) for _ in items]

@@ -35,8 +35,7 @@ def run_batch(items: Sequence[Item], tools: Tools) -> Sequence[Outcome]:
     What further metrics need stands there only if it is named, and with it which shots share a setting.
     References are encoded for style alone. Of the encoder of texts, cosines are kept.
     """
-    settings = tools.settings
-    assert isinstance(settings, PictureSettings)
+    settings = tools.own(PictureSettings)
     models = {
         "style": _model(settings.style, settings, "encoder"),
         "aesthetic": _model(settings.aesthetic, settings, "predictor"),

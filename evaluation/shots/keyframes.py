@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from pydantic import Field, ValidationError
 
-from ...errors import InputError, TargetError, UserError, mismatch
+from ...errors import InputError, TargetError, mismatch
 from ...media.images import MediaProblem, encode_image
 from ...media.shot_detection import Method, ShotBoundaries, detect
 from ...media.video import frames_at
@@ -336,7 +336,7 @@ def read_review(path: Path) -> Review:
             reason = f"{first['msg']} at {format_path(first['loc'])}"
         expected = "a review file of keyframes"
         fix = "correct it, or remove it to begin anew"
-        raise InputError([UserError(str(path), expected=expected, found=reason, fix=fix)]) from error
+        raise InputError.one(str(path), expected=expected, found=reason, fix=fix) from error
 
 
 def _known(target: Path, given: Path | None) -> Review | None:

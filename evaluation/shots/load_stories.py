@@ -39,16 +39,12 @@ SPEC = StageSpec(
 
 def run(item: Item, tools: Tools) -> Iterator[Child]:
     """Yield one child per method and story, by method."""
-    settings = tools.settings
-    assert isinstance(settings, ShotSelection)
-    roles = [source["role"] for source in item["sources"]]
-    paths = list(zip(roles, tools.paths, strict=True))
-    whole, report = read_shot_set(next(path for role, path in paths if role == SHOTS))
+    settings = tools.own(ShotSelection)
+    whole, report = read_shot_set(tools.of_role(item, SHOTS)[0])
     known = read_story_facts(whole)
     chosen = chosen_stories(whole, settings)
     check_numbers(chosen, report)
-    folders = [path for role, path in paths if role == OUTPUTS]
-    for checked in checked_outputs(folders, chosen, settings):
+    for checked in checked_outputs(tools.of_role(item, OUTPUTS), chosen, settings):
         about = {
             "accounting": checked.accounting(),
             "codes": _codes(checked, whole),

@@ -20,8 +20,7 @@ SPEC = StageSpec(
 
 def run(item: Item, tools: Tools) -> Outcome:
     """Return shot, character and box of every match; a box that is null is the whole picture."""
-    settings = tools.settings
-    assert isinstance(settings, MatchSettings)
+    settings = tools.own(MatchSettings)
     if settings.whole:
         there = [shot for shot in item["shots"] if shot["file"] is not None]
         triples = [(shot["number"], key, None) for shot in there for key in shot["expected"]]

@@ -25,8 +25,7 @@ SPEC = StageSpec(
 
 def run(item: Item, tools: Tools) -> Outcome:
     """Return the file in the run's store of every picture and every matched crop; none without judges."""
-    settings = tools.settings
-    assert isinstance(settings, ViewSettings)
+    settings = tools.own(ViewSettings)
     shots: dict[str, Json] = {}
     crops: list[Json] = []
     for shot in item["shots"] if settings.wanted else ():

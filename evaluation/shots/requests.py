@@ -350,11 +350,10 @@ def images_request(
 
 def image_budget(request: RunRequest) -> ImageBudget:
     """Return what an evaluation asks for; no picture is opened."""
-    selection, asking = (request.config.stages[name] for name in ("load_stories", "judge_alignment"))
-    assert isinstance(selection, ShotSelection)
-    assert isinstance(asking, AlignmentSettings)
-    whole, report = read_shot_set(next(source.path for source in request.sources if source.role == SHOTS))
-    methods = sum(source.role == OUTPUTS for source in request.sources)
+    selection = request.config.own("load_stories", ShotSelection)
+    asking = request.config.own("judge_alignment", AlignmentSettings)
+    whole, report = read_shot_set(request.of_role(SHOTS)[0])
+    methods = len(request.of_role(OUTPUTS))
     scripts = [story.script for story in chosen_stories(whole, selection).stories]
     casts = [
         len({*script.cast(shot)} & script.characters.keys()) for script in scripts for shot in script.shots
@@ -432,19 +431,17 @@ def _is_more(need: Need) -> bool:
 def _trimmed(config: RunConfig, metrics: Collection[str]) -> RunConfig:
     """Return settings without models that no metric needs, and with views for judges where there are any."""
     stages = dict(config.stages)
-    asking = stages["judge_alignment"]
-    assert isinstance(asking, AlignmentSettings)
+    asking = config.own("judge_alignment", AlignmentSettings)
     wanted = models_needed(metrics, asking.dimensions)
     for need in needs():
         if need not in wanted and not _is_more(need):
             nothing = () if isinstance(need.model, tuple) else None
             stages[need.stage] = stages[need.stage].model_copy(update={need.setting: nothing})
-    pictures = stages["encode_pictures"]
-    assert isinstance(pictures, PictureSettings)
-    more = {
-        need.setting: pictures.more.get(need.setting, str(need.model)) for need in wanted if _is_more(need)
-    }
-    stages["encode_pictures"] = pictures.model_copy(update={"more": dict(sorted(more.items()))})
+    named = config.own("encode_pictures", PictureSettings).more
+    more = {need.setting: named.get(need.setting, str(need.model)) for need in wanted if _is_more(need)}
+    stages["encode_pictures"] = stages["encode_pictures"].model_copy(
+        update={"more": dict(sorted(more.items()))}
+    )
     stages["prepare_views"] = stages["prepare_views"].model_copy(update={"wanted": bool(asking.judges)})
     return replace(config, stages=stages)
 

@@ -31,7 +31,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import InputError, UserError
+from ...errors import InputError
 from ...pages.grid import DASH
 from ...schemas.canonical import plain
 from ...schemas.text import tallied
@@ -426,11 +426,10 @@ def score_folder(folder: str | Path, definitions: Definitions | None = None) -> 
     """Score an evaluation folder of kind images; pure."""
     archive = read_archive(folder)
     if archive.manifest.kind != "images":
-        problem = UserError(
+        raise InputError.one(
             str(folder), what=f"this is an evaluation of kind {archive.manifest.kind}, not of images",
             fix="give the folder of fabula evaluate images",
         )  # fmt: skip
-        raise InputError([problem])
     return score_archive(archive, read_found(folder), definitions or Definitions())
 
 

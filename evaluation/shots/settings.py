@@ -4,7 +4,7 @@ Which models each metric needs is checked before anything is looked at.
 """
 
 from collections.abc import Collection
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import Field, field_validator
 
@@ -12,7 +12,7 @@ from ...engine.config import RunConfig
 from ...errors import ConfigError, MissingRequirement
 from ...models.vision.needs import VisionSettings
 from ...models.vision.types import Definition
-from ...schemas.values import Own
+from ...schemas.values import Listed, Own
 from ..judging.pictures import ImageSettings
 from ..judging.settings import JudgeSettings
 from ..looking import check_places, missing_libraries
@@ -26,7 +26,7 @@ Dimension = Literal["scene", "shot", "interaction", "action"]
 class ShotSelection(Own):
     """Which stories are evaluated, and how the outputs of methods are read."""
 
-    stories: tuple[str, ...] = Field(default=(), description="Only stories with these ids; none: all.")
+    stories: Listed[str] = Field(default=(), description="Only stories with these ids; none: all.")
     limit: int | None = Field(default=None, ge=1, description="Only the first so many of those.")
     mode: str | None = Field(default=None, description="Folder of the mode, where there are several.")
     language: str | None = Field(default=None, description="en or ch, where there are both.")
@@ -35,11 +35,6 @@ class ShotSelection(Own):
         default="dataset", description="References of the set, or those that the method drew (Table S8)."
     )
     first_shot: int = Field(default=1, ge=0, le=1, description="Number of the first shot in file names.")
-
-    @field_validator("stories", mode="before")
-    @classmethod
-    def _one_is_a_list(cls, value: Any) -> Any:  # noqa: ANN401 - any TOML value
-        return (value,) if isinstance(value, str) else value
 
 
 class DetectSettings(VisionSettings):
@@ -55,19 +50,14 @@ class DetectSettings(VisionSettings):
 class CropSettings(VisionSettings):
     """Who tells characters by their crops."""
 
-    pictures: tuple[str, ...] = Field(
+    pictures: Listed[str] = Field(
         default=(), description="Encoders of crops of characters that are no realistic humans."
     )
-    faces: tuple[str, ...] = Field(default=(), description="Encoders of crops of realistic humans.")
+    faces: Listed[str] = Field(default=(), description="Encoders of crops of realistic humans.")
 
     reference_crop: Definition = Field(
         default="clamped", description="How references are cut: clamped (public code) or trimmed (paper)."
     )
-
-    @field_validator("pictures", "faces", mode="before")
-    @classmethod
-    def _one_is_a_list(cls, value: Any) -> Any:  # noqa: ANN401 - any TOML value
-        return (value,) if isinstance(value, str) else value
 
     def looking(self) -> tuple[str, ...]:
         """Return the names of all encoders."""
@@ -145,8 +135,7 @@ def check_needs(config: RunConfig, names: Collection[str]) -> None:
     Loads no weights.
     """
     missing = missing_libraries(config)
-    asking = config.stages["judge_alignment"]
-    assert isinstance(asking, AlignmentSettings)
+    asking = config.own("judge_alignment", AlignmentSettings)
     judged = {name for name in names if any(metric.judged for metric in metrics([name]))}
     lacks_judge = bool(judged) and not asking.judges
     if missing:

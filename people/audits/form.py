@@ -187,12 +187,12 @@ def _rows(path: Path) -> list[tuple[int, dict[str, str]]]:
         rows = list(table.named())
     except (OSError, ValueError) as error:
         what = f"the form cannot be read: {error}"
-        raise InputError([UserError(str(path), what=what, fix="save it as CSV in UTF-8")]) from error
+        raise InputError.one(str(path), what=what, fix="save it as CSV in UTF-8") from error
     missing = [name for name in ("unit", "sound", "reason") if name not in table.columns]
     if missing:
         what = f"columns are missing: {', '.join(missing)}"
         fix = "keep the columns of the form that fabula audit --sample wrote"
-        raise InputError([UserError(str(path), what=what, fix=fix)])
+        raise InputError.one(str(path), what=what, fix=fix)
     return rows
 
 

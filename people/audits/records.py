@@ -115,7 +115,7 @@ def pair_up(drafts: Mapping[str, Annotated], golds: Mapping[str, Annotated]) -> 
             "give gold records of the stories that were drafted: reviewed by people, or built with "
             "`fabula build katha --records FILE`, which says who wrote them"
         )
-        raise InputError([UserError("--gold", what=what, fix=fix)])
+        raise InputError.one("--gold", what=what, fix=fix)
     undrafted = tuple(sorted(golds.keys() - drafts.keys()))
     without = tuple(sorted(drafts.keys() - golds.keys()))
     counted = Counter(name for story_id in pairs if (name := whose[story_id]) is not None)

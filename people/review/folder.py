@@ -256,10 +256,9 @@ def open_study(folder: Path) -> Study:
     """Return a study from its folder; what the protocol froze is checked by hash."""
     if not (folder / PROTOCOL).is_file():
         what = "there is no study in this folder" if folder.is_dir() else "there is no such folder"
-        problem = UserError(
+        raise InputError.one(
             str(folder), what=what, fix="make one with fabula review init, or give its folder"
         )
-        raise InputError([problem])
     protocol = versions(folder)[-1]
     frozen = ((TASK, protocol.task_sha256), (ITEMS, protocol.items_sha256), (KEY, protocol.key_sha256))
     try:
@@ -292,7 +291,7 @@ def _rows(folder: Path, name: str, row: type[Row]) -> Iterable[Row]:
 
 def _damaged(folder: Path, why: str) -> InputError:
     fix = "restore the folder from a backup; the votes are in votes.sqlite"
-    return InputError([UserError(str(folder), what=f"the study is damaged: {why}", fix=fix)])
+    return InputError.one(str(folder), what=f"the study is damaged: {why}", fix=fix)
 
 
 def replace_protocol(study: Study, protocol: Protocol) -> None:

@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Self
 from zlib import crc32
 
-from ...errors import InputError, MissingRequirement, UserError
+from ...errors import InputError, MissingRequirement
 from ...media.images import encode_image, fitted, open_picture
 from ...media.kept_files import write_once
 from ...media.transparency import opaque
@@ -125,8 +125,8 @@ def _packed(path: Path) -> tuple[bytes, str, int, int]:
             return _written(ending, lambda target: _copy(source, stream, target)), ending, *size
     except (av.FFmpegError, IndexError, OSError) as error:
         fix = "make it again, or leave its method out"
-        raise InputError(
-            [UserError(str(path), what=f"this is no video that can be read: {error}", fix=fix)]
+        raise InputError.one(
+            str(path), what=f"this is no video that can be read: {error}", fix=fix
         ) from error
 
 

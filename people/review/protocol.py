@@ -135,11 +135,10 @@ def read_protocol(path: Path) -> Protocol:
         fault = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
     except (OSError, ValueError) as error:
         fault = reason_of(error)
-    problem = UserError(
+    raise InputError.one(
         str(path), what=f"this is not the protocol of a study: {fault}",
         fix="restore it from protocols/; a study is made with fabula review init",
     )  # fmt: skip
-    raise InputError([problem])
 
 
 def _read(document: Json) -> Protocol:

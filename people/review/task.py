@@ -13,7 +13,7 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, ValidationError, model_validator
 
-from ...errors import ConfigError, InputError, UserError
+from ...errors import ConfigError, InputError
 from ...schemas.canonical import Json, sha256_bytes
 from ...schemas.judgement import HumanKind
 from ...schemas.plain_files import check_storable, read_plain
@@ -274,8 +274,7 @@ def read_task(content: bytes, where: str) -> Task:
         fault = f"{'.'.join(map(str, first['loc']))}: {first['msg'].removeprefix('Value error, ')}"
     except (ValueError, yaml.YAMLError) as error:
         fault = str(error)
-    problem = UserError(where, what=f"this is not the file of a task: {fault}", fix="see docs/review.md")
-    raise InputError([problem])
+    raise InputError.one(where, what=f"this is not the file of a task: {fault}", fix="see docs/review.md")
 
 
 def text_in(texts: Texts, language: str) -> str:

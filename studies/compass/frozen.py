@@ -110,10 +110,10 @@ def read_frozen(path: Path) -> Frozen:
         frozen = Frozen.model_validate(document)
     except (OSError, ValueError, TypeError) as error:
         reason = f"{error.errors()[0]['msg']}" if isinstance(error, ValidationError) else reason_of(error)
-        raise InputError([UserError(str(path), what=f"this is no frozen file: {reason}", fix=fix)]) from error
+        raise InputError.one(str(path), what=f"this is no frozen file: {reason}", fix=fix) from error
     if stated != frozen.sha256:
         what = "the file was changed after it was frozen: its hash is another"
-        raise InputError([UserError(str(path), what=what, fix=fix)])
+        raise InputError.one(str(path), what=what, fix=fix)
     return frozen
 
 
@@ -209,7 +209,7 @@ def cell_of(evaluation: Path, conditions: Conditions) -> Cell:
     if sha256 not in questions:
         fix = "evaluate the arms with the release in the folder selection or reporting"
         what = "its questions are neither those that select nor those that report"
-        raise InputError([UserError(str(evaluation), what=what, fix=fix)])
+        raise InputError.one(str(evaluation), what=what, fix=fix)
     labels = set(asked.values()) if isinstance(asked, Mapping) else set()
     used = conditions.prompts.get(judge_prompt("question_image", MAIN).card.id) in labels
     return Cell("same" if used else "held-out", questions[sha256])

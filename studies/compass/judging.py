@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from ...errors import ConfigError, InputError, TargetError, UserError
+from ...errors import ConfigError, InputError, TargetError
 from ...evaluation.archive.protocols import release_sha256
 from ...evaluation.judging.settings import MAIN, JudgeSettings, judge_prompt, judges_of, public_judge
 from ...evaluation.katha.requests import EvaluateOptions, evaluate_katha, evaluation_request
@@ -146,9 +146,9 @@ def read_halves(path: Path) -> QuestionHalves:
         stated = document["sha256"]
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         what = f"no halves of questions: {reason_of(error)}"
-        raise InputError([UserError(str(path), what=what, fix=fix)]) from error
+        raise InputError.one(str(path), what=what, fix=fix) from error
     if stated != halves.sha256:
-        raise InputError([UserError(str(path), what="the file was changed: its hash is another", fix=fix)])
+        raise InputError.one(str(path), what="the file was changed: its hash is another", fix=fix)
     return halves
 
 
@@ -273,8 +273,7 @@ class Judging:
     def answers_each(self, release: Path) -> int:
         """Return how many answers each question gets: judges times votes."""
         request = evaluation_request(release, (), self.folder, self._chosen("", ()))
-        settings = request.config.stages["judge_images"]
-        assert isinstance(settings, JudgeSettings)
+        settings = request.config.own("judge_images", JudgeSettings)
         return len(settings.judges) * settings.votes
 
     def judges(self) -> tuple[str, ...]:
@@ -350,7 +349,7 @@ def write_parts(
                 shown[method].append(Board(part.story_id, None, frames))
     if taken := sorted(parts.keys() & records.keys()):
         what, fix = "it is called like a transition of another story", "give that story another id"
-        raise InputError([UserError(taken[0], what=what, fix=fix)])
+        raise InputError.one(taken[0], what=what, fix=fix)
     how = {"parts": "transitions", "questions_sha256": halved.halves.sha256}
     release = write_derived(halved.whole, folder / "release", parts.values(), how, variants=())
     outputs = tuple(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import ConfigError, InputError, UserError
+from ...errors import ConfigError, InputError
 from ...evaluation.katha.requests import EvaluateOptions
 from ...evaluation.looking import device_named
 from ...evaluation.outputs.storyboards import check_splits
@@ -127,7 +127,7 @@ def search(stories: Sequence[Sequence[Measured]], aims: Sequence[Sequence[Score]
     counted = ~(np.isnan(aim) & there).any(axis=1)
     if not counted.any():
         what = "no story has a candidate with a judged question in the reporting half: there is no objective"
-        raise InputError([UserError("tuning", what=what, fix="tune on stories with more questions")])
+        raise InputError.one("tuning", what=what, fix="tune on stories with more questions")
     best: tuple[tuple[float, ...], Setting, NDArray[np.int64]] | None = None
     for delta, gamma in product(grid.deltas, grid.gammas):
         values = _values(stories, delta, gamma, widest)

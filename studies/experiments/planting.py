@@ -99,7 +99,7 @@ def read_truth(path: Path) -> dict[Key, Mapping[str, Json]]:
             truths[str(row["story_id"]), row["seed"], int(row["panel"])] = dict(row["truth"])
         except (KeyError, TypeError, ValueError) as error:
             what = f"the line does not say what a picture shows: {reason_of(error)}"
-            raise InputError([UserError(f"{path}:{number}", what=what, fix=fix)]) from error
+            raise InputError.one(f"{path}:{number}", what=what, fix=fix) from error
     return truths
 
 
@@ -139,7 +139,7 @@ def _rows(path: Path, fix: str) -> Iterator[tuple[int, Any]]:
         yield from enumerate(json_lines(path), 1)
     except (OSError, ValueError) as error:
         what = f"it cannot be read: {reason_of(error)}"
-        raise InputError([UserError(str(path), what=what, fix=fix)]) from error
+        raise InputError.one(str(path), what=what, fix=fix) from error
 
 
 def _problem(where: str, error: ValidationError) -> UserError:

@@ -206,7 +206,7 @@ def read_bank(folder: Path) -> Bank:
     records = sorted(root.glob(f"*/{EPISODE}"))
     if not records:
         what = "there is no bank of entities"
-        raise InputError([UserError(str(folder), what=what, fix="build one: fabula memory build")])
+        raise InputError.one(str(folder), what=what, fix="build one: fabula memory build")
     problems: list[UserError] = []
     episodes = [episode for path in records if (episode := _episode(path, problems)) is not None]
     if problems:

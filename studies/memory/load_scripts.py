@@ -52,7 +52,7 @@ def read_boxes(path: Path) -> Mapping[str, tuple[EntityBox, ...]]:
         lines = read_plain(path, follow=True).splitlines()
     except OSError as error:
         what = f"it cannot be read: {error.strerror}"
-        raise InputError([UserError(str(path), what=what, fix="check the path")]) from error
+        raise InputError.one(str(path), what=what, fix="check the path") from error
     problems: list[UserError] = []
     boxes: dict[str, list[EntityBox]] = {}
     for number, line in enumerate(lines, 1):

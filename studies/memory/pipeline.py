@@ -413,8 +413,7 @@ def _words_alone(config: RunConfig) -> RunConfig:
 
 
 def _check_drawing(config: RunConfig, options: MemoryOptions) -> None:
-    drawing = config.stages["draw_references"]
-    assert isinstance(drawing, DrawSettings)
+    drawing = config.own("draw_references", DrawSettings)
     if options.made == "generated" and drawing.model is None:
         raise ConfigError(
             "--image", what="no model is named that makes the pictures",
@@ -433,18 +432,15 @@ def scripts_chosen(request: RunRequest) -> tuple[MemoryScript, ...]:
     from ...evaluation.entities.load_episodes import chosen_episodes
     from .scripts import script_of
 
-    selection = request.config.stages["load_scripts"]
-    assert isinstance(selection, EpisodeSelection)
-    path = next(source.path for source in request.sources if source.role == EPISODES)
-    whole, _ = read_entity_set(path, rules=False)
-    chosen = chosen_episodes(whole, selection)
+    whole, _ = read_entity_set(request.of_role(EPISODES)[0], rules=False)
+    chosen = chosen_episodes(whole, request.config.own("load_scripts", EpisodeSelection))
     return tuple(script_of(episode.episode_id, episode.script) for episode in chosen.episodes)
 
 
 def memory_budget(request: RunRequest) -> MemoryBudget:
     """Return how many questions a new build asks: at least, if all passes at once, and at most."""
-    drawing, listing = (request.config.stages[name] for name in ("draw_references", "list_references"))
-    assert isinstance(drawing, DrawSettings) and isinstance(listing, ReferenceSettings)
+    drawing = request.config.own("draw_references", DrawSettings)
+    listing = request.config.own("list_references", ReferenceSettings)
     asks = bool(request.config.stages["classify_objects"].models())  # type: ignore[attr-defined]
     styled = bool(request.config.stages["infer_style"].models())  # type: ignore[attr-defined]
     return budget_of(scripts_chosen(request), drawing, listing, agent=asks, asks_style=styled)
@@ -467,8 +463,7 @@ def build_memory(
     The run folder then holds ``entities.jsonl``, the folder ``bank`` and the page ``bank.html``.
     """
     request = memory_request(episodes, out, options or MemoryOptions())
-    listing = request.config.stages["list_references"]
-    assert isinstance(listing, ReferenceSettings)
+    listing = request.config.own("list_references", ReferenceSettings)
     if listing.labels and listing.made != "words":
         check_labels(
             entity.name for script in scripts_chosen(request)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ...engine.stage import Child, Item, Made, StageSpec, Tools
-from ...errors import InputError, UserError
+from ...errors import InputError
 from ...schemas.canonical import Json, sha256_bytes
 from ...schemas.plain_files import read_plain
 from .plans import Order, read_orders
@@ -18,10 +18,7 @@ SPEC = StageSpec(
 
 def run(item: Item, tools: Tools) -> Iterator[Child]:
     """Yield one child for each order."""
-    paths = [
-        path for source, path in zip(item["sources"], tools.paths, strict=True) if source["role"] == ROLE
-    ]
-    for path in paths:
+    for path in tools.of_role(item, ROLE):
         for order in read_orders(path):
             made: dict[str, Json] = {"order": order.as_json(), "references": _references(path.parent, order)}
             yield Child(order.key, Made(made))
@@ -37,9 +34,7 @@ def _references(folder: Path, order: Order) -> dict[str, Json]:
             listed[name] = {"path": str(path), "sha256": sha256_bytes(read_plain(path, follow=True))}
         except OSError as error:
             what = f"the reference picture of {order.key} cannot be read: {error.strerror}"
-            raise InputError(
-                [UserError(str(path), what=what, fix="put it there, or order without it")]
-            ) from error
+            raise InputError.one(str(path), what=what, fix="put it there, or order without it") from error
     return listed
 
 

@@ -14,7 +14,7 @@ from ...engine.run_options import RunOptions, setting_texts
 from ...engine.running import RunKind
 from ...engine.stage import Item
 from ...engine.status import RunReport
-from ...errors import ConfigError, InputError, TargetError, UserError
+from ...errors import ConfigError, InputError, TargetError
 from ...schemas.canonical import Json, jsonl_lines, link_or_copy, pretty_bytes, write_atomic
 from ...schemas.plain_files import parse_json, read_plain
 from .load_orders import ROLE
@@ -114,7 +114,7 @@ def generations_of(run: Path) -> dict[str, list[Row]]:
         rows = [parse_json(line) for line in read_plain(path, follow=True).splitlines()]
     except (OSError, ValueError) as error:
         fix = "finish the run: the same command continues it"
-        raise InputError([UserError(str(path), what=f"it cannot be read: {error}", fix=fix)]) from error
+        raise InputError.one(str(path), what=f"it cannot be read: {error}", fix=fix) from error
     methods: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
         methods[row["method"]].append(row)
@@ -175,7 +175,7 @@ def link_from_store(source: Path, target: Path) -> None:
         return
     if not source.is_file():
         fix = "remove the run's store and journal, and generate into a new folder with --reuse and this run"
-        raise InputError([UserError(str(source), what="a file is gone from the run's store", fix=fix)])
+        raise InputError.one(str(source), what="a file is gone from the run's store", fix=fix)
     link_or_copy(source, target)
 
 

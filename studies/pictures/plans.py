@@ -327,9 +327,7 @@ def read_orders(path: Path) -> tuple[Order, ...]:
     try:
         lines = read_plain(path, follow=True).splitlines()
     except OSError as error:
-        raise InputError(
-            [UserError(str(path), what=f"it cannot be read: {error.strerror}", fix=fix)]
-        ) from error
+        raise InputError.one(str(path), what=f"it cannot be read: {error.strerror}", fix=fix) from error
     for number, line in enumerate(lines, 1):
         try:
             order = Order.model_validate_json(line)

@@ -5,9 +5,9 @@ in the frames that are looked at, the words that are looked for, and how a crop 
 """
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field
 
 from ....media.shot_detection import Method
 from ....media.video import even_indices
@@ -15,7 +15,7 @@ from ....models.vision.needs import VisionSettings
 from ....models.vision.types import Device
 from ....releases.entities.tree import EntitySet
 from ....schemas.entities import LISTS, EpisodeShot
-from ....schemas.values import Own
+from ....schemas.values import Listed, Own
 from ...judging.pictures import ImageSettings
 from ...outputs.entities import FEWEST
 from ..entities import entity_key
@@ -97,8 +97,8 @@ _LONG = 1000  # frames of a shot that is long enough for its frames to be differ
 class EpisodeSelection(Own):
     """Which episodes are evaluated, and how the outputs of methods are read."""
 
-    episodes: tuple[str, ...] = Field(default=(), description="Only episodes with these ids; none: all.")
-    tier: tuple[str, ...] = Field(default=(), description="Only episodes of these tiers; none: all.")
+    episodes: Listed[str] = Field(default=(), description="Only episodes with these ids; none: all.")
+    tier: Listed[str] = Field(default=(), description="Only episodes of these tiers; none: all.")
     split: str | None = Field(
         default=None, description="Split file whose tiers count; null: the one that names most episodes."
     )
@@ -108,11 +108,6 @@ class EpisodeSelection(Own):
         description="What finds shots in the video of a whole episode without a cut list.",
     )
     device: Device = Field(default="cpu", description="Where that runs: cpu, cuda or mps.")
-
-    @field_validator("episodes", "tier", mode="before")
-    @classmethod
-    def _one_is_a_list(cls, value: Any) -> Any:  # noqa: ANN401 - any TOML value
-        return (value,) if isinstance(value, str) else value
 
 
 class FrameSettings(Own):

@@ -15,6 +15,7 @@ from pydantic import Field, field_validator
 from ....errors import ConfigError
 from ....models.vision.needs import VisionSettings, opened
 from ....models.vision.registry import Kind
+from ....schemas.values import Listed
 from ..entities import QUALITY
 from ..looking.settings import Grounding
 from .meters import Meter, around, each, mean, pairs, share_above, with_first
@@ -52,7 +53,7 @@ class QualitySettings(VisionSettings):
 
     wanted: bool = Field(default=False, description="Whether anybody measures.")
     definition: Definition = Field(default="paper", description="Whose measures: paper or vbench.")
-    measures: tuple[Quality, ...] = Field(default=get_args(Quality), description="Measures that are taken.")
+    measures: Listed[Quality] = Field(default=get_args(Quality), description="Measures that are taken.")
     models: dict[Quality, str] = Field(
         default_factory=dict, description="Measure -> a model in the place of the definition's."
     )
@@ -75,11 +76,6 @@ class QualitySettings(VisionSettings):
         default=None, description="Hash of that file, as the run began with it."
     )
     taken: tuple[Quality, ...] = Field(default=(), description="Measures that the file has.")
-
-    @field_validator("measures", mode="before")
-    @classmethod
-    def _one_is_a_list(cls, value: Any) -> Any:  # noqa: ANN401 - any TOML value
-        return (value,) if isinstance(value, str) else value
 
     @field_validator("measures")
     @classmethod

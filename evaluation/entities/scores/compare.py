@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ....errors import InputError, UserError
+from ....errors import InputError
 from ....schemas.canonical import plain_fields
 from ....schemas.entities import ALL
 from ....validators.resampling import Floats, divided, resampled_sums
@@ -117,13 +117,9 @@ def compare_folders(
     pairs = method_pairs([scores.methods for scores in sides.scores])
     effects = entity_effects(pairs, definitions)
     if not effects:
-        raise InputError(
-            [
-                UserError(
-                    str(second), what="no two methods have a value for the same episode",
-                    fix="compare the same episodes; name one folder alone to compare the methods in it",
-                )
-            ]
+        raise InputError.one(
+            str(second), what="no two methods have a value for the same episode",
+            fix="compare the same episodes; name one folder alone to compare the methods in it",
         )  # fmt: skip
     notes = (*sides.notes, *_notes(*sides.scores))
     return EntityComparisons(definitions, effects, sides.differences, tuple(dict.fromkeys(notes)))

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from ....errors import InputError, UserError
+from ....errors import InputError
 from ....schemas.canonical import Json, csv_text, without_guard, write_atomic
 from ....schemas.plain_files import BadCsv, CsvTable, read_plain, reason_of
 from ....validators.katha.votes import SEEN
@@ -91,14 +91,12 @@ def _rows(path: Path, reading: Reading) -> Iterator[tuple[str, dict[str, str]]]:
     try:
         text = read_plain(path, LARGEST, follow=True).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        problem = UserError(str(path), what=reason_of(error), fix="give the table as UTF-8")
-        raise InputError([problem]) from error
+        raise InputError.one(str(path), what=reason_of(error), fix="give the table as UTF-8") from error
     try:
         table = CsvTable(text, ",;")
         if missing := [name for name in NEEDED if name not in table.columns]:
             what = f"the first line names no column {', '.join(missing)}"
-            problem = UserError(f"{path}:1", what=what, fix="give the table that review export wrote")
-            raise InputError([problem])
+            raise InputError.one(f"{path}:1", what=what, fix="give the table that review export wrote")
         for line, cells in table.rows():
             where = f"{path}:{line}"
             if len(cells) != len(table.columns) and any(cells):

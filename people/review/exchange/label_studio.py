@@ -17,7 +17,7 @@ from typing import Any
 from urllib.parse import quote
 from xml.etree import ElementTree as Tree
 
-from ....errors import ConfigError, InputError, UserError
+from ....errors import ConfigError, InputError
 from ....schemas.canonical import Json, canonical_bytes, write_atomic
 from ....schemas.plain_files import read_json, reason_of
 from ....validators.katha.votes import SEEN
@@ -358,7 +358,7 @@ def read_label_studio(path: Path, study: Study) -> Reading:
 
 def _no_export(path: Path, why: str) -> InputError:
     fix = "export the project as JSON (neither JSON_MIN nor CSV) and give that file"
-    return InputError([UserError(str(path), what=f"this is no JSON export of Label Studio: {why}", fix=fix)])
+    return InputError.one(str(path), what=f"this is no JSON export of Label Studio: {why}", fix=fix)
 
 
 @dataclass

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from ....errors import InputError, UserError
+from ....errors import InputError
 from ....evaluation.archive.archive import JUDGEMENTS, Archive, read_archive
 from ....evaluation.archive.protocols import release_sha256
 from ....evaluation.archive.replies import last_attempts
@@ -67,7 +67,7 @@ def draw_answers(material: Material) -> Drawing:
     drawn = sampled(given, options.count, share, options.seed)
     if not drawn:
         what = "every answer is an accepted one, or says that nothing can be told"
-        raise InputError([UserError(str(material.path), what=what, fix="there is nothing to compare")])
+        raise InputError.one(str(material.path), what=what, fix="there is nothing to compare")
     source: dict[str, Json] = {
         "kind": material.what, "path": material.path.resolve().name,
         "release_sha256": release_sha256(release.path),

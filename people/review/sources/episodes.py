@@ -197,7 +197,7 @@ def _draw(material: Material, kind: str) -> Drawing:
     if not drawn:
         what = f"there is no {'appearance' if kind == 'fidelity' else 'pair'} that a judge answered"
         fix = "give the run folder of an evaluation with --pillars 2 or 3 and a judge"
-        raise InputError([UserError(str(material.path), what=what, fix=fix)])
+        raise InputError.one(str(material.path), what=what, fix=fix)
     strata = accounting(available, drawn, {kind: count})
     source: dict[str, Json] = {
         "kind": material.what, "path": material.path.resolve().name,

@@ -12,7 +12,7 @@ from typing import Literal, get_args
 
 from ....builders.katha.drafts import LABELS
 from ....engine.edits import run_ids
-from ....errors import InputError, UserError
+from ....errors import InputError
 from ....evaluation.archive.protocols import release_sha256
 from ....releases.katha.form import FORM
 from ....releases.target import finished_run
@@ -79,7 +79,7 @@ def draw_records(material: Material) -> Drawing:
     ][: options.limit]
     if not chosen:
         what, fix = "there are no records in it", "give a release or a finished run that has some"
-        raise InputError([UserError(str(material.path), what=what, fix=fix)])
+        raise InputError.one(str(material.path), what=what, fix=fix)
     return Drawing(tuple(map(drawn_record, chosen)), source)
 
 

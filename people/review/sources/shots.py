@@ -37,7 +37,7 @@ def draw_shots(material: Material) -> Drawing:
     items = [_item(story, method, kept[method]) for story, method in _drawn(chosen, kept, options)]
     if not items:
         what = "no method has a picture of the chosen stories"
-        raise InputError([UserError(str(material.path), what=what, fix="choose other stories or methods")])
+        raise InputError.one(str(material.path), what=what, fix="choose other stories or methods")
     source: dict[str, Json] = {
         "kind": material.what, "path": material.path.resolve().name, "release_sha256": whole.sha256,
         "outputs_sha256": {name: made.sha256 for name, made in sorted(kept.items())},
@@ -71,9 +71,7 @@ def _sources(material: Material) -> tuple[Path, Sequence[Path], ShotSelection]:
     if material.what != "evaluation":
         if not options.outputs:
             fix = "give the outputs of each method: --outputs FOLDER"
-            raise InputError(
-                [UserError(str(material.path), what="whose pictures are seen is not said", fix=fix)]
-            )
+            raise InputError.one(str(material.path), what="whose pictures are seen is not said", fix=fix)
         return material.path, options.outputs, ShotSelection.model_validate(own)
     try:
         run = read_run(material.path)
@@ -83,7 +81,7 @@ def _sources(material: Material) -> tuple[Path, Sequence[Path], ShotSelection]:
     except (RunError, KeyError) as error:
         what = "a copy of an archive does not hold the scripts and pictures of shots"
         fix = "give the run folder of the evaluation, or the set of scripts with --outputs FOLDER"
-        raise InputError([UserError(str(material.path), what=what, fix=fix)]) from error
+        raise InputError.one(str(material.path), what=what, fix=fix) from error
     folder = options.release or next(path for role, path in listed if role == SHOTS)
     return folder, options.outputs or [path for role, path in listed if role == OUTPUTS], selection
 

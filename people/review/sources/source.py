@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from ....errors import ConfigError, InputError, UserError
+from ....errors import ConfigError, InputError
 from ....schemas.canonical import Json
 from ..items import Drawn
 
@@ -147,7 +147,7 @@ class Source:
             there = f"{material.what} of kind {material.kind}" if material.kind else material.what
             article = "an" if there[0] in "aeiou" else "a"
             what = f"the task {task} cannot be made from this: it is {article} {there}"
-            raise InputError([UserError(str(material.path), what=what, fix=f"give {self.wanted}")])
+            raise InputError.one(str(material.path), what=what, fix=f"give {self.wanted}")
         wrong = [name for name in material.options.given if name not in self.options]
         if wrong:
             listed = ", ".join(flag_of(name) for name in self.options) or "none"

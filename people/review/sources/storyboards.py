@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ....errors import ConfigError, InputError, UserError
+from ....errors import ConfigError, InputError
 from ....evaluation.archive.archive import JUDGEMENTS, Archive, check_hash, read_manifest, sources_of
 from ....evaluation.archive.protocols import release_sha256
 from ....evaluation.report.pictures import Place, Shown, pictures_of_outputs, pictures_of_run
@@ -117,7 +117,7 @@ def _no_pictures(material: Material) -> InputError:
     fix = "give the outputs of each method: --outputs FOLDER"
     if material.what == "evaluation":
         fix += ", or the run folder of the evaluation in place of a copy of its archive"
-    return InputError([UserError(str(material.path), what=what, fix=fix)])
+    return InputError.one(str(material.path), what=what, fix=fix)
 
 
 def _pictures_sha256(shown: Mapping[Place, Shown]) -> str:
@@ -272,7 +272,7 @@ def drawing_of(
     if not items:
         what = "none of the chosen stories has what the task needs"
         fix = "choose other stories or methods; fabula outputs check tells what is there"
-        raise InputError([UserError(str(material.path), what=what, fix=fix)])
+        raise InputError.one(str(material.path), what=what, fix=fix)
     return Drawing(tuple(items), boards.source, short)
 
 

@@ -101,7 +101,7 @@ def _methods(material: Material, suite: Suite, judged: Evaluated | None) -> dict
     folders = options.outputs or (() if judged is None else judged.folders)
     if not folders:
         fix = "give the videos of each method: --outputs FOLDER"
-        raise InputError([UserError(str(material.path), what="whose videos are seen is not said", fix=fix)])
+        raise InputError.one(str(material.path), what="whose videos are seen is not said", fix=fix)
     check_methods(folders)
     there = {composed(folder.resolve().name): videos_of(folder, suite.prompts) for folder in folders}
     known_only("methods", options.methods, there, "method")

@@ -13,7 +13,7 @@ from ....builders.spending import tell_plan
 from ....engine.execute import RunRequest, Source
 from ....engine.run_options import RunOptions
 from ....engine.running import RunKind
-from ....errors import ConfigError, InputError, UserError
+from ....errors import ConfigError, InputError
 from ....releases.katha.derived import write_derived
 from ....releases.loading import Release
 from ....schemas.canonical import plain_fields, pretty_bytes, write_atomic
@@ -58,8 +58,7 @@ def derive(
     asked, left_out, makers = _questions(release, evaluator, records, written)
     if not any(asked.values()):
         why = next(iter(left_out.values()), "there is no story")
-        problem = UserError(str(release.path), what=f"{evaluator.name} has no question: {why}", fix=FIX)
-        raise InputError([problem])
+        raise InputError.one(str(release.path), what=f"{evaluator.name} has no question: {why}", fix=FIX)
     made = [
         record.model_copy(update={"questions": tuple(each.question for each in asked[record.story_id])})
         for record in records
@@ -113,8 +112,9 @@ def _written(
             name: [Asked.of_json(question) for question in row["questions"]] for name, row in rows.items()
         }
     except (OSError, ValueError, KeyError, TypeError) as error:
-        problem = UserError(str(path), what=f"it cannot be read: {reason_of(error)}", fix="make the run anew")
-        raise InputError([problem]) from error
+        raise InputError.one(
+            str(path), what=f"it cannot be read: {reason_of(error)}", fix="make the run anew"
+        ) from error
     asked = {record.story_id: read.get(record.story_id, []) for record in records}
     left_out = {name: "the model wrote no usable questions" for name, each in asked.items() if not each}
     makers = sorted({str(row["maker"]) for row in rows.values() if row["maker"]})
@@ -158,5 +158,4 @@ def read_sidecar(folder: Path) -> Sidecar:
         )  # fmt: skip
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         fix = "make the evaluator's release again"
-        problem = UserError(str(path), what=f"it cannot be read: {reason_of(error)}", fix=fix)
-        raise InputError([problem]) from error
+        raise InputError.one(str(path), what=f"it cannot be read: {reason_of(error)}", fix=fix) from error

@@ -18,7 +18,7 @@ Example: parent wrong, child right: both wrong. Parent unjudged, child right: ch
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from ....errors import InputError, UserError
+from ....errors import InputError
 from ....evaluation.recoverability.pooling import outcomes_of
 from ....evaluation.recoverability.replies import WRONG
 from ....evaluation.recoverability.score import Judged
@@ -103,4 +103,4 @@ def apply_graph(judged: Judged, parents: Mapping[str, Sequence[str]]) -> Judged:
 
 
 def _wrong(what: str) -> InputError:
-    return InputError([UserError("evaluator.json", what=what, fix="make the evaluator's release again")])
+    return InputError.one("evaluator.json", what=what, fix="make the evaluator's release again")

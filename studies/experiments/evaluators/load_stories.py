@@ -29,8 +29,7 @@ SPEC = StageSpec(
 
 def run(item: Item, tools: Tools) -> Iterator[Child]:
     """Yield one child per story, in the order of ids."""
-    roles = [source["role"] for source in item["sources"]]
-    path = tools.paths[roles.index(RELEASE)]
+    (path,) = tools.of_role(item, RELEASE)
     splits = tools.own(Settings).split
     chosen = [record for record in load(path) if not splits or record.split in splits]
     if not chosen:

@@ -6,7 +6,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from ....errors import InputError, UserError
+from ....errors import InputError
 from ....evaluation.archive.archive import EVALUATION, JUDGEMENTS, read_manifest
 from ....evaluation.recoverability.definitions import Definitions
 from ....evaluation.recoverability.method import Method
@@ -90,7 +90,7 @@ def _document(path: Path) -> dict[str, Any]:
                 candidate["copies"]["value"], candidate["seed"], story["selected"].keys()
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
         what = f"this is not what applying a frozen file wrote: {reason_of(error)}"
-        raise InputError([UserError(str(path), what=what, fix=fix)]) from error
+        raise InputError.one(str(path), what=what, fix=fix) from error
     return document
 
 

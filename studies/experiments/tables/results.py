@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, ValidationError
 
-from ....errors import InputError, UserError
+from ....errors import InputError
 from ....evaluation.archive.archive import EVALUATION as ARCHIVE_MANIFEST
 from ....evaluation.archive.archive import JUDGEMENTS
 from ....evaluation.recoverability.definitions import Definitions
@@ -245,7 +245,7 @@ def _lines(path: Path) -> list[AskedPicture]:
 
 def _unreadable(path: Path, reason: str, fix: str = CURE, line: int = 0) -> InputError:
     where = f"{path}:{line}" if line else str(path)
-    return InputError([UserError(where, what=f"this cannot be used: {reason}", fix=fix)])
+    return InputError.one(where, what=f"this cannot be used: {reason}", fix=fix)
 
 
 def _narrowed(judged: Judged, pictures: Mapping[str, tuple[AskedPicture, ...]]) -> Judged:

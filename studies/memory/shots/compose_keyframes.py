@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pydantic import Field
 
 from ....engine.stage import Item, Made, StageSpec, Tools
-from ....errors import InputError, UserError
+from ....errors import InputError
 from ....media.images import encode_image
 from ....media.kept_files import keep_file
 from ....schemas.canonical import Json, sha256_bytes
@@ -72,7 +72,7 @@ def read_known(root: Path, picture: KnownPicture) -> bytes:
 
 
 def _changed(path: Path, what: str) -> InputError:
-    return InputError([UserError(str(path), what=what, fix="give the same command again")])
+    return InputError.one(str(path), what=what, fix="give the same command again")
 
 
 class _Maker:

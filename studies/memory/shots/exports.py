@@ -48,9 +48,7 @@ class PlacedPacket:
         try:
             return read_plain(path, follow=True)
         except OSError as error:
-            raise InputError(
-                [UserError(str(path), what=f"it cannot be read: {error.strerror}", fix=FIX)]
-            ) from error
+            raise InputError.one(str(path), what=f"it cannot be read: {error.strerror}", fix=FIX) from error
 
 
 def place_packets(run: Path) -> None:
@@ -124,9 +122,9 @@ def _place(source: Path, target: Path, sha256: str) -> None:
         data = read_plain(source, follow=True)
     except OSError as error:
         what = f"a picture is gone: {error.strerror}"
-        raise InputError([UserError(str(source), what=what, fix=FIX)]) from error
+        raise InputError.one(str(source), what=what, fix=FIX) from error
     if sha256_bytes(data) != sha256:
-        raise InputError([UserError(str(source), what="it was changed since the packets were made", fix=FIX)])
+        raise InputError.one(str(source), what="it was changed since the packets were made", fix=FIX)
     link_or_copy(source, target)
 
 

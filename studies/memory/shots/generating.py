@@ -14,7 +14,7 @@ from ....engine.run_options import RunOptions, Sets, setting_texts
 from ....engine.running import RunKind
 from ....engine.stage import Item
 from ....engine.status import RunReport
-from ....errors import ConfigError, InputError, TargetError, UserError
+from ....errors import ConfigError, InputError, TargetError
 from ....models.spec import parse_spec
 from ....schemas.canonical import Json, jsonl_lines, write_atomic
 from ....schemas.plain_files import parse_json, read_plain
@@ -165,4 +165,4 @@ def _rows(run: Path) -> list[dict[str, Any]]:
         return [parse_json(line) for line in read_plain(path, follow=True).splitlines()]
     except (OSError, ValueError) as error:
         fix = "finish the run: the same command continues it"
-        raise InputError([UserError(str(path), what=f"it cannot be read: {error}", fix=fix)]) from error
+        raise InputError.one(str(path), what=f"it cannot be read: {error}", fix=fix) from error
