@@ -1,6 +1,6 @@
 """The stages of evaluating episodes, the files of a finished run, and what it says of itself."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from inspect import signature
 from pathlib import Path
 from typing import Any
@@ -9,9 +9,12 @@ from ...engine.execute import STORE
 from ...engine.manifest import Manifest, read_manifest
 from ...engine.pipeline import Pipeline
 from ...engine.stage import Item
+from ...errors import InputError
 from ...models.vision.registry import loader_of
 from ...schemas.canonical import Json, digest, jsonl_lines, write_atomic
 from ...schemas.judgement import EvaluationManifest, Judgement
+from ...schemas.plain_files import json_lines
+from ..archive.beside import LineForm, Lines
 from ..archive.replies import ReplyTally, identity_of
 from ..judging.settings import public_judge
 from .entities import EPISODES, PROTOCOL
@@ -266,3 +269,76 @@ def _shot(shot: Json) -> Json:
 def _seen(entity: Json) -> Json:
     crop = entity["canonical"]
     return entity if crop is None else {**entity, "canonical": {**crop, "file": f"{STORE}/{crop['file']}"}}
+
+
+# -- Archives of episodes: what was seen lies beside the replies
+
+SEEN = ("quality", "grounded", "vectors", "grid")
+"""What one evaluation may have looked for and another not, of each shot."""
+
+
+def read_lines(folder: Path) -> Lines:
+    """Return method and episode -> line of an evaluation folder."""
+    path = folder / EPISODES
+    try:
+        return {(line["method"], line["episode_id"]): _checked(line) for line in json_lines(path)}
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        raise InputError.one(
+            str(path), what=f"not what fabula evaluate episodes wrote: {type(error).__name__}: {error}",
+            fix="give the folder of such an evaluation",
+        ) from error  # fmt: skip
+
+
+def _checked(line: Json) -> Json:
+    for shot in line["shots"]:
+        code_of(shot)
+        [shot[name] for name in SEEN]
+    return line if line["gate"] is None else {**line, "gate": dict(line["gate"])}
+
+
+def _videos(line: Json) -> Json:
+    return [line["episode"], [[shot["shot"], shot["frames"]["invalid"]] for shot in line["shots"]]]
+
+
+def _grounds(known: Json, line: Json) -> list[str]:
+    return ["videos or schedule"] if _videos(known) != _videos(line) else []
+
+
+def _joined(first: Json, other: Json) -> tuple[Json, list[str]]:
+    """Return a line with what either saw, and what they saw differently."""
+    differ: set[str] = set()
+
+    def either(name: str, mine: Json, theirs: Json) -> Json:
+        if mine is not None and theirs is not None and mine != theirs:
+            differ.add(name)
+        return theirs if mine is None else mine
+
+    shots = [
+        {**mine, **{name: either(name, mine[name], theirs[name]) for name in SEEN}}
+        for mine, theirs in zip(first["shots"], other["shots"], strict=True)
+    ]
+    line = {**first, "shots": shots, "gate": either("gate", first["gate"], other["gate"])}
+    return line, sorted(differ)
+
+
+def _found(line: Json) -> dict[str, Json]:
+    parts = {name: [shot[name] for shot in line["shots"]] for name in ("shot", *SEEN)}
+    seen = {name: each for name, each in parts.items() if any(part is not None for part in each)}
+    return seen if line["gate"] is None else {**seen, "gate": line["gate"]}
+
+
+def _account(lines: Sequence[Json]) -> dict[str, Any]:
+    return accounting({
+        line["episode_id"]: [[shot["shot"]["key"], code_of(shot)] for shot in line["shots"]] for line in lines
+    })  # fmt: skip
+
+
+ARCHIVE = LineForm(
+    EPISODES, "episodes",
+    (
+        "definitions", "episodes", "judge_models", "judges", "judging", "metrics", "models", "pillars",
+        "prompts", "votes",
+    ),
+    read_lines, _grounds, _joined, _found, _account,
+).archive()  # fmt: skip
+"""``judging`` keeps those of two judges apart."""

@@ -31,8 +31,7 @@ from .looking.settings import (
     looking_budget,
     scheduled,
 )
-from .merging import ARCHIVE
-from .pipeline import ASSUMED, PIPELINE
+from .pipeline import ARCHIVE, ASSUMED, PIPELINE
 from .quality.definitions import QualitySettings
 
 if TYPE_CHECKING:

@@ -1,9 +1,7 @@
 """What evaluating shot images asks of the engine: sources, settings and options in its terms."""
 
-from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,13 +9,12 @@ from ...builders.spending import tell_plan
 from ...engine.config import RUN, RunConfig
 from ...engine.execute import RunRequest, Source
 from ...engine.run_options import RunOptions, Sets, setting_texts
-from ...errors import ConfigError, InputError, UserError
+from ...errors import ConfigError
 from ...models.vision.needs import VisionSettings
 from ...releases.shots.tree import read_shot_set
-from ...schemas.canonical import Json, digest, jsonl_lines, write_atomic
-from ...schemas.judgement import EvaluationManifest
+from ...schemas.canonical import Json, digest
 from ...schemas.text import tallied
-from ..archive.archive import ArchiveForm, Beside
+from ..archive.beside import LineForm, Lines
 from ..judging.presets import asking_with
 from ..judging.settings import JUDGES, JudgeSettings, judges_of
 from ..looking import check_weights, device_named, given_settings, pinned
@@ -25,7 +22,7 @@ from ..metrics.alignment import DIMENSIONS
 from ..metrics.metric import Need
 from ..metrics.registry import metrics as all_metrics
 from ..metrics.registry import names, needs
-from ..metrics.story import FoundFacts, FoundStory
+from ..metrics.story import FoundFacts
 from ..running import Evaluating
 from .found import IMAGES, read_found
 from .judging import PUBLISHED
@@ -45,140 +42,36 @@ if TYPE_CHECKING:
     from ...engine.progress import Reporter
 
 
-# -- What several evaluations found in the same and in other pictures, as one: the lines of ``images.jsonl``
-#
-# A story of a method may stand in several folders: what one found is added to what another found, such as the
-# style of pictures to their boxes. What two of them found must be the same, and about the same pictures.
+# -- Archives of shot images: what was found in pictures lies beside the ratings
 
 GROUND = ("characters", "references", "shots")
 """What must be the same wherever a story stands."""
 ABOUT_PICTURES = {"numbers", "models", "references"}
 """What stands beside the findings of models of whole pictures."""
-Key = tuple[str, str]
+NO_FACTS = FoundFacts().as_json()
 
 
-@dataclass(frozen=True)
-class Looked:
-    """What several evaluations found."""
-
-    stories: tuple[FoundStory, ...]  # the stories of all methods, each once, sorted
-    units: tuple[frozenset[Key], ...]  # of each folder, the methods and stories that it has
+def _lines(folder: Path) -> Lines:
+    return {(story.method, story.story_id): story.as_json() for story in read_found(folder)}
 
 
-def merge_found(places: Sequence[Path], *, first_wins: bool = False) -> Looked:
-    """Return the stories of all folders, each once, and which of them each folder has."""
-    kept: dict[Key, tuple[Path, FoundStory]] = {}
-    problems: list[UserError] = []
-    units: list[set[Key]] = []
-    for folder in places:
-        units.append(set())
-        for story in read_found(folder):
-            key = (story.method, story.story_id)
-            units[-1].add(key)
-            if key not in kept:
-                kept[key] = folder, story
-                continue
-            first, known = kept[key]
-            other = [name for name in GROUND if getattr(known, name) != getattr(story, name)]
-            if FoundFacts() not in (known.facts, story.facts) and known.facts != story.facts:
-                other.append("facts")
-            if other:
-                problems.append(_other_pictures(first, folder, story, other))
-                continue
-            made, differ = _joined(known, story)
-            if differ and not first_wins:
-                problems.append(_otherwise(first, folder, story, differ))
-            kept[key] = first, made
-    if problems:
-        raise InputError(problems)
-    return Looked(tuple(kept[key][1] for key in sorted(kept)), tuple(map(frozenset, units)))
+def _grounds(known: Json, line: Json) -> list[str]:
+    other = [name for name in GROUND if known[name] != line[name]]
+    facts = known["facts"], line["facts"]
+    return [*other, *(["facts"] if NO_FACTS not in facts and facts[0] != facts[1] else [])]
 
 
-def write_found(folder: Path, stories: Iterable[FoundStory]) -> None:
-    """Write ``images.jsonl`` into a folder that exists."""
-    write_atomic(folder / IMAGES, jsonl_lines(story.as_json() for story in stories))
-
-
-def image_subject(manifests: Sequence[EvaluationManifest], looked: Looked) -> dict[str, Any]:
-    """Return the subject of a merged archive: what was asked for and is there, counted anew.
-
-    Findings of parts about other stories add; of parts that share stories, the larger number counts.
-    """
-    stories: dict[str, list[FoundStory]] = {}
-    for story in looked.stories:
-        stories.setdefault(story.method, []).append(story)
-    methods = {}
-    for method, some in sorted(stories.items()):
-        codes, seen = Counter[str](), set[Key]()
-        for manifest, unit in zip(manifests, looked.units, strict=True):
-            own = {key for key in unit if key[0] == method}
-            account = (manifest.subject.get("methods") or {}).get(method) if own else None
-            findings = Counter[str]((account or {}).get("findings") or {})
-            codes = codes | findings if own & seen else codes + findings
-            seen |= own
-        methods[method] = {
-            **_counts(some),
-            "findings": dict(sorted(codes.items())),
-            "outputs_sha256": _outputs_hash(some),
-            "boxes": sum(
-                len(boxes)
-                for story in some
-                if story.boxes is not None
-                for boxes in story.boxes["shots"].values()
-            ),
-        }
-    return {"methods": methods}
-
-
-def image_protocol(protocol: Mapping[str, Any], stories: Iterable[FoundStory]) -> dict[str, Any]:
-    """Return the parts of a merged protocol that have an order or a sum of their own."""
-    names = sorted({story.story_id for story in stories})
-    whole = (protocol.get("release") or {}).get("stories")
-    asked = protocol.get("dimensions") or ()
-    return {
-        "stories": None if len(names) == whole else names,
-        "dimensions": [name for name in DIMENSIONS if name in asked],
-    }
-
-
-def _outputs_hash(stories: Sequence[FoundStory]) -> str:
-    """Return what identifies the pictures of a method, as :class:`.images.outputs.ShotOutputs` has it."""
-    return digest(
-        [
-            [story.story_id, [[shot.number, shot.sha256] for shot in story.shots if shot.sha256 is not None]]
-            for story in stories
-        ]
-    )
-
-
-def _counts(stories: Sequence[FoundStory]) -> dict[str, Json]:
-    there = [sum(shot.sha256 is not None for shot in story.shots) for story in stories]
-    asked = [len(story.shots) for story in stories]
-    return {
-        "stories_requested": len(stories),
-        "stories_complete": sum(count == wanted for count, wanted in zip(there, asked, strict=True)),
-        "stories_without_shot": sum(not count for count in there),
-        "shots_requested": sum(asked),
-        "shots_valid": sum(there),
-        "missing_rate": (sum(asked) - sum(there)) / sum(asked) if sum(asked) else None,
-    }
-
-
-def _joined(known: FoundStory, story: FoundStory) -> tuple[FoundStory, list[str]]:
+def _joined(known: Json, line: Json) -> tuple[Json, list[str]]:
     """Return a story with what either part found, and what they found differently."""
-    differ = []
-    update: dict[str, Any] = {}
-    for name in ("boxes", "crops"):
-        mine, theirs = getattr(known, name), getattr(story, name)
-        if mine is not None and theirs is not None and mine != theirs:
-            differ.append(name)
-        update[name] = theirs if mine is None else mine
-    if "boxes" in differ and known.crops is None:
-        update["crops"] = None  # crops are of their own boxes
-    update["pictures"], others = _pictures(known.pictures, story.pictures)
-    update["facts"] = story.facts if known.facts == FoundFacts() else known.facts
-    update["views"] = known.views if (known.views or {}).get("shots") else story.views
-    return known.model_copy(update=update), [*differ, *others]
+    pictures, differ = _pictures(known["pictures"], line["pictures"])
+    looked = {name: (known[name], line[name]) for name in ("boxes", "crops")}
+    others = [name for name, both in looked.items() if None not in both and both[0] != both[1]]
+    made = {name: theirs if mine is None else mine for name, (mine, theirs) in looked.items()}
+    if "boxes" in others and known["crops"] is None:
+        made["crops"] = None  # crops are of their own boxes
+    made["facts"] = line["facts"] if known["facts"] == NO_FACTS else known["facts"]
+    made["views"] = (known if known["views"].get("shots") else line)["views"]
+    return {**known, **made, "pictures": pictures}, [*others, *differ]
 
 
 def _pictures(known: Json, other: Json) -> tuple[Json, list[str]]:
@@ -198,56 +91,41 @@ def _pictures(known: Json, other: Json) -> tuple[Json, list[str]]:
     return made, differ
 
 
-def _other_pictures(first: Path, path: Path, story: FoundStory, names: Sequence[str]) -> UserError:
-    return UserError(
-        f"{story.method}/{story.story_id}", what=f"{first} and {path} differ in {', '.join(names)}",
-        fix="evaluate with the same stories.jsonl"
-        if names == ["facts"]
-        else "evaluate the same pictures, or rename the method in one of them",
-    )  # fmt: skip
+def _found(line: Json) -> dict[str, Json]:
+    parts = {**{name: line[name] for name in ("shots", "boxes", "crops")}, **(line["pictures"] or {})}
+    return {name: part for name, part in parts.items() if part is not None and name not in ABOUT_PICTURES}
 
 
-def _otherwise(first: Path, path: Path, story: FoundStory, names: Sequence[str]) -> UserError:
-    return UserError(
-        f"{story.method}/{story.story_id}",
-        what=f"{first} and {path} have other {', '.join(names)}, by models of the same names",
-        fix="evaluate on one machine, or keep the first folder's with --first-wins",
-    )
+def _account(lines: Sequence[Json]) -> dict[str, Any]:
+    """Return what was asked of a method and is there, and what identifies its pictures."""
+    shown = [[shot for shot in line["shots"] if shot["sha256"] is not None] for line in lines]
+    asked, there = (sum(map(len, shots)) for shots in ([line["shots"] for line in lines], shown))
+    hashes = [[line["story_id"], [[shot["number"], shot["sha256"]] for shot in shots]]
+              for line, shots in zip(lines, shown, strict=True)]  # fmt: skip
+    boxes = [some for line in lines if line["boxes"] is not None for some in line["boxes"]["shots"].values()]
+    return {
+        "stories_requested": len(lines),
+        "stories_complete": sum(
+            len(shots) == len(line["shots"]) for line, shots in zip(lines, shown, strict=True)
+        ),
+        "stories_without_shot": sum(not shots for shots in shown),
+        "shots_requested": asked,
+        "shots_valid": there,
+        "missing_rate": (asked - there) / asked if asked else None,
+        "outputs_sha256": digest(hashes),
+        "boxes": sum(map(len, boxes)),
+    }
 
 
-def _read_to_write(source: Path) -> Callable[[Path], None]:
-    return partial(write_found, stories=read_found(source))
+def _dimensions(protocol: Mapping[str, Any]) -> dict[str, Any]:
+    return {"dimensions": [name for name in DIMENSIONS if name in (protocol.get("dimensions") or ())]}
 
 
-def _contents(folder: Path) -> dict[Hashable, str]:
-    """Return method, story and what was looked for -> digest of what was found."""
-    contents: dict[Hashable, str] = {}
-    for story in read_found(folder):
-        parts = {"shots": story.shots_json(), "boxes": story.boxes, "crops": story.crops}
-        parts |= story.pictures or {}
-        contents |= {
-            (story.method, story.story_id, name): digest(part)
-            for name, part in parts.items()
-            if part is not None and name not in ABOUT_PICTURES
-        }
-    return contents
-
-
-def _join(places: Sequence[Path], first_wins: bool) -> Beside:
-    looked = merge_found(places, first_wins=first_wins)
-    return Beside(
-        partial(write_found, stories=looked.stories),
-        partial(image_subject, looked=looked),
-        partial(image_protocol, stories=looked.stories),
-        len(looked.stories),
-    )
-
-
-ARCHIVE = ArchiveForm(
+ARCHIVE = LineForm(
+    IMAGES, "stories",
     ("dimensions", "judge_models", "judges", "metrics", "models", "prompts", "stories", "votes"),
-    (IMAGES,), _read_to_write, _contents, _join,
-)  # fmt: skip
-"""Archives of shot images: what was found in pictures lies beside the ratings."""
+    _lines, _grounds, _joined, _found, _account, _dimensions,
+).archive()  # fmt: skip
 
 
 # -- What evaluating shot images asks of the engine

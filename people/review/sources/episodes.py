@@ -17,7 +17,7 @@ from ....evaluation.archive.archive import JUDGEMENTS, read_archive
 from ....evaluation.entities.entities import CRITERIA, entity_parts
 from ....evaluation.entities.gate import admitted
 from ....evaluation.entities.judging import described, pairs_of
-from ....evaluation.entities.merging import read_lines
+from ....evaluation.entities.pipeline import read_lines
 from ....schemas.canonical import Json, sha256_file
 from ....schemas.entities import TYPES, EntityType
 from ...episodes import OVERALL, VERDICT, Judged, appearance_item, judged, least_of, pair_item
