@@ -34,7 +34,7 @@ class LineForm:
     ground: Callable[[Json, Json], list[str]]
     # two lines of a unit -> one with what either found, and what they found differently
     join: Callable[[Json, Json], tuple[Json, list[str]]]
-    found: Callable[[Json], Mapping[str, Json]]  # line -> what was looked for -> what was found
+    findings: Callable[[Json], Mapping[str, Json]]  # line -> what was looked for -> what was found
     account: Callable[[Sequence[Json]], dict[str, Any]]  # lines of a method -> what was asked and is there
     # the joined protocol -> its parts that have an order of their own
     protocol: Callable[[Mapping[str, Any]], dict[str, Any]] = lambda _: {}
@@ -54,7 +54,7 @@ class LineForm:
         return {
             (*key, name): digest(part)
             for key, line in self.read(folder).items()
-            for name, part in self.found(line).items()
+            for name, part in self.findings(line).items()
         }
 
     def _join(self, places: Sequence[Path], first_wins: bool) -> Beside:

@@ -22,15 +22,15 @@ SPEC = StageSpec(
 
 def run(item: Item, tools: Tools) -> Iterator[Child]:
     """Yield one child per episode that is chosen."""
-    (episodes,), (place,) = tools.of_role(item, EPISODES), tools.of_role(item, BANK)
+    (episodes,), (folder,) = tools.of_role(item, EPISODES), tools.of_role(item, BANK)
     whole, _ = read_entity_set(episodes, rules=False)
-    bank = read_bank(place)
+    bank = read_bank(folder)
     chosen = chosen_episodes(whole, tools.own(EpisodeSelection))
     missing = [each.episode_id for each in chosen.episodes if each.episode_id not in bank.by_id]
     if missing:
         what = f"the bank has no entities of {len(missing)} episodes: {', '.join(missing[:5])}"
         fix = "build them, too: fabula memory build; or choose what it has, with --episode, --tier or --limit"
-        raise InputError.one(str(place), what=what, fix=fix)
+        raise InputError.one(str(folder), what=what, fix=fix)
     for episode in chosen.episodes:
         entries = bank.by_id[episode.episode_id]
         known = known_entities(episode.episode_id, episode.script, entries, bank.folder)
