@@ -376,6 +376,7 @@ def _judge_record(request: _Request, model: KathaModel) -> Json:
         for part in shown("The descriptions of its transitions:")
     ]
     sound: Json = {"gold_supported": True, "one_answer": True, "drawable": True, "repeats": None}
+    sound |= {"first_guess": "that a crow flies", "weakness": "none"}
     questions: list[Json] = []
     for part in shown("The questions with their answers:"):
         pair = re.search(r"from scene (\d+) to (\d+)", part["about"])

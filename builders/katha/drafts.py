@@ -236,7 +236,9 @@ def make_bundle(
     return {**bundle, "narrative": story["narrative"]}
 
 
-PARTS = (*LABELS, "moral", *LISTS, *MAKERS)
+SPARE = "spare_questions"
+"""Field of an item: questions that were drafted beyond those wanted, for a check to choose from."""
+PARTS = (*LABELS, "moral", *LISTS, SPARE, *MAKERS)
 """The fields of an item that a draft is made of, beside its story and what was given."""
 
 REPAIRS = ("repaired", "repaired_by")
@@ -262,7 +264,14 @@ _TYPES: dict[str, TypeAdapter[tuple[object, ...]]] = {
 
 
 def make_draft(item: Mapping[str, Json]) -> Json:
-    """Return the draft as the planner and given parts made it: title, labels, lists of parts, producers."""
+    """Return the draft as the planner and given parts made it: title, labels, lists of parts, producers.
+
+    Where a check has chosen among the questions, its questions are those that were chosen.
+    """
+    chosen = (item.get("repaired") or {}).get("questions")
+    if chosen is not None:
+        known = {part["question_id"]: part for part in (*item["questions"], *item[SPARE])}
+        item = {**item, "questions": [known[part["question_id"]] for part in chosen]}
     draft = {"title": item["story"]["title"], **{name: item[name] for name in (*LABELS, "moral", *LISTS)}}
     makers = {name: item[name] for name in MAKERS}
     return {**draft, "producers": producers(draft, item["story"], item["given"], makers)}

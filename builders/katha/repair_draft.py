@@ -4,7 +4,8 @@ One check finds what is wrong. Accepted answers that are others are left out, an
 that its reader does not find; a question is about the scenes in which the check finds what it asks. A scene,
 transition, question or variant with a finding that matters is written again as a whole, once, by somebody who
 is told what was found in what he can see and change; then it is checked again, and of each part the version
-with fewer and lighter findings stays. The other stays in the log.
+with fewer and lighter findings stays. The other stays in the log. Of the questions the best stay: one with a
+finding that matters is left out, not written again, where enough others are without.
 What a person gave is never touched. Without a model planner and a verifier the stage does nothing.
 """
 
@@ -32,6 +33,7 @@ from .checks.verifying import (
     MORAL,
     PROMPTS,
     RENDERABLE,
+    WORTH,
     Checked,
     check_draft,
 )
@@ -43,6 +45,7 @@ from .drafts import (
     NARRATIVE,
     PARTS,
     REPAIRS,
+    SPARE,
     Sketch,
     fill,
     given_list,
@@ -72,12 +75,15 @@ REPAIRING = (
 )
 """The prompts that a part is written again with."""
 WEIGHTS: Mapping[str, int] = {
-    **dict.fromkeys((RENDERABLE, DRAWABLE, DESCRIBED, DISTINCT), 2),
+    **dict.fromkeys((RENDERABLE, DRAWABLE, DESCRIBED, DISTINCT, WORTH), 2),
     **dict.fromkeys((EQUIVALENT, DEPENDS, MORAL, "prompt_too_long"), 1),
 }
 """Code of a check -> how much a finding of it matters; one of any other code matters :data:`HEAVY`."""
 HEAVY, MATTERS = 4, 2
 """The weight of a finding of no other weight, and that from which a part is written again."""
+ENOUGH, LEAST, TYPES = 5, 4, 5
+"""Questions beside the moral one without which a faulted one is written again, and without which one that is
+still faulted stays; and types of question up to which one of a further type is written again."""
 _FIXED = frozenset(("scenes_fit",))
 """Codes of findings that nobody can put right who describes given scenes."""
 
@@ -103,7 +109,7 @@ JUDGED = ("judged", "readings")
 
 SPEC = StageSpec(
     name="repair_draft",
-    version=9,
+    version=10,
     shape="map",
     reads=("story", *NARRATIVE, "given", "analysis", *PARTS),
     writes=(*REPAIRS, "repair_log", *JUDGED),
@@ -137,7 +143,9 @@ class _Repair:
     """The check and the one repair of a draft."""
 
     def __init__(self, item: Item, tools: Tools, story: Json, draft: Json) -> None:
-        self.item, self.tools, self.story, self.first = item, tools, story, draft
+        self.item, self.tools, self.story = item, tools, story
+        spare = item[SPARE] if item["questions_by"] is not None else []
+        self.first = {**draft, "questions": [*draft["questions"], *spare]}
         self.log: list[Json] = []
         sentences = source_sentences(item["story"]["normalized_text"], item["analysis"])
         self.sentences = sentences if item["narrative"] is not None else []
@@ -146,9 +154,11 @@ class _Repair:
         """Check, repair, check again, and keep what is better."""
         checked = await check_draft(self.story, self.first, self.tools, self.sentences)
         draft, checks = self._tidied(self.first, checked)
+        is_judged = any(check["passed"] is not None for check in checks)
+        if is_judged:
+            draft, checks = self._chosen(draft, checks, len(draft["questions"]), ENOUGH, TYPES)
         found = {name: self._findings(name, draft, checks) for name in LISTS}
         rewritten: dict[str, _Rewritten] = {}
-        is_judged = any(check["passed"] is not None for check in checks)
         for name in LISTS:
             if is_judged and self.item[f"{name}_by"] is not None:
                 again = await self._written_again(name, draft, found[name])
@@ -164,7 +174,33 @@ class _Repair:
                 better = self._better(name, draft, replace(made, elements=second[name]), checks, anew)
                 kept |= {name: better} if better.places else {}
             checks = _of_kept(checks, anew, {name: made.places for name, made in kept.items()})
+            draft = {**draft, **{name: made.elements for name, made in kept.items()}}
+        draft, checks = self._chosen(draft, checks, len(self.item["questions"]), LEAST, 0)
         return self._made(checked, draft, kept, checks)
+
+    def _chosen(
+        self, draft: Json, checks: Sequence[Json], most: int, least: int, types: int
+    ) -> tuple[Json, list[Json]]:
+        """Return a draft with the best of its questions (:func:`choose`), and its checks."""
+        if self.item["questions_by"] is None:
+            return draft, list(checks)
+        questions = draft["questions"]
+        found = self._findings("questions", draft, checks)
+        weights = [_weight(found.get(at, ())) for at in range(len(questions))]
+        kept = choose(questions, weights, most, least, types)
+        for at, findings in found.items():
+            if at not in kept and weights[at] >= MATTERS:
+                self._note("questions", at, "left out", findings, questions[at])
+        now = {at: number for number, at in enumerate(kept)}
+        left = []
+        for check in checks:
+            match = _ELEMENT.match(str(check["path"]))
+            if match is None or match[1] != "questions":
+                left.append(check)
+            elif int(match[2]) in now:
+                rest = str(check["path"]).partition("]")[2]
+                left.append({**check, "path": f"$.questions[{now[int(match[2])]}]{rest}"})
+        return {**draft, "questions": [questions[at] for at in kept]}, left
 
     def _tidied(self, draft: Json, checked: Checked) -> tuple[Json, list[Json]]:
         """Return a draft without answers and morals that a check takes for others, and its checks.
@@ -323,6 +359,8 @@ class _Repair:
         second: Json = None,
     ) -> None:
         entry = {"part": name, "number": at + 1, "outcome": outcome, "findings": in_words(name, findings)}
+        if first is not None and second is None:
+            entry["first"] = {key: first[key] for key in ("question", "gold_answer")}
         if second is not None:
             changed = [key for key in second if second[key] != first.get(key)]
             entry |= {"first": {key: first.get(key) for key in changed}}
@@ -332,21 +370,20 @@ class _Repair:
     def _made(
         self, checked: Checked, draft: Json, kept: Mapping[str, _Rewritten], checks: Sequence[Json]
     ) -> Made:
-        lists = {
-            **{name: draft[name] for name in LISTS},
-            **{name: made.elements for name, made in kept.items()},
-        }
-        changed = {name: lists[name] if lists[name] != self.first[name] else None for name in LISTS}
+        changed = {name: draft[name] if draft[name] != self.item[name] else None for name in LISTS}
         makers = {name: kept[name].maker if name in kept else checked.judge for name in LISTS}
-        gone = kept["questions"].places if "questions" in kept else ()
+        new = kept.get("questions", _Rewritten([], "", ()))
+        gone = [new.elements[at] for at in new.places]
+        asked = {part["question_id"] for part in draft["questions"] if part not in gone}
+        names = [part["question_id"] for part in self.first["questions"]]
         readings = [
             {
-                "question_id": lists["questions"][reading.question]["question_id"],
+                "question_id": names[reading.question],
                 "answer": reading.answer, "producer": reading.producer, "judge": checked.judge,
                 "verdict": reading.verdict, "remark": reading.remark,
             }
             for reading in checked.readings
-            if reading.question not in gone
+            if names[reading.question] in asked
         ]  # fmt: skip
         named = [{"producer": checked.judge, **check} for check in checks]
         return Made(
@@ -358,6 +395,27 @@ class _Repair:
                 "readings": readings,
             }
         )
+
+
+def choose(questions: Sequence[Json], weights: Sequence[int], most: int, least: int, types: int) -> list[int]:
+    """Return the positions of the questions that stay, in order.
+
+    The moral one stays. Of the others stay those without a finding that matters, first one of each type, up
+    to ``most`` with the moral one. One with such a finding stays only where fewer than ``least`` do, or where
+    it has a type that none of fewer than ``types`` has; the lightest first.
+    """
+    kinds = [part["question_type"] for part in questions]
+    moral = [at for at, kind in enumerate(kinds) if kind == "moral"]
+    others = [at for at, kind in enumerate(kinds) if kind != "moral"]
+    sound = [at for at in others if weights[at] < MATTERS]
+    kept = sorted(sound, key=lambda at: kinds[at] in {kinds[before] for before in sound if before < at})
+    kept = kept[: most - len(moral)]
+    known = {kinds[at] for at in (*moral, *kept)}
+    for at in sorted(set(others) - set(sound), key=lambda at: (kinds[at] in known, weights[at], at)):
+        if len(kept) < min(least, most - len(moral)) or (kinds[at] not in known and len(known) < types):
+            kept.append(at)
+            known.add(kinds[at])
+    return sorted((*moral, *kept))
 
 
 def placed(question: Json, earlier: int, later: int) -> Json:

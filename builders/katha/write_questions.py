@@ -22,7 +22,7 @@ from ..replies import Problems, check_count, is_told, language, listed, needed
 from ..step import PlannerSettings, Step
 from ..text.words import share
 from .annotate_transitions import transitions_shown
-from .drafts import NARRATIVE, Sketch
+from .drafts import NARRATIVE, SPARE, Sketch
 from .moral_question import ask_moral
 
 EXTRA_CAUSAL, EXTRA_EMOTIONAL, ACTION = 0.265, 0.2474, 0.23
@@ -55,8 +55,9 @@ def show_scenes(
         "findings": [finding for number in sorted(again) for finding in again[number]],
         "language": language(sketch.story),
         "moral_label": sketch.moral_label,
-        "previous": questions_shown(before),
+        "previous": questions_shown(before, sketch.moral_label),
         "scenes": sketch.texts,
+        "spare": SPARES,
         "title": sketch.story["title"],
         "transitions": transitions_shown(sketch.transitions),
         "wanted": dict(wanted),
@@ -81,7 +82,7 @@ def _rules(sketch: Sketch, settings: Settings) -> list[Json]:
 
 def _rehearsed(story_id: str, texts: Sequence[str], wanted: Mapping[str, int]) -> list[Json]:
     """Return as many questions of each type as a model is asked for, in words of the story."""
-    types = [name for name, number in wanted.items() for _ in range(number)]
+    types = [name for name, number in wanted.items() for _ in range(number)] + ["action_visibility"] * SPARES
     questions = []
     for number, name in enumerate(types, start=1):
         scene = 1 + int(share(story_id, name, str(number)) * (len(texts) - 1))
@@ -104,24 +105,29 @@ def _rehearsed(story_id: str, texts: Sequence[str], wanted: Mapping[str, int]) -
     return questions
 
 
-def _settle(drafted: Json, sketch: Sketch, settings: PlannerSettings) -> Json:
-    """Return the questions without those that repeat an earlier one, and why these were left out."""
+def _settle(drafted: Json, sketch: Sketch, settings: Settings) -> Json:
+    """Return the questions and spare ones without those that repeat an earlier one, and why these are out."""
     again = {} if settings.rehearsed else repetitions(drafted)
-    kept = [part for number, part in enumerate(drafted) if number not in again]
+    left = (part for number, part in enumerate(drafted) if number not in again)
+    kept = [
+        {**part, "question_id": f"{part['story_id']}_q{number:02d}"}
+        for number, part in enumerate(left, start=1)
+    ]
+    count = sum(_wanted(sketch, settings).values())
     return {
-        "questions": [
-            {**part, "question_id": f"{part['story_id']}_q{number:02d}"}
-            for number, part in enumerate(kept, start=1)
-        ],
+        "questions": kept[:count],
+        SPARE: kept[count:],
         REPEATED: [f"{drafted[number]['question']!r}: {reason}" for number, reason in again.items()],
     }
 
 
 def _given(sketch: Sketch, settings: PlannerSettings) -> Json:
     given = sketch.given_list("questions")
-    return None if given is None else {"questions": given, REPEATED: []}
+    return None if given is None else {"questions": given, SPARE: [], REPEATED: []}
 
 
+SPARES = 3
+"""Questions that a model may write beyond those wanted, for a check to choose from."""
 DISTINCT = "question_distinct"
 """Code of the check that no earlier question asks the same."""
 REPEATED = "repeated_questions"
@@ -148,7 +154,13 @@ def repetitions(questions: Sequence[Json]) -> dict[int, str]:
     return again
 
 
-def questions_shown(questions: Sequence[Json]) -> list[Json]:
+def other_answers(question: Json, moral: str | None) -> list[str]:
+    """Return the accepted answers beside the canonical one, without the label that rules add."""
+    same = {normalize_answer(text) for text in (question["gold_answer"], moral or "")}
+    return [text for text in question["accepted_answers"] if normalize_answer(text) not in same]
+
+
+def questions_shown(questions: Sequence[Json], moral: str | None) -> list[Json]:
     """Return questions in the form in which a model writes them."""
     return [
         {
@@ -158,7 +170,7 @@ def questions_shown(questions: Sequence[Json]) -> list[Json]:
             "evidence_scenes": list(part["evidence_scenes"]),
             "question": part["question"],
             "gold_answer": part["gold_answer"],
-            "other_answers": [text for text in part["accepted_answers"] if text != part["gold_answer"]],
+            "other_answers": other_answers(part, moral),
             "required_evidence": part["required_evidence"],
         }
         for part in questions
@@ -200,10 +212,10 @@ def questions_wanted(story_id: str, moral: str | None, count: int | None = None)
 def read_questions(
     reply: Json, story: Json, scenes: Sequence[Json], moral: str | None, wanted: Mapping[str, int]
 ) -> list[Json]:
-    """Return the questions of a reply to ``katha/write_questions``, at most as many of each type as wanted.
+    """Return the questions of a reply to ``katha/write_questions``: those wanted, then the spare ones.
 
-    Questions about visible actions may stand for others that the story does not bear. A question about a
-    feeling that the story does not tell is left out.
+    Spare questions stand for wanted ones that the story does not bear, those of a type that no other has
+    first. A question about a feeling that the story does not tell is left out.
     """
     left, entries, spare = Counter(wanted), [], []
     for entry in reply["questions"]:
@@ -213,9 +225,10 @@ def read_questions(
         if left[kind] > 0:
             left[kind] -= 1
             entries.append(entry)
-        elif kind == "action_visibility":
+        elif kind != "moral":
             spare.append(entry)
-    entries += spare[: left.total()]
+    types = {entry["question_type"] for entry in entries}
+    entries += sorted(spare, key=lambda entry: entry["question_type"] in types)[: left.total() + SPARES]
     if all(entry["question_type"] == "moral" for entry in entries):
         names = ", ".join(name for name in wanted if name != "moral")
         raise BadReply(
@@ -320,8 +333,8 @@ def _with_label(moral: str, gold: str, others: Sequence[str]) -> list[str]:
 
 STEP = Step(
     id="katha/write_questions",
-    version=13,
-    writes=("questions", REPEATED),
+    version=14,
+    writes=("questions", SPARE, REPEATED),
     reads=("story", *NARRATIVE, "given", "scenes", "transitions", "moral_label"),
     sketch=Sketch.of,
     rules=_rules,

@@ -65,6 +65,8 @@ APPLIED: tuple[Applied, ...] = (
             ("model_answerable",), ("answerable",)),
     Applied("question_not_guessable", "questions",
             "its wording does not give the answer away", is_optional=True),
+    Applied("question_worth_asking", "questions",
+            "its words do not tell its answer, on which the story turns", is_optional=True),
     Applied("question_drawable", "questions", "pictures can show what is asked"),
     Applied("question_depends_on_transition", "questions", "one scene of its transition alone is not enough"),
     Applied("question_answers_equivalent", "questions", "every accepted answer says the same",

@@ -5,7 +5,7 @@ was changed reads the variants. One further request judges everything: narrative
 with the accepted answers and the readers' own among them, variants. What was repaired is judged once more.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
@@ -19,7 +19,7 @@ from ...step import Worded
 from ..annotate_transitions import transitions_shown
 from ..draft_scenes import scenes_shown
 from ..drafts import LABELS, LISTS, make_check, scene_texts
-from ..write_questions import DISTINCT
+from ..write_questions import DISTINCT, other_answers
 from .reading import (
     Judged,
     depends_on_transition,
@@ -36,6 +36,7 @@ T = TypeVar("T")
 
 ANSWERABLE, EQUIVALENT, DRAWABLE = "model_answerable", "model_answers_equivalent", "question_drawable"
 DEPENDS, GUESSABLE = "question_depends_on_transition", "question_not_guessable"
+WORTH = "question_worth_asking"
 MINIMAL, DESCRIBED = "model_contrast_minimal", "model_contrast_described"
 READ, MORAL = "model_contrast_read", "model_contrast_moral"
 CONSISTENT, RENDERABLE, LABEL = "model_consistent", "model_renderable", "model_label_fits"
@@ -129,6 +130,7 @@ async def check_draft(
     model_answers_equivalent        every accepted answer says the same as the canonical one
     question_drawable               pictures can show what is asked, and the answer
     question_depends_on_transition  what it asks about happens in two scenes
+    question_worth_asking           its words do not tell its answer, on which the story turns; it is clear
     question_distinct               no earlier question asks the same (only where one does)
     model_contrast_minimal          a variant changes the meaning, and nothing beside it
     model_contrast_described        its kind and its description tell what was changed
@@ -198,12 +200,6 @@ async def _readings_of_variants(case: Case) -> Mapping[int, Json] | str:
     return dict(enumerate(drafted.value))
 
 
-def _others(question: Json) -> list[str]:
-    """Return the accepted answers beside the canonical one."""
-    gold = normalize_answer(question["gold_answer"])
-    return [text for text in question["accepted_answers"] if normalize_answer(text) != gold]
-
-
 def _new(question: Json, answers: Sequence[str]) -> list[str]:
     """Return those of the readers' answers that are not accepted yet."""
     known = {normalize_answer(text) for text in question["accepted_answers"]}
@@ -220,7 +216,10 @@ async def _judged(
     draft = case.draft
     read = answers if isinstance(answers, Mapping) else {}
     listed = {
-        at: [*_others(draft["questions"][at]), *_new(draft["questions"][at], read.get(at, ()))]
+        at: [
+            *other_answers(draft["questions"][at], draft["moral_label"]),
+            *_new(draft["questions"][at], read.get(at, ())),
+        ]
         for at in which["questions"]
     }
     counts = [len(texts) for texts in listed.values()]
@@ -257,7 +256,7 @@ async def _judged(
         own = answers if isinstance(answers, str) else answers.get(at)
         moral = not whole or judged["labels"]["moral_label_fits"]
         checks += _question(at, question, {**entry, "bad": bad, "moral": moral}, own)
-        wrong[at] = tuple(text for text in _others(question) if normalize_answer(text) in bad)
+        wrong[at] = _wrong(question, bad)
         for text in _new(question, read.get(at, ())):
             fits = entry["gold_supported"] and normalize_answer(text) not in bad
             readings.append(Reading(at, text, "", fits, entry["remark"]))
@@ -266,6 +265,11 @@ async def _judged(
         checks += _variant(at, draft["variants"][at], entry, own_reading)
     wrong = {at: texts for at, texts in wrong.items() if texts}
     return Checked(checks, wrong, tuple(readings), _halves(draft, judged["questions"]), "")
+
+
+def _wrong(question: Json, bad: Container[str]) -> tuple[str, ...]:
+    """Return the accepted answers that, normalised, are among those judged to be others."""
+    return tuple(text for text in question["accepted_answers"] if normalize_answer(text) in bad)
 
 
 def _halves(draft: Json, judged: Sequence[Json]) -> dict[int, tuple[int, int]]:
@@ -365,19 +369,31 @@ def _labels(draft: Json, judged: Json) -> Iterator[Json]:
             yield make_check(LABEL, f"$.{name}", fits, f"{draft[name]} {said}")
 
 
+_WEAK = {
+    "told": "its words, or another question, nearly tell its answer",
+    "detail": "the story does not turn on what it asks for",
+    "unclear": "it is clumsy, or cannot be understood without the text",
+}
+"""What is weak about a question -> in words."""
+
+
 def _question(at: int, part: Json, entry: Json, read: tuple[str, ...] | str | None) -> Iterator[Json]:
     """Yield the checks of a question.
 
     ``read``: what readers answered; why they did not; None where none was asked.
     """
-    path, remark = f"$.questions[{at}]", entry["remark"]
+    path, remark, is_moral = f"$.questions[{at}]", entry["remark"], part["question_type"] == "moral"
     yield make_check(ANSWERABLE, f"{path}.gold_answer", *_answerable(part, entry, read))
-    wrong = [text for text in _others(part) if normalize_answer(text) in entry["bad"]]
-    said = f"{len(_others(part))} answers say the same as the canonical one"
+    wrong = _wrong(part, entry["bad"])
+    said = f"{len(part['accepted_answers']) - 1} answers say the same as the canonical one"
     if wrong:
         said = with_remark("not the same answer: " + ", ".join(map(repr, wrong[:5])), remark)
     yield make_check(EQUIVALENT, f"{path}.accepted_answers", not wrong, said)
-    shows = entry["drawable"]
+    if not is_moral:
+        weak = _WEAK.get(entry["weakness"], "")
+        said = f"who knows nothing but its words would say: {entry['first_guess']}"
+        yield make_check(WORTH, f"{path}.question", not weak, with_remark(weak, remark) if weak else said)
+    shows = is_moral or entry["drawable"]
     said = "pictures can show it" if shows else with_remark("no picture shows it", remark)
     yield make_check(DRAWABLE, f"{path}.question", shows, said)
     if depends_on_transition(part):
@@ -403,11 +419,11 @@ def _answerable(part: Json, entry: Json, read: tuple[str, ...] | str | None) -> 
         if all(normalize_answer(text) in entry["bad"] for text in read):
             fault = f"without having seen the answers: {note(read[0])!r}, which is another answer"
     elif read is not None and not isinstance(read, str):
-        return False, "without having seen the answers: the text is unclear"
+        return False, "a reader of the text found no answer to it: ask for what the text tells"
     if not entry["gold_supported"]:
         fault = "the text does not support the answer"
     elif not entry["one_answer"]:
-        fault = "it does not settle one answer that tells of the story"
+        fault = "it does not settle one answer"
     if fault:
         return False, with_remark(fault, entry["remark"])
     return None if isinstance(read, str) else True, said
@@ -431,8 +447,8 @@ def _variant(at: int, variant: Json, judged: Json, seen: Json | str | None) -> I
         yield make_check(READ, f"{path}.contrastive_scene_text", not faults, said)
         return
     faults += _read_faults(variant, seen, is_described=fits)
-    read = with_remark("; ".join(faults), seen["change"])
-    said = read if faults else f"without having been told: {seen['change']}"
+    told = "; ".join(faults) + " (what was read" if faults else "without having been told"
+    said = f"{told}: {seen['change']}" + ")" * bool(faults)
     yield make_check(READ, f"{path}.contrastive_scene_text", not faults, said)
     if variant["contrastive_moral"] is not None:
         agrees, wanted = seen["moral_label"] == variant["contrastive_moral"], variant["contrastive_moral"]
@@ -455,7 +471,7 @@ def _read_faults(variant: Json, seen: Json, *, is_described: bool) -> Iterator[s
     if not seen["entities_kept"]:
         yield "characters or things are not kept"
     if not seen["fluent"]:
-        yield "it does not read well"
+        yield "it has a broken sentence, or words that answer a text which is no longer there"
 
 
 async def judge_answers(

@@ -220,7 +220,7 @@ def test_checks_when_the_draft_is_sound_leave_only_what_no_rule_settles_open(kat
     assert screens == {"screen_harmful_content", "screen_wordplay", "screen_external_knowledge"}
     asked = [part for part in tale["draft"]["questions"] if part["question_type"] != "moral"]
     across = any(question["target_transition"] for question in asked)
-    nobody = {*CODES} - {"question_not_guessable"}  # a guess is a note, which no record lacks
+    nobody = {*CODES} - {"question_not_guessable", "question_worth_asking"}  # which no record lacks
     nobody -= set() if across else {"question_depends_on_transition"}
     assert unsettled - screens == {*nobody, "incomplete"}
 

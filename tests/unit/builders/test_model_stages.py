@@ -30,6 +30,7 @@ def approval(draft: dict[str, Any]) -> dict[str, Any]:
     fine: dict[str, Any] = {"remark": None, "contradicted": []}
     others = dict.fromkeys(("full", "own_words", "seen"))
     sound: dict[str, Any] = {"gold_supported": True, "one_answer": True, "drawable": True, "repeats": None}
+    sound |= {"first_guess": "that a crow flies", "weakness": "none"}
     sound |= {"earlier_scene": 1, "later_scene": 2, "wrong_answers": [], "remark": None}
     kept = {"meaning_changed": True, "description_fits": True, "rest_kept": True, "possible": True}
     seen: dict[str, Any] = {"change": "it is told otherwise", "contradicts": [], "others_changed": False}

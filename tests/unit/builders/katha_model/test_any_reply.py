@@ -132,7 +132,7 @@ def test_transitions_when_described_in_any_way_go_back_or_hold(hat, draft, data)
 @SMALL
 @given(data=st.data())
 def test_questions_when_written_in_any_way_go_back_or_hold(hat, draft, data) -> None:
-    good = [{**part, "told_by": hat.story["text"]} for part in questions_shown(draft["questions"])]
+    good = [{**part, "told_by": hat.story["text"]} for part in questions_shown(draft["questions"], None)]
     reply = spoiled(data.draw, "write_questions", "questions", good)
     try:
         made = read_questions(reply, hat.story, draft["scenes"], "gratitude", WANTED)

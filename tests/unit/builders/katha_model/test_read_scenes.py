@@ -268,9 +268,9 @@ def test_other_answers_when_repeated_empty_or_leaked_are_left_out(draft, hat) ->
     assert made["accepted_answers"] == ["the girl was afraid for her hat", "to save the hat"]
 
 
-def test_questions_when_more_than_wanted_are_cut_to_what_was_wanted(draft, hat) -> None:
-    made = read_asked(draft, hat, asked(), asked(), asked(question_type="emotional"))
-    assert [part["question_type"] for part in made] == ["causal"]
+def test_questions_when_more_than_wanted_are_spare_those_of_new_types_first(draft, hat) -> None:
+    made = read_asked(draft, hat, *[asked()] * 4, asked(question_type="emotional"))
+    assert [part["question_type"] for part in made] == ["causal", "emotional", *["causal"] * 3]
 
 
 def test_moral_question_when_no_answer_names_the_label_accepts_the_label(draft, hat) -> None:
@@ -302,7 +302,7 @@ def test_temporal_question_when_its_answer_comes_last_goes_back(model, draft, ha
 
 def test_questions_when_written_again_keep_numbers_and_types(model, draft, hat) -> None:
     before = draft["questions"]
-    shown = [{**part, "told_by": hat.story["text"]} for part in questions_shown(before)]
+    shown = [{**part, "told_by": hat.story["text"]} for part in questions_shown(before, None)]
     made = read_again({"questions": shown[1:3]}, hat.story, draft["scenes"], before, [2, 3])
     assert made == before[1:3]
     for wrong in (shown[:1], [*shown[2:3], shown[1]]):
@@ -330,7 +330,7 @@ def test_question_about_an_act_when_a_type_is_not_borne_takes_its_place(draft, h
     wanted = {"causal": 1, "emotional": 1}
     entries = {"questions": [asked(), seen, seen]}
     found = read_questions(entries, hat.story, draft["scenes"], "gratitude", wanted)
-    assert [part["question_type"] for part in found] == ["causal", "action_visibility"]
+    assert [part["question_type"] for part in found] == ["causal", *["action_visibility"] * 2]
 
 
 def test_wanted_questions_when_a_count_is_named_take_each_type_in_turn() -> None:

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from fabula.builders.katha.drafts import LISTS
-from fabula.builders.katha.repair_draft import SPEC, RepairSettings, in_words, run
+from fabula.builders.katha.drafts import LISTS, make_draft
+from fabula.builders.katha.repair_draft import SPEC, RepairSettings, choose, in_words, run
 from fabula.engine.stage import Item, NoAnswer
 from fabula.testing.asked_prompts import prompt_of
 from fabula.testing.katha_model import KathaModel
@@ -47,7 +47,7 @@ class Scripted:
 def repaired(model: Any, hat: Any, draft: Any, script: Scripted, **changes: Any) -> dict[str, Any]:
     fields = {
         "story": hat.story, "analysis": hat.analysis, "given": None, "narrative": None,
-        "narrative_by": None, **draft, **MAKERS, **changes,
+        "narrative_by": None, "spare_questions": [], **draft, **MAKERS, **changes,
     }  # fmt: skip
     item = Item("tale_1", {name: fields[name] for name in SPEC.reads})
     return dict(model.run(run(item, model.tools(script, RepairSettings(**BOTH)))).fields)
@@ -230,7 +230,7 @@ def test_findings_when_put_in_words_count_from_one() -> None:
 def test_draft_when_there_is_no_planner_model_or_no_verifier_stays(model, hat, draft, settings) -> None:
     assert RepairSettings(**settings).models() == ()
     fields = {"story": hat.story, "analysis": hat.analysis, "given": None, "narrative": None,
-              "narrative_by": None, **draft, **MAKERS}  # fmt: skip
+              "narrative_by": None, "spare_questions": [], **draft, **MAKERS}  # fmt: skip
     item = Item("tale_1", {name: fields[name] for name in SPEC.reads})
     made = model.run(run(item, model.tools(settings=RepairSettings(**settings)))).fields
     assert made["repaired"] == made["repaired_by"] == dict.fromkeys(LISTS)
@@ -241,3 +241,51 @@ def test_settings_when_there_are_both_name_each_model_once() -> None:
     both = {"planner": "model", "model": "openai:a", "temperature": 0.5}
     assert RepairSettings(verifier="openai:b", **both).models() == ("openai:b", "openai:a")
     assert RepairSettings(verifier="openai:a", **both).models() == ("openai:a",)
+
+
+def test_question_when_weak_and_a_spare_one_is_sound_is_left_out_without_a_call(model, hat, draft) -> None:
+    """The question that is left out keeps its words in the log; ids stay, and answers of readers go along."""
+    spare = {
+        **draft["questions"][0], "question_id": "tale_1_q09", "question": "Why is the girl at the river?",
+    }  # fmt: skip
+    spare |= {
+        "gold_answer": "it flies to the river",
+        "accepted_answers": ["it flies to the river", "it flies"],
+    }
+    weak = {"first_guess": "a hat", "weakness": "told", "remark": "'hat' tells it."}
+    script = Scripted({"questions": {1: weak}})
+    fields = repaired(model, hat, draft, script, spare_questions=[spare])
+    assert [name for name, _ in script.asked] == ["answer_questions", "read_variants", "check_record"]
+    chosen = [part["question_id"] for part in fields["repaired"]["questions"]]
+    assert chosen == [part["question_id"] for part in draft["questions"][1:]] + ["tale_1_q09"]
+    (entry,) = fields["repair_log"]
+    assert (entry["outcome"], entry["number"]) == ("left out", 1)
+    assert entry["first"]["question"] == draft["questions"][0]["question"]
+    assert "nearly tell its answer: 'hat' tells it." in entry["findings"][0]
+    assert {row["question_id"] for row in fields["readings"]} <= set(chosen) and open_findings(fields) == []
+    paths = [row["path"] for row in fields["judged"] if row["code"] == "question_worth_asking"]
+    assert len(paths) == len(set(paths)) == len(chosen) - 1
+    item = {"story": hat.story, "given": None, **draft, **MAKERS, "spare_questions": [spare], **fields}
+    assert make_draft(item)["questions"] == [*draft["questions"][1:], spare], "the choice is no edit"
+
+
+NEWS = ["consequence", "temporal_order", "action_visibility", "causal", "action_visibility"]
+"""Types of the questions that a reader wrote about a whale in a net; two readers found 2 and 3 weak."""
+
+
+@pytest.mark.parametrize(
+    ("types", "weights", "most", "least", "floor", "kept"),
+    [
+        ([*NEWS, "causal", "consequence"], [2, 0, 2, 0, 0, 0, 0], 7, 5, 5, [1, 3, 4, 5, 6]),
+        (NEWS, [2, 0, 2, 0, 0], 5, 5, 5, [0, 1, 2, 3, 4]),  # too few: both are written again
+        (NEWS, [2, 0, 2, 0, 0], 5, 4, 0, [0, 1, 3, 4]),  # still faulted: of the two the new type stays
+        (["moral", *NEWS, "emotional"], [9, 0, 0, 0, 0, 0, 0], 6, 4, 0, [0, 1, 2, 3, 4, 6]),
+        ([*["causal"] * 5, "consequence"], [0, 0, 0, 0, 0, 4], 6, 5, 5, [0, 1, 2, 3, 4, 5]),
+        ([*["causal"] * 5, "consequence"], [0, 0, 0, 0, 0, 4], 6, 4, 0, [0, 1, 2, 3, 4]),
+    ],
+)  # fmt: skip
+def test_questions_when_chosen_are_sound_ones_of_many_types_first(
+    types, weights, most, least, floor, kept
+) -> None:
+    questions = [{"question_type": kind} for kind in types]
+    assert choose(questions, weights, most, least, floor) == kept

@@ -68,9 +68,9 @@ def test_draft_when_nothing_is_wrong_passes_every_check_in_three_calls(model, ha
 @pytest.mark.parametrize(
     ("readers", "judged", "note"),
     [
-        ({"status": "unclear", "short": None}, {}, "the text is unclear"),
+        ({"status": "unclear", "short": None}, {}, "found no answer"),
         ({}, {"gold_supported": False, "remark": "Nobody\nsays so."}, "the answer: Nobody says so."),
-        ({}, {"one_answer": False, "remark": "She also cries."}, "one answer that tells of the story: She"),
+        ({}, {"one_answer": False, "remark": "She also cries."}, "settle one answer: She"),
         ({"short": "she was hungry"}, {"wrong_answers": [2], "remark": "No."}, "'she was hungry', which is"),
     ],
 )
@@ -146,6 +146,22 @@ def test_moral_question_when_the_label_does_not_fit_fails_with_it_and_no_reader_
     assert "(moral)" not in model.asked(tools.asker.asks[0].request).text.partition("The questions:")[2]
 
 
+@pytest.mark.parametrize("weakness", ["told", "detail", "unclear"])
+def test_question_when_weak_is_not_worth_asking_but_a_moral_one_is_judged_by_its_label(
+    model, hat, draft, weakness
+) -> None:
+    weak = {"weakness": weakness, "drawable": False, "one_answer": False, "remark": "It says 'hat'."}
+    found = failed(checked(model, hat, draft, check_record=changed("questions", **weak)))
+    assert found["question_worth_asking", "$.questions[0].question"].endswith(": It says 'hat'.")
+
+    def moral(reply: Any) -> Any:
+        for part, entry in zip(draft["questions"], reply["questions"], strict=True):
+            entry.update(weak if part["question_type"] == "moral" else {})
+        return reply
+
+    assert not failed(checked(model, hat, draft, check_record=moral))
+
+
 def test_variant_when_more_or_less_is_changed_fails(model, hat, draft) -> None:
     def wrong(reply: Any) -> Any:
         reply["variants"][0]["meaning_changed"] = False
@@ -171,7 +187,7 @@ def test_variant_when_more_or_less_is_changed_fails(model, hat, draft) -> None:
         ({}, {"possible": False, "remark": "He is gone by then."}, "He is gone by then."),
         ({"others_changed": True}, {}, "more than one meaning"),
         ({"entities_kept": False}, {}, "not kept"),
-        ({"fluent": False}, {}, "does not read well"),
+        ({"fluent": False}, {}, "a broken sentence"),
     ],
 )
 def test_variant_when_read_whole_by_somebody_who_is_not_told_holds_or_says_why_not(

@@ -162,7 +162,10 @@ def test_build_when_the_verifier_refuses_marks_records_for_review_with_the_reaso
 
 
 PLAYED = Path(__file__).parent
-"""Replies of a careful reader to what the prompts asked about two stories ("played"), kept as they were."""
+"""Replies of careful readers to what the prompts asked about two stories ("played"), kept as they were.
+
+They answered version 5 of ``write_questions``; its questions are judged by version 5 of ``check_record``.
+"""
 
 
 def played(build: Build, stories: Path, name: str) -> tuple[Any, int]:
@@ -213,7 +216,11 @@ def test_story_with_a_flashback_when_played_keeps_the_first_version_where_the_se
 ) -> None:
     bundle, calls = played(build, stories, "kite_1")
     assert bundle["narrative"]["alignment"][:2] == [[3], [1, 2]], "what happened first stands first"
-    (entry,) = bundle["rewritten"]
+    left, entry = sorted(bundle["rewritten"], key=lambda one: one["part"])
+    assert (left["number"], left["outcome"]) == (2, "left out"), "five sound ones are there"
+    assert "'to mend the ladder' answers" in left["findings"][0]
+    names = [part["question_id"] for part in bundle["record"]["questions"]]
+    assert names == [f"kite_1_q{number:02d}" for number in (1, 3, 4, 5, 6, 7)]
     assert entry["outcome"] == "kept the first version: findings weigh 4, then 4"
     assert bundle["record"]["transitions"][0]["causality"] == entry["first"]["causality"]
     failed = {check["code"] for check in bundle["checks"] if check["passed"] is False}
@@ -239,7 +246,7 @@ def test_build_when_the_user_words_a_prompt_asks_with_it_and_says_its_hash(build
         _, bundles = build(server, prompts=path.parents[1], limit=1)
     assert sum(system.startswith("You mark up tales") for system in systems) == 1
     makers = {entry["producer"] for bundle in bundles.values() for entry in bundle["producers"]}
-    label = f"katha/annotate_transitions@5#{sha256_bytes(words)[:12]}"
+    label = f"katha/annotate_transitions@6#{sha256_bytes(words)[:12]}"
     assert any(f" via {label}" in maker for maker in makers)
     path.write_bytes(words.replace(b"inputs: [again, ", b"inputs: ["))
     (path.parent / "mine.j2").write_bytes(words)
