@@ -113,7 +113,8 @@ def _settle(drafted: Json, sketch: Sketch, settings: Settings) -> Json:
         {**part, "question_id": f"{part['story_id']}_q{number:02d}"}
         for number, part in enumerate(left, start=1)
     ]
-    count = sum(_wanted(sketch, settings).values())
+    # In a rehearsal nobody chooses, and all are checked.
+    count = len(kept) if settings.rehearsed else sum(_wanted(sketch, settings).values())
     return {
         "questions": kept[:count],
         SPARE: kept[count:],

@@ -36,7 +36,7 @@ class VerifySettings(Worded):
 
 SPEC = StageSpec(
     name="verify_record",
-    version=12,
+    version=13,
     shape="map",
     reads=(
         *("story", *NARRATIVE, "given", "analysis", "edits", "draft", "judged", REPEATED),

@@ -245,19 +245,22 @@ def test_settings_when_there_are_both_name_each_model_once() -> None:
 
 def test_question_when_weak_and_a_spare_one_is_sound_is_left_out_without_a_call(model, hat, draft) -> None:
     """The question that is left out keeps its words in the log; ids stay, and answers of readers go along."""
-    spare = {
-        **draft["questions"][0], "question_id": "tale_1_q09", "question": "Why is the girl at the river?",
-    }  # fmt: skip
-    spare |= {
-        "gold_answer": "it flies to the river",
-        "accepted_answers": ["it flies to the river", "it flies"],
-    }
+    first = draft["questions"][0]
+    spares = [
+        {**first, "question_id": f"tale_1_q{number}", "question": asked, "gold_answer": answer}
+        | {"accepted_answers": [answer, "it flies"]}
+        for number, asked, answer in (
+            (10, "Why is the girl at the river?", "a gust took her hat"),
+            (11, "What is over the water?", "her hat in the wind"),
+            (12, "What does she look up to?", "her hat above her"),
+        )
+    ]
     weak = {"first_guess": "a hat", "weakness": "told", "remark": "'hat' tells it."}
     script = Scripted({"questions": {1: weak}})
-    fields = repaired(model, hat, draft, script, spare_questions=[spare])
+    fields = repaired(model, hat, draft, script, spare_questions=spares)
     assert [name for name, _ in script.asked] == ["answer_questions", "read_variants", "check_record"]
     chosen = [part["question_id"] for part in fields["repaired"]["questions"]]
-    assert chosen == [part["question_id"] for part in draft["questions"][1:]] + ["tale_1_q09"]
+    assert chosen == [part["question_id"] for part in draft["questions"][1:]] + ["tale_1_q10"]
     (entry,) = fields["repair_log"]
     assert (entry["outcome"], entry["number"]) == ("left out", 1)
     assert entry["first"]["question"] == draft["questions"][0]["question"]
@@ -265,8 +268,8 @@ def test_question_when_weak_and_a_spare_one_is_sound_is_left_out_without_a_call(
     assert {row["question_id"] for row in fields["readings"]} <= set(chosen) and open_findings(fields) == []
     paths = [row["path"] for row in fields["judged"] if row["code"] == "question_worth_asking"]
     assert len(paths) == len(set(paths)) == len(chosen) - 1
-    item = {"story": hat.story, "given": None, **draft, **MAKERS, "spare_questions": [spare], **fields}
-    assert make_draft(item)["questions"] == [*draft["questions"][1:], spare], "the choice is no edit"
+    item = {"story": hat.story, "given": None, **draft, **MAKERS, "spare_questions": spares, **fields}
+    assert make_draft(item)["questions"] == [*draft["questions"][1:], spares[0]], "the choice is no edit"
 
 
 NEWS = ["consequence", "temporal_order", "action_visibility", "causal", "action_visibility"]
