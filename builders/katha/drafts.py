@@ -270,8 +270,8 @@ def make_draft(item: Mapping[str, Json]) -> Json:
     """
     chosen = (item.get("repaired") or {}).get("questions")
     if chosen is not None:
-        known = {part["question_id"]: part for part in (*item["questions"], *item[SPARE])}
-        item = {**item, "questions": [known[part["question_id"]] for part in chosen]}
+        drafted = {part["question_id"]: part for part in (*item["questions"], *item[SPARE])}
+        item = {**item, "questions": [drafted[part["question_id"]] for part in chosen]}
     draft = {"title": item["story"]["title"], **{name: item[name] for name in (*LABELS, "moral", *LISTS)}}
     makers = {name: item[name] for name in MAKERS}
     return {**draft, "producers": producers(draft, item["story"], item["given"], makers)}

@@ -185,22 +185,22 @@ class _Repair:
         if self.item["questions_by"] is None:
             return draft, list(checks)
         questions = draft["questions"]
-        found = self._findings("questions", draft, checks)
-        weights = [_weight(found.get(at, ())) for at in range(len(questions))]
-        kept = choose(questions, weights, most, least, types)
-        for at, findings in found.items():
-            if at not in kept and weights[at] >= MATTERS:
+        findings_at = self._findings("questions", draft, checks)
+        weights = [_weight(findings_at.get(at, ())) for at in range(len(questions))]
+        chosen = choose(questions, weights, most, least, types)
+        for at, findings in findings_at.items():
+            if at not in chosen and weights[at] >= MATTERS:
                 self._note("questions", at, "left out", findings, questions[at])
-        now = {at: number for number, at in enumerate(kept)}
-        left = []
+        places = {at: number for number, at in enumerate(chosen)}
+        checks_left = []
         for check in checks:
             match = _ELEMENT.match(str(check["path"]))
             if match is None or match[1] != "questions":
-                left.append(check)
-            elif int(match[2]) in now:
+                checks_left.append(check)
+            elif int(match[2]) in places:
                 rest = str(check["path"]).partition("]")[2]
-                left.append({**check, "path": f"$.questions[{now[int(match[2])]}]{rest}"})
-        return {**draft, "questions": [questions[at] for at in kept]}, left
+                checks_left.append({**check, "path": f"$.questions[{places[int(match[2])]}]{rest}"})
+        return {**draft, "questions": [questions[at] for at in chosen]}, checks_left
 
     def _tidied(self, draft: Json, checked: Checked) -> tuple[Json, list[Json]]:
         """Return a draft without answers and morals that a check takes for others, and its checks.
@@ -404,18 +404,22 @@ def choose(questions: Sequence[Json], weights: Sequence[int], most: int, least: 
     to ``most`` with the moral one. One with such a finding stays only where fewer than ``least`` do, or where
     it has a type that none of fewer than ``types`` has; the lightest first.
     """
-    kinds = [part["question_type"] for part in questions]
-    moral = [at for at, kind in enumerate(kinds) if kind == "moral"]
-    others = [at for at, kind in enumerate(kinds) if kind != "moral"]
+    types_of = [part["question_type"] for part in questions]
+    moral = [at for at, kind in enumerate(types_of) if kind == "moral"]
+    others = [at for at, kind in enumerate(types_of) if kind != "moral"]
     sound = [at for at in others if weights[at] < MATTERS]
-    kept = sorted(sound, key=lambda at: kinds[at] in {kinds[before] for before in sound if before < at})
-    kept = kept[: most - len(moral)]
-    known = {kinds[at] for at in (*moral, *kept)}
-    for at in sorted(set(others) - set(sound), key=lambda at: (kinds[at] in known, weights[at], at)):
-        if len(kept) < min(least, most - len(moral)) or (kinds[at] not in known and len(known) < types):
-            kept.append(at)
-            known.add(kinds[at])
-    return sorted((*moral, *kept))
+    chosen = sorted(
+        sound, key=lambda at: types_of[at] in {types_of[before] for before in sound if before < at}
+    )
+    chosen = chosen[: most - len(moral)]
+    covered = {types_of[at] for at in (*moral, *chosen)}
+    for at in sorted(set(others) - set(sound), key=lambda at: (types_of[at] in covered, weights[at], at)):
+        if len(chosen) < min(least, most - len(moral)) or (
+            types_of[at] not in covered and len(covered) < types
+        ):
+            chosen.append(at)
+            covered.add(types_of[at])
+    return sorted((*moral, *chosen))
 
 
 def placed(question: Json, earlier: int, later: int) -> Json:

@@ -120,26 +120,8 @@ async def check_draft(
     """Return what a model finds in a draft.
 
     The model is the ``verifier`` of the stage's settings, where they have one, else their ``model``. What it
-    could not judge has no verdict and says why. The codes:
-
-    ==============================  ==================================================================
-    narrative_in_order              the scenes follow each other as the events did
-    narrative_complete              nothing that matters is missing of the source
-    narrative_adds_nothing          nothing is added to it
-    model_answerable                the text gives this answer and no other; blind readers give it
-    model_answers_equivalent        every accepted answer says the same as the canonical one
-    question_drawable               pictures can show what is asked, and the answer
-    question_depends_on_transition  what it asks about happens in two scenes
-    question_worth_asking           its words do not tell its answer, on which the story turns; it is clear
-    question_distinct               no earlier question asks the same (only where one does)
-    model_contrast_minimal          a variant changes the meaning, and nothing beside it
-    model_contrast_described        its kind and its description tell what was changed
-    model_contrast_read             read whole as a story it contradicts itself nowhere and reads well
-    model_contrast_moral            a reader finds the moral that the variant names (only where it does)
-    model_consistent                the story bears out the fields of a scene or transition
-    model_renderable                one picture can show the scene
-    model_label_fits                the story supports the label
-    ==============================  ==================================================================
+    could not judge has no verdict and says why. What the codes mean stands in
+    ``docs/model_planner.md``.
 
     ``which``: the parts that were repaired and are judged once more, without readers; None for everything.
     """
@@ -447,8 +429,8 @@ def _variant(at: int, variant: Json, judged: Json, seen: Json | str | None) -> I
         yield make_check(READ, f"{path}.contrastive_scene_text", not faults, said)
         return
     faults += _read_faults(variant, seen, is_described=fits)
-    told = "; ".join(faults) + " (what was read" if faults else "without having been told"
-    said = f"{told}: {seen['change']}" + ")" * bool(faults)
+    reading = f"what was read: {seen['change']}"
+    said = f"{'; '.join(faults)} ({reading})" if faults else reading
     yield make_check(READ, f"{path}.contrastive_scene_text", not faults, said)
     if variant["contrastive_moral"] is not None:
         agrees, wanted = seen["moral_label"] == variant["contrastive_moral"], variant["contrastive_moral"]

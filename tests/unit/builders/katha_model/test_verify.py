@@ -202,7 +202,7 @@ def test_variant_when_read_whole_by_somebody_who_is_not_told_holds_or_says_why_n
     )
     (check,) = (one for one in checks if one["code"] == READ and one["path"].startswith("$.variants[0]"))
     assert check["passed"] is (fault is None)
-    assert (fault or "without having been told") in check["note"]
+    assert (fault or "what was read") in check["note"]
 
 
 def test_variant_when_its_reader_finds_another_moral_than_it_names_fails(model, hat, draft) -> None:
