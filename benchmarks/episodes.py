@@ -24,7 +24,7 @@ from typing import Any
 
 from measure import Measured, measure
 
-from fabula.evaluation.entities.looking.crops import (
+from fabula.evaluation.entities.looking.ground_entities import (
     area_percent,
     best_of,
     crop_of,

@@ -60,7 +60,7 @@ def export_plans(
         fabula export plans dist/mine-0.1.0 --out plans
         fabula export plans dist/mine-0.1.0 --split public_test --out plans
     """
-    from ..evaluation.katha.variants import PLANS, write_plans
+    from ..evaluation.katha.load_items import PLANS, write_plans
     from ..releases.loading import load
 
     counts = write_plans(load(released(folder)), out, splits)

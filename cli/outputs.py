@@ -14,7 +14,7 @@ from .common import Findings, emit, finding_lines, released, say, show, warn
 from .evaluate import given_suite
 
 if TYPE_CHECKING:
-    from ..evaluation.judging.leakage import RenderedText
+    from ..evaluation.judging.packets import RenderedText
 
 
 @command("outputs check")
@@ -88,8 +88,8 @@ def check(
         videos = check_video_methods(folders, load_suite(given))
         _show(videos, everything=everything, as_json=as_json)
         return int(any(not report.ok for report in videos))
-    from ..evaluation.judging.leakage import rendered_in
-    from ..evaluation.katha.variants import variant_stories
+    from ..evaluation.judging.packets import rendered_in
+    from ..evaluation.katha.load_items import variant_stories
     from ..evaluation.outputs.storyboards import check_methods
     from ..kinds.verbs import load_stories
     from ..media.ocr import open_reader

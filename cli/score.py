@@ -42,7 +42,7 @@ def score(
         release: Release that was judged [where the evaluation says].
         suite: Event suite that was judged [the copy in the folder].
         split: Only stories of this split.
-        matcher: Who compares answers: {evaluation.recoverability.matchers:MATCHERS}, or a matcher with
+        matcher: Who compares answers: {evaluation.recoverability.matching:MATCHERS}, or a matcher with
             archived verdicts [accepted].
         nonresponse: No answer counts as incorrect (zero) or is excluded [excluded; events: zero].
         weights: Weights of judges, fitted on a validation split [one vote each].

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
 from ..schemas.canonical import plain_fields
-from .archive.archive import read_manifest
-from .archive.protocols import Difference, check_alike
+from .archive.archive import Difference, check_alike, read_manifest
 from .archive.replies import notes_of_both
 from .stats.paired import Paired
 from .stats.uncertainty import Uncertainty

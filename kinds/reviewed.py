@@ -36,7 +36,7 @@ def check_source(run: Path, file: "EditFile", release: Path | None) -> list[str]
     if release is None:
         named = f"the release that was reviewed ({str(header.release)[:12]}...) was not given with {_RELEASE}"
         return [] if header.release is None else [f"{named}; the values that its reviewers saw are compared"]
-    from ..evaluation.archive.protocols import release_sha256
+    from ..evaluation.archive.archive import release_sha256
 
     if header.release is None or header.release != release_sha256(release):
         said = "no release" if header.release is None else "another release"

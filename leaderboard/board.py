@@ -14,7 +14,7 @@ from typing import Any, Literal
 from pydantic import Field, ValidationError
 
 from ..errors import ConfigError, InputError, UserError
-from ..evaluation.archive.protocols import Difference, protocol_differences
+from ..evaluation.archive.archive import Difference, protocol_differences
 from ..evaluation.judging.settings import TRAIN, trained_on
 from ..evaluation.report.formats import Table
 from ..evaluation.report.model import Measure, ScoreRow, ScoreTable

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import ConfigError
-from ..evaluation.archive.archive import check_hash, sources_of
-from ..evaluation.archive.protocols import release_sha256
+from ..evaluation.archive.archive import check_hash, release_sha256, sources_of
 from ..evaluation.recoverability.definitions import Definitions
 from ..releases.loading import Release, load
 from ..schemas.judgement import HumanRow

@@ -33,7 +33,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..evaluation.stats.agreement import Level, krippendorff_alpha, observed_agreement
+from ..evaluation.stats.correlation import Level, krippendorff_alpha, observed_agreement
 from ..evaluation.stats.paired import SignedRank, signed_rank
 from ..schemas.judgement import HumanRow
 from ..schemas.katha import Question

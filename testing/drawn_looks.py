@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..evaluation.entities.entities import ACTION_CRITERIA, CRITERIA
+from ..evaluation.entities.facts import ACTION_CRITERIA, CRITERIA
 from ..media.images import open_picture
 from ..models.generators.drawn.codes import SIDE, code_of, read_cells
 from ..models.generators.drawn.layout import EMBLEM

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..evaluation.archive.archive import write_archive
-from ..evaluation.archive.protocols import release_sha256
+from ..evaluation.archive.archive import release_sha256, write_archive
 from ..evaluation.recoverability.items import CONDITIONS
 from ..releases.loading import Release, load
 from ..schemas.canonical import Json, jsonl_lines, write_atomic

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..evaluation.archive.archive import EVALUATION, JUDGEMENTS, sort_key
-from ..evaluation.archive.protocols import release_sha256
+from ..evaluation.archive.archive import EVALUATION, JUDGEMENTS, release_sha256, sort_key
 from ..evaluation.recoverability.items import Items, items_of
 from ..evaluation.recoverability.replies import Replies
 from ..releases.loading import load

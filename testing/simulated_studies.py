@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..evaluation.archive.archive import EVALUATION as MANIFEST
-from ..evaluation.archive.archive import JUDGEMENTS, sort_key
-from ..evaluation.archive.protocols import release_sha256
+from ..evaluation.archive.archive import JUDGEMENTS, release_sha256, sort_key
 from ..evaluation.recoverability.items import Items, items_of
 from ..evaluation.report.pictures import FRAMES
 from ..releases.loading import load

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ..evaluation.archive.archive import EVALUATION
-from ..evaluation.entities.entities import EPISODES
+from ..evaluation.entities.facts import EPISODES
 from ..evaluation.report.pictures import FRAMES
 from ..releases.events.suites import SUITE
 from ..schemas.canonical import Json, jsonl_lines, pretty_bytes, write_atomic

@@ -16,8 +16,7 @@ from ...schemas.plain_files import open_plain, parse_json, reason_of
 from ..archive.archive import Archive
 from ..archive.replies import last_attempts
 from ..metrics.vectors import Floats, doubles
-from .entities import EPISODES, names_any
-from .facts import Answer, Appearance, EpisodeFacts, Gate, ShotFacts
+from .facts import EPISODES, Answer, Appearance, EpisodeFacts, Gate, ShotFacts, names_any
 
 _MOST = 10
 _VERDICTS = ("same", "consistent", "depicted")

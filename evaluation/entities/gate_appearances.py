@@ -9,8 +9,8 @@ from ...engine.stage import Item, Made, Outcome, StageSpec, Tools
 from ...schemas.canonical import Json
 from ..judging.answers import last_attempts
 from ..metrics.vectors import unpacked
-from .gate import admitted, anchor, similarities_to_centroid
 from .judging import MOST, GateSettings
+from .metrics.instances import admitted, anchor, similarities_to_centroid
 
 SPEC = StageSpec(
     name="gate_appearances",

@@ -40,8 +40,8 @@ from ..judging.answers import Asking, pictures_of
 from ..judging.packets import GivenPacket, Packet
 from ..judging.presets import Published
 from ..judging.settings import JudgeSettings
-from .entities import ACTION_CRITERIA, CRITERIA, entity_parts, names_any
-from .gate import FIDELITY_GATE
+from .facts import ACTION_CRITERIA, CRITERIA, entity_parts, names_any
+from .metrics.instances import FIDELITY_GATE
 
 LEAST, MOST = 1, 10
 """The scale of every score."""

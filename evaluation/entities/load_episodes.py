@@ -15,7 +15,7 @@ from ...schemas.entities import ALL
 from ..outputs.checked import require_shots
 from ..outputs.entities import FATAL, CheckOptions, EpisodeOutput, EpisodeOutputs, check_episodes
 from ..outputs.named import require_distinct
-from .entities import entity_parts
+from .facts import entity_parts
 from .looking.settings import EpisodeSelection, scheduled
 
 EPISODES, OUTPUTS = "episodes", "outputs"

@@ -14,13 +14,13 @@ from ...models.vision.registry import loader_of
 from ...schemas.canonical import Json, digest, jsonl_lines, write_atomic
 from ...schemas.judgement import EvaluationManifest, Judgement
 from ...schemas.plain_files import json_lines
-from ..archive.beside import LineForm, Lines
+from ..archive.merging import LineForm, Lines
 from ..archive.replies import ReplyTally, identity_of
 from ..judging.settings import public_judge
-from .entities import EPISODES, PROTOCOL
+from .facts import EPISODES, PROTOCOL
 from .judging import PUBLISHED, EpisodeJudgeSettings
-from .looking.crops import SIDE
 from .looking.draw_grids import COLUMNS
+from .looking.ground_entities import SIDE
 from .looking.settings import GRID_FRAMES, GROUND_FRAMES
 from .metrics.catalogue import METRICS
 

@@ -40,10 +40,9 @@ from ...schemas.plain_files import json_lines, read_json, reason_of
 from ...schemas.text import counted
 from ...schemas.values import Wire
 from ..archive.archive import write_archive
-from .entities import PROTOCOL, entity_key, names_any
-from .facts import Appearance, EpisodeFacts, ShotFacts
+from .facts import PROTOCOL, Appearance, EpisodeFacts, ShotFacts, entity_key, names_any
+from .metrics.aggregate import tally
 from .metrics.catalogue import METRICS, metric_named
-from .metrics.tallies import tally
 
 ManifestRule = Literal["ours", "b5"]
 VARYING = ("method_name", "timestamp_utc", "platform", "n_llm_keys", "n_vlm_keys")

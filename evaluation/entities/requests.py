@@ -16,10 +16,17 @@ from ...releases.entities.tree import EntitySet, Episode, read_entity_set
 from ...schemas.text import tallied, tallies
 from ..judging.presets import asking_with
 from ..judging.settings import JUDGES, judges_of, without_judges
-from ..looking import check_places, check_weights, device_named, given_settings, missing_libraries, pinned
-from ..running import Evaluating
+from ..running import (
+    Evaluating,
+    check_places,
+    check_weights,
+    device_named,
+    given_settings,
+    missing_libraries,
+    pinned,
+)
 from .assume_shots import AssumeSettings
-from .entities import entity_parts
+from .facts import entity_parts
 from .group_episodes import GroupSettings
 from .judging import ASKING, PUBLISHED, EpisodeJudgeSettings, LocationSettings
 from .load_episodes import EPISODES, OUTPUTS, chosen_episodes

@@ -10,8 +10,7 @@ from ..report.model import ReportDocument
 from .metrics.aggregate import Definitions
 from .published import ManifestRule
 from .scores.compare import EntityComparisons, compare_folders
-from .scores.score import score_folder
-from .scores.scores import EntityScores
+from .scores.scores import EntityScores, score_folder
 
 OPTIONS = ("coverage", "actions", "gap", "manifest")
 OF_REPORT = ("stories", "methods", "megabytes", "coverage", "actions", "gap")

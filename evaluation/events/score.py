@@ -23,8 +23,7 @@ from ...schemas.events import Suite
 from ...schemas.judgement import EvaluationManifest
 from ...schemas.text import counted
 from ...schemas.values import Score
-from ..archive.archive import Archive, check_hash, read_archive
-from ..archive.protocols import nothing_to_compare
+from ..archive.archive import Archive, check_hash, nothing_to_compare, read_archive
 from ..archive.replies import archive_notes, lacks, last_attempts, not_judged
 from ..comparing import Comparisons, read_sides
 from ..stats.paired import Pair, Paired, paired

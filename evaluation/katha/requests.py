@@ -38,9 +38,8 @@ from ..outputs.named import read_manifest
 from ..outputs.story_folders import find_story_folders
 from ..outputs.storyboards import OutputsManifest, list_folder
 from ..running import Evaluating, check_request
-from .load_items import OUTPUTS, RELEASE, chosen_records
+from .load_items import OUTPUTS, RELEASE, chosen_records, variant_stories
 from .pipeline import ASKING, PIPELINE, PUBLISHED
-from .variants import variant_stories
 
 if TYPE_CHECKING:
     from ...engine.progress import Reporter

@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from ...engine.stage import Item, Made, Outcome, StageSpec, Tools
 from ...prompts.loader import fenced
 from ..judging.answers import pictures_of, record_of
-from ..judging.leakage import fixed_texts, scan_packet
-from ..judging.packets import Packet, label_packet, question_packets
+from ..judging.packets import Packet, fixed_texts, label_packet, question_packets, scan_packet
 from ..judging.settings import ScanSettings, in_all_sets
 
 SPEC = StageSpec(

@@ -16,8 +16,7 @@ from ...schemas.canonical import Json, digest
 from ...schemas.judgement import EvaluationManifest, Judgement
 from ...schemas.katha import Question, StoryRecord
 from ...schemas.text import tallied
-from ..archive.archive import check_hash, read_archive
-from ..archive.protocols import release_sha256
+from ..archive.archive import check_hash, read_archive, release_sha256
 from ..judging.packets import EVIDENCE, Packet, contrast_packets, label_packet, question_packets
 from ..judging.settings import FOLDERS, MAIN, PromptSet, SelectionSettings
 from ..protocol import UNCERTAINTY, Chosen, Scoring, later

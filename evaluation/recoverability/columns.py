@@ -47,12 +47,10 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from .coverage import Generations
 from .items import LABELS, Items
-from .pooling import IMAGE, TEXT, Outcomes, per_story, seed_weights
+from .pooling import IMAGE, TEXT, UNJUDGED, Outcomes, Verdicts, per_story, seed_weights
 from .recoverability import Rate, gap, share
-from .replies import CONTRASTIVE, SOURCE
-from .votes import UNJUDGED, Verdicts
+from .replies import CONTRASTIVE, SOURCE, Generations
 
 Floats = NDArray[np.float64]
 

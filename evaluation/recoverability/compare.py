@@ -21,18 +21,16 @@ from ...releases.loading import Release, load
 from ...schemas.canonical import plain_fields
 from ...schemas.text import counted
 from ...schemas.values import Score
-from ..archive.archive import read_manifest
-from ..archive.protocols import Difference, check_alike, nothing_to_compare
+from ..archive.archive import Difference, check_alike, nothing_to_compare, read_manifest
 from ..archive.replies import notes_of_both
-from ..stats.agreement import cohen_kappa
-from ..stats.correlation import Correlation, spearman
+from ..stats.correlation import Correlation, cohen_kappa, spearman
 from ..stats.paired import Paired
 from ..stats.ranks import known
 from .definitions import PROTOCOL, Definitions
 from .items import CONDITIONS, Items
 from .method import Method, compared, comparisons, story_gaps
+from .pooling import RIGHT_VERDICT, SILENT, UNJUDGED
 from .score import Judged, estimated, judge_notes, judged_folder
-from .votes import RIGHT_VERDICT, SILENT, UNJUDGED
 
 Pair = tuple[Method, Method]
 PROMPTS = "prompts"

@@ -31,7 +31,7 @@ class Definitions(Uncertainty):
     would be empty, against 89.6 % valid questions in Table 73). The default keeps such questions.
 
     Attributes:
-        matcher: how answers are compared: {evaluation.recoverability.matchers:MATCHERS}; some take a value,
+        matcher: how answers are compared: {evaluation.recoverability.matching:MATCHERS}; some take a value,
             as NAME=VALUE.
         nonresponse: what a judge counts as that was asked and did not answer: ``incorrect`` or ``excluded``.
         support: which image support spoils a text+image answer: ``contradicted`` or ``eq51`` [contradicted].

@@ -8,21 +8,39 @@ says that the first method loses less.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import combinations
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...validators.resampling import divided
+from ..stats.correlation import rank_correlations, spearman
 from ..stats.paired import Pair, Paired, paired
+from ..stats.ranks import known
 from . import columns
 from .columns import ambiguity_columns, contrast_columns, moral_columns, twin_columns
-from .coverage import Generations
 from .definitions import Definitions
 from .estimates import Estimates, Key, Sheet
 from .items import DIMENSIONS, Items
-from .pooling import IMAGE, LEVELS, SETS, Level, Outcomes, SetName, Sums, outcomes_of, sums_of
+from .pooling import (
+    IMAGE,
+    LEVELS,
+    RIGHT_VERDICT,
+    SETS,
+    UNJUDGED,
+    Board,
+    Level,
+    Outcomes,
+    SetName,
+    Sums,
+    Verdicts,
+    outcomes_of,
+    sums_of,
+)
 from .recoverability import METRICS, Rate, Rates, named, values_of
-from .votes import UNJUDGED, Board, Verdicts
+from .replies import Generations
+from .scores import GroupScores
 
 Floats = NDArray[np.float64]
 
@@ -220,3 +238,238 @@ def _pair(first: Method, second: Method, estimates: Mapping[str, Estimates], ite
         value=ours.values[VALUE] - theirs.values[VALUE],
         replicates=ours.replicates[VALUE] - theirs.replicates[VALUE],
     )
+
+
+# -- Which questions count before and after each of the paper's two filters, and what is common to all methods
+#
+# The paper calls two things ``raw`` and two things ``common-valid`` (Table 26 and Table 57). A question may
+# be left out because it is **ambiguous** (not answered as intended even from text and images together), or
+# because its **generation is invalid** (refused, blocked, empty, corrupt, incomplete). So there are six sets:
+#
+# - ``before_both``: no filter. Questions of invalid generations count as not recovered from images. It is
+#   what :mod:`.pooling` calls ``raw``.
+# - ``before_ambiguity``: raw in Table 26. All questions of valid generations, ambiguous ones included.
+# - ``before_validity``: raw in Table 57. Without ambiguous questions as far as that is known: those of valid
+#   generations are filtered, those of invalid ones were never asked under text+image evidence and all count,
+#   as not recovered from images.
+# - ``filtered``: both filters; the number that is reported, the same in both tables.
+# - ``common_questions``: common-valid in Table 26. Those of filtered that are in it for every method and
+#   seed.
+# - ``common_stories``: common-valid in Table 57. Those of filtered whose story has, for every method that was
+#   asked for it, a generation that is valid.
+#
+# Text and images are always counted over the same questions of the same generations: one mask is both sides'.
+#
+# Source: KathaTrace, B.2, G.3, I.6, Tables 26, 42 and 57.
+# Departures from the source: the paper says that raw STG is ``computed before validity filtering`` and not
+#     what an invalid storyboard then counts as. Here it shows nothing: its questions are not recovered from
+#     images.
+
+Mask = NDArray[np.bool_]
+ValiditySet = Literal[
+    "before_both", "before_ambiguity", "before_validity", "filtered", "common_questions", "common_stories"
+]
+
+
+def validity_sets(methods: Sequence[Method], items: Items) -> dict[str, dict[ValiditySet, Mask]]:
+    """Return method -> set -> which questions are in it, shape (seeds, questions)."""
+    common = common_stories(methods)[items.story]
+    return {method.name: _sets_of(method.outcomes, common) for method in methods}
+
+
+def common_stories(methods: Sequence[Method]) -> Mask:
+    """Return which stories have a valid generation of every method that was asked for them; (stories,)."""
+    common = np.ones(methods[0].made.requested.shape[1], dtype=bool)
+    for method in methods:
+        common &= method.made.valid.any(axis=0) | ~method.made.requested.any(axis=0)
+    return common
+
+
+def common_questions(methods: Sequence[Method]) -> Mask:
+    """Return which questions are filtered for every method with every seed that was asked; (questions,).
+
+    Only questions that every method was asked about, with some seed, are among them.
+    """
+    common = np.ones(methods[0].outcomes.requested.shape[1], dtype=bool)
+    for method in methods:
+        outcomes = method.outcomes
+        common &= (outcomes.sets["filtered"] | ~outcomes.requested).all(axis=0)
+        common &= outcomes.requested.any(axis=0)
+    return common
+
+
+def _sets_of(outcomes: Outcomes, common: Mask) -> dict[ValiditySet, Mask]:
+    raw, filtered = outcomes.sets["raw"], outcomes.sets["filtered"]
+    return {
+        "before_both": raw,
+        "before_ambiguity": raw & outcomes.valid,
+        "before_validity": filtered | (raw & ~outcomes.valid),
+        "filtered": filtered,
+        "common_questions": outcomes.sets["common"],
+        "common_stories": filtered & common,
+    }
+
+
+def narrowed(methods: Sequence[Method], requested: Mapping[str, Mask], items: Items) -> tuple[Method, ...]:
+    """Return methods of which some were asked for fewer generations than the evaluation counts.
+
+    An evaluation counts every story of every method. Where a method was never to make some of them, as an
+    oracle plan that exists for gold stories only, those are no failures of it.
+
+    ``requested``: method -> which generations were asked for, shape (seeds, stories); others stay.
+    """
+    made = {
+        method.name: _narrower(method.made, requested[method.name])
+        if method.name in requested
+        else method.made
+        for method in methods
+    }
+    boards = {method.name: method.board for method in methods}
+    judges = tuple(methods[0].single) if methods else ()
+    together = outcomes_of({name: board.together for name, board in boards.items()}, made, items)
+    alone = {
+        judge: outcomes_of({name: board.single[index] for name, board in boards.items()}, made, items)
+        for index, judge in enumerate(judges)
+    }
+    return tuple(
+        replace(
+            method,
+            outcomes=together[method.name],
+            single={judge: alone[judge][method.name] for judge in judges},
+            made=made[method.name],
+        )
+        for method in methods
+    )
+
+
+def _narrower(made: Generations, requested: Mask) -> Generations:
+    return Generations(made.requested & requested, made.valid & requested)
+
+
+def gaps_over(
+    parts: Mapping[str, tuple[Method, Mask]], items: Items, definitions: Definitions
+) -> dict[str, Estimates]:
+    """Return recoverability and STG over chosen questions, by question, all resampled together.
+
+    ``parts``: name -> method, and which of its questions count, shape (seeds, questions).
+
+    Returned: name -> its values, called as in :func:`.recoverability.named`.
+    """
+    sheet = Sheet(items.stories)
+    for name, (method, chosen) in parts.items():
+        add_gaps(sheet, (name,), sums_of(method.outcomes, chosen, items))
+    drawn = sheet.resampled(definitions)
+    return {name: sheet.estimates(drawn, name) for name in parts}
+
+
+# -- Controls of whether STG means what it says, as far as they need no new generation (Tables 4, 72 and 73)
+#
+# Each control holds against an explanation of the gap other than lost meaning. Rank correlations are between
+# methods, and undefined with fewer than three of them.
+
+HALVES = 200
+"""How many random halves of the stories the ranking is repeated on."""
+FEWEST = 3
+"""Fewest methods that can be ranked against each other."""
+
+
+def filtering_control(estimates: Mapping[str, Estimates]) -> dict[str, Any]:
+    """Return rank correlations between raw, filtered and common-valid STG (filtering artifact)."""
+    gaps = {
+        name: [estimate.values[f"question.{name}.gap"] for estimate in estimates.values()]
+        for name in ("raw", "filtered", "common")
+    }
+    return {
+        f"{first}_{second}": spearman(gaps[first], gaps[second], of="methods").as_json()
+        for first, second in combinations(gaps, 2)
+    }
+
+
+def judge_control(
+    methods: Sequence[Method], estimates: Mapping[str, Estimates], items: Items
+) -> list[dict[str, Any]]:
+    """Return rank correlations between judges, of methods' and stories' gaps (single-judge artifact)."""
+    judges = list(methods[0].single)
+    by_method = {
+        judge: [estimates[method.name].values[f"judge.{judge}.filtered.gap"] for method in methods]
+        for judge in judges
+    }
+    by_story = {
+        judge: np.concatenate([_judge_gaps(method, judge, items) for method in methods]) for judge in judges
+    }
+    return [
+        {
+            "judges": [first, second],
+            "methods": spearman(by_method[first], by_method[second], of="methods").as_json(),
+            "stories": spearman(by_story[first], by_story[second]).as_json(),
+        }
+        for first, second in combinations(judges, 2)
+    ]
+
+
+def half_data_control(sheet: Sheet, methods: Sequence[Method], definitions: Definitions) -> dict[str, Any]:
+    """Return how well halves of the stories keep the ranking by filtered STG (dataset-size artifact)."""
+    if len(methods) < FEWEST or sheet.stories < 4:
+        return {"mean": None, "lowest": None, "reason": f"fewer than {FEWEST} methods, or than 4 stories"}
+    random = np.random.default_rng(definitions.seed)
+    size = sheet.stories // 2
+    weights = np.zeros((HALVES + 1, sheet.stories))
+    weights[0] = 1
+    for row in weights[1:]:
+        row[random.permutation(sheet.stories)[:size]] = 1
+    sums = weights @ sheet.matrix()
+    gaps = [
+        Rates.of(Sums.of(sheet.part(sums, (method.name, "question", "filtered")))).overall()[2]
+        for method in methods
+    ]
+    table = np.stack(gaps, axis=1)
+    kept = np.concatenate([table[:1], table[1:][~np.isnan(table[1:]).any(axis=1)]])
+    if np.isnan(table[0]).any():
+        return {"mean": None, "lowest": None, "reason": "a method has no STG"}
+    ranks = rank_correlations(kept)
+    ranks = ranks[~np.isnan(ranks)]
+    if not len(ranks):
+        return {"mean": None, "lowest": None, "reason": "all methods have the same STG"}
+    return {"mean": float(ranks.mean()), "lowest": float(ranks.min()), "halves": len(ranks), "reason": None}
+
+
+def evidence_control(method: Method, loose: NDArray[np.int8], items: Items) -> list[dict[str, Any]]:
+    """Return recoverability and STG with more and more evidence used (Table 73).
+
+    ``loose``: verdicts by the answers alone, shape (seeds, conditions, questions).
+    """
+    outcomes = method.outcomes
+    raw = outcomes.sets["raw"]
+    by_answer = raw & outcomes.valid & (loose[:, 2] == RIGHT_VERDICT)
+    rows = [
+        ("image only", raw, False),
+        ("text and image, no filter", raw, True),
+        ("text+image filter, by the answer alone", by_answer, True),
+        ("text+image filter, as scored", outcomes.sets["filtered"], True),
+    ]
+    total = int(outcomes.requested.sum())
+    return [_evidence_row(outcomes, *row, total, items) for row in rows]
+
+
+def range_over(groups: Mapping[str, GroupScores]) -> dict[str, Any]:
+    """Return the lowest and highest filtered STG over groups of stories (source-family artifact)."""
+    gaps = [group.gaps["filtered"].gap.value for group in groups.values()]
+    there = [gap for gap in gaps if gap is not None]
+    return {"lowest": min(there, default=None), "highest": max(there, default=None), "groups": len(there)}
+
+
+def _evidence_row(
+    outcomes: Outcomes, setting: str, chosen: NDArray[np.bool_], with_text: bool, total: int, items: Items
+) -> dict[str, Any]:
+    _, image, gap = Rates.of(sums_of(outcomes, chosen, items).total()).overall()
+    return {
+        "setting": setting,
+        "valid_share": int(chosen.sum()) / total if total else None,
+        "image": known(image),
+        "gap": known(gap) if with_text else None,
+    }
+
+
+def _judge_gaps(method: Method, judge: str, items: Items) -> Floats:
+    outcomes = method.single[judge]
+    return Rates.of(sums_of(outcomes, outcomes.sets["filtered"], items)).mean_gap(DIMENSIONS)

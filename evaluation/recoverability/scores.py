@@ -10,9 +10,9 @@ from ...schemas.text import counted
 from ...schemas.values import Score
 from ..stats.paired import Paired
 from ..stats.ranks import TOLERANCE
-from .coverage import Coverage
 from .definitions import PROTOCOL, Definitions
 from .pooling import LEVELS, SETS, Level, SetName, Triple
+from .replies import Coverage
 
 
 @dataclass(frozen=True)

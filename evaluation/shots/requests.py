@@ -14,16 +14,15 @@ from ...models.vision.needs import VisionSettings
 from ...releases.shots.tree import read_shot_set
 from ...schemas.canonical import Json, digest
 from ...schemas.text import tallied
-from ..archive.beside import LineForm, Lines
+from ..archive.merging import LineForm, Lines
 from ..judging.presets import asking_with
 from ..judging.settings import JUDGES, JudgeSettings, judges_of
-from ..looking import check_weights, device_named, given_settings, pinned
 from ..metrics.alignment import DIMENSIONS
 from ..metrics.metric import Need
 from ..metrics.registry import metrics as all_metrics
 from ..metrics.registry import names, needs
 from ..metrics.story import FoundFacts
-from ..running import Evaluating
+from ..running import Evaluating, check_weights, device_named, given_settings, pinned
 from .found import IMAGES, read_found
 from .judging import PUBLISHED
 from .load_stories import OUTPUTS, SHOTS, chosen_stories

@@ -15,10 +15,10 @@ from ...models.vision.types import Definition
 from ...schemas.values import Listed, Own
 from ..judging.pictures import ImageSettings
 from ..judging.settings import JudgeSettings
-from ..looking import check_places, missing_libraries
 from ..metrics.alignment import DIMENSIONS
 from ..metrics.metric import Need
 from ..metrics.registry import metrics
+from ..running import check_places, missing_libraries
 
 Dimension = Literal["scene", "shot", "interaction", "action"]
 

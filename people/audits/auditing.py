@@ -18,7 +18,7 @@ from ...engine.run_options import RunOptions, Sets
 from ...engine.running import RunKind
 from ...engine.status import read_report
 from ...errors import ConfigError
-from ...evaluation.recoverability.matchers import matcher_of
+from ...evaluation.recoverability.matching import matcher_of
 from ...evaluation.stats.uncertainty import Uncertainty
 from ...releases.loading import release_name
 from ...schemas.canonical import Json, pretty_bytes, write_atomic

@@ -1,6 +1,6 @@
 """One draft beside the gold record of its story: counts for every measure, and the cases to look at.
 
-Texts are the same where the matcher says so (:mod:`fabula.evaluation.recoverability.matchers`; by default
+Texts are the same where the matcher says so (:mod:`fabula.evaluation.recoverability.matching`; by default
 token F1 of a half or more). Parts of scenes are sought in the scenes that overlap: those that share at least
 half of the letters of the shorter one.
 """

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from ...errors import InputError, TargetError, UserError
-from ...evaluation.stats.agreement import cohen_kappa
+from ...evaluation.stats.correlation import cohen_kappa
 from ...evaluation.stats.uncertainty import Uncertainty
 from ...schemas.canonical import Json, csv_text, digest, without_guard, write_atomic
 from ...schemas.plain_files import CsvTable, read_plain

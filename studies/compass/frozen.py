@@ -14,8 +14,7 @@ from typing import Any, Literal
 from pydantic import Field, ValidationError
 
 from ...errors import InputError, TargetError, UserError
-from ...evaluation.archive.archive import read_manifest
-from ...evaluation.archive.protocols import release_sha256
+from ...evaluation.archive.archive import read_manifest, release_sha256
 from ...evaluation.judging.settings import MAIN, judge_prompt
 from ...schemas.canonical import Json, digest, pretty_bytes, write_atomic
 from ...schemas.plain_files import read_json, reason_of

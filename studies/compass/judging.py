@@ -14,14 +14,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from ...errors import ConfigError, InputError, TargetError
-from ...evaluation.archive.protocols import release_sha256
+from ...evaluation.archive.archive import release_sha256
 from ...evaluation.judging.settings import MAIN, JudgeSettings, judge_prompt, judges_of, public_judge
 from ...evaluation.katha.requests import EvaluateOptions, evaluate_katha, evaluation_request
 from ...evaluation.recoverability.definitions import Definitions
 from ...evaluation.recoverability.items import DIMENSIONS
-from ...evaluation.recoverability.pooling import IMAGE
+from ...evaluation.recoverability.pooling import IMAGE, RIGHT_VERDICT, UNJUDGED
 from ...evaluation.recoverability.score import Judged, judged_folder
-from ...evaluation.recoverability.votes import RIGHT_VERDICT, UNJUDGED
 from ...releases.katha.derived import write_derived
 from ...releases.loading import Release, load
 from ...schemas.canonical import Json, digest, pretty_bytes, write_atomic

@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 
 from ...errors import ConfigError, InputError
 from ...evaluation.katha.requests import EvaluateOptions
-from ...evaluation.looking import device_named
 from ...evaluation.outputs.storyboards import check_splits
 from ...evaluation.recoverability.definitions import Definitions
-from ...evaluation.running import check_intact
+from ...evaluation.running import check_intact, device_named
 from ...models.vision.weights import Place
 from ...releases.loading import Release, load
 from ...schemas.katha import StoryRecord

@@ -20,7 +20,7 @@ from pathlib import Path
 from pydantic import Field
 
 from ...errors import ConfigError, InputError, UserError
-from ...evaluation.judging.leakage import Secret
+from ...evaluation.judging.packets import Secret
 from ...models.generators.drawn.scene import DrawnScene, Mark, MarkKind
 from ...prompts.loader import load_prompt, prompt_source
 from ...schemas.canonical import Json, jsonl_lines, write_atomic

@@ -7,8 +7,7 @@ import pytest
 
 from fabula.errors import ConfigError
 from fabula.evaluation.recoverability.definitions import Definitions
-from fabula.evaluation.recoverability.matchers import is_rule, matcher_of, rules
-from fabula.evaluation.recoverability.matching import Key
+from fabula.evaluation.recoverability.matching import Key, is_rule, matcher_of, rules
 from fabula.schemas.text import normalize_answer
 
 GOLD = "The mouse frees the lion"

@@ -24,17 +24,23 @@ import numpy as np
 import pytest
 
 from fabula.evaluation.entities.archived import answer_of
-from fabula.evaluation.entities.entities import ACTION_CRITERIA, CRITERIA, QUALITY
-from fabula.evaluation.entities.facts import Answer, Appearance, EpisodeFacts, Gate, ShotFacts, appearance_of
-from fabula.evaluation.entities.gate import admitted, anchor
-from fabula.evaluation.entities.metrics.aggregate import Definitions, number
+from fabula.evaluation.entities.facts import (
+    ACTION_CRITERIA,
+    CRITERIA,
+    QUALITY,
+    Answer,
+    Appearance,
+    EpisodeFacts,
+    Gate,
+    ShotFacts,
+    appearance_of,
+)
+from fabula.evaluation.entities.metrics.aggregate import Definitions, number, tally
 from fabula.evaluation.entities.metrics.catalogue import METRICS
-from fabula.evaluation.entities.metrics.decay import gap_pairs
-from fabula.evaluation.entities.metrics.diagnostics import entity_details
-from fabula.evaluation.entities.metrics.tallies import tally
+from fabula.evaluation.entities.metrics.decay import entity_details, gap_pairs
+from fabula.evaluation.entities.metrics.instances import admitted, anchor
 from fabula.evaluation.entities.published import import_results, unseen
-from fabula.evaluation.entities.scores.score import score_folder
-from fabula.evaluation.entities.scores.scores import score_episode
+from fabula.evaluation.entities.scores.scores import score_episode, score_folder
 from fabula.schemas.entities import LISTS, EntityEpisode, EntityType
 
 CASES = 200

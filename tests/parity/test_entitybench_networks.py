@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fabula.evaluation.entities.entities import QUALITY
+from fabula.evaluation.entities.facts import QUALITY
 from fabula.evaluation.entities.metrics.aggregate import Definitions
 from fabula.evaluation.entities.metrics.catalogue import METRICS
 from fabula.evaluation.entities.requests import EVALUATING, EpisodeOptions
-from fabula.evaluation.entities.scores.score import score_folder
+from fabula.evaluation.entities.scores.scores import score_folder
 from fabula.evaluation.metrics.vectors import unpacked
 from fabula.evaluation.report.writing import write_report
 from fabula.kinds.evaluations import make_report

@@ -15,7 +15,7 @@ from PIL import Image
 
 from fabula.engine.stage import BadReply, Item, Tools
 from fabula.evaluation.entities import judging
-from fabula.evaluation.entities.entities import CRITERIA
+from fabula.evaluation.entities.facts import CRITERIA
 from fabula.evaluation.entities.judging import EpisodeJudgeSettings, LocationSettings
 from fabula.evaluation.entities.looking import draw_grids
 from fabula.evaluation.entities.looking.settings import GridSettings

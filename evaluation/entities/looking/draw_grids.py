@@ -5,16 +5,15 @@ so does this stage under both definitions. Under ``code`` there are five frames,
 """
 
 import colorsys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 from unicodedata import combining, normalize
 
 from ....engine.stage import Item, Made, Outcome, StageSpec, Tools
 from ....media.images import Picture, open_picture
 from ....schemas.canonical import Json
 from ...judging.pictures import ImageSettings, keep_pictures, prepare_picture
-from .public_grid import COLOURS, Labelled, draw_frame, tile_frames
 from .settings import GRID_FRAMES, GridSettings
 
 if TYPE_CHECKING:
@@ -112,12 +111,13 @@ def run(item: Item, tools: Tools) -> Outcome:
     for index in frames["grid"]:
         image = open_picture(tools.store / frames["pictures"][str(index)]).image
         if settings.drawing == "code":
-            cells.append(draw_frame(image, _all_boxes(shown, grounded, str(index))))
+            cells.append(draw_as_published(image, _all_boxes(shown, grounded, str(index)), cell))
             continue
         best = {key: boxes[0] for key in labels
                 if (boxes := grounded["entities"][key]["boxes"].get(str(index)))}  # fmt: skip
         cells.append(draw_cell(image, best, labels, cell))
-    grid = tile_frames(cells, cell) if settings.drawing == "code" else tile(cells, cell)
+    rows = -(-(len(cells) if settings.drawing == "code" else GRID_FRAMES) // COLUMNS)
+    grid = tile(cells[: rows * COLUMNS], cell, rows)
     encoding = ImageSettings.model_validate(
         {name: getattr(settings, name) for name in ImageSettings.model_fields}
     )
@@ -133,7 +133,7 @@ def run(item: Item, tools: Tools) -> Outcome:
     return Made({"grid": {**about, "legend": legend}})
 
 
-def _all_boxes(shown: Sequence[Json], grounded: Json, index: str) -> Iterator[Labelled]:
+def _all_boxes(shown: Sequence[Json], grounded: Json, index: str) -> "Iterator[Labelled]":
     """Yield every box of every entity in a frame, in the order of the schedule."""
     for number, entity in enumerate(shown):
         for box in grounded["entities"][entity["key"]]["boxes"].get(index, ()):
@@ -176,14 +176,13 @@ def _draw_box(
     draw.text((at[0] + 2, at[1] + 1), label.text, fill=ink_on(label.colour), font=font)
 
 
-def tile(cells: "Sequence[Image]", cell: tuple[int, int]) -> "Image":
-    """Return a grid of two rows of three cells, in order; cells without a picture stay empty."""
+def tile(cells: "Sequence[Image]", cell: tuple[int, int], rows: int) -> "Image":
+    """Return a grid of rows of three cells, in order; cells without a picture stay empty."""
     from PIL import Image
 
-    rows = -(-GRID_FRAMES // COLUMNS)
     size = (COLUMNS * (cell[0] + _GAP) + _GAP, rows * (cell[1] + _GAP) + _GAP)
     grid = Image.new("RGB", size, _GROUND)
-    for number, picture in enumerate(cells[: rows * COLUMNS]):
+    for number, picture in enumerate(cells):
         row, column = divmod(number, COLUMNS)
         left = _GAP + column * (cell[0] + _GAP) + (cell[0] - picture.width) // 2
         top = _GAP + row * (cell[1] + _GAP) + (cell[1] - picture.height) // 2
@@ -215,3 +214,41 @@ def _font() -> Any:  # noqa: ANN401 - Pillow's own
     from PIL import ImageFont
 
     return ImageFont.load_default(_TEXT)
+
+
+# -- The labelled grid as EntityBench's public code draws it: ours differs in colours, letters, choice of boxes
+#
+# Source: ``evaluate_benchmark.py`` at 3776439. Every box of every entity is drawn in the size of the frame,
+# its name on a plate above it; the frame is then made smaller, never larger, and stands in the middle of its
+# cell.
+
+COLOURS = (
+    (255, 64, 64), (64, 192, 255), (64, 255, 96), (255, 192, 0),
+    (224, 64, 224), (255, 128, 0), (128, 255, 255), (255, 96, 160),
+)  # fmt: skip
+"""Colours of entities in the order of the schedule, again from the first after the last."""
+_THICK, _PAD, _HIGH = 3, 2, 12
+
+Labelled: TypeAlias = tuple[str, Sequence[float], tuple[int, int, int]]
+"""Name of an entity, a box of it in pixels, and its colour."""
+
+
+def draw_as_published(image: "Image", boxes: Iterable[Labelled], cell: tuple[int, int]) -> "Image":
+    """Return a frame with its boxes, at most as large as a cell."""
+    from PIL import ImageDraw, ImageFont
+    from PIL.Image import Resampling
+
+    drawn, font = image.convert("RGB").copy(), ImageFont.load_default()
+    draw = ImageDraw.Draw(drawn)
+    for name, box, colour in boxes:
+        left, top, right, bottom = (int(side) for side in box[:4])
+        if right < left or bottom < top:
+            continue
+        for line in range(_THICK):
+            draw.rectangle((left - line, top - line, right + line, bottom + line), outline=colour)
+        above = max(0, top - _HIGH - 2 * _PAD)
+        wide = draw.textlength(name, font=font)
+        draw.rectangle((left, above, left + wide + 2 * _PAD, above + _HIGH + 2 * _PAD), fill=colour)
+        draw.text((left + _PAD, above + _PAD), name, fill=(0, 0, 0), font=font)
+    drawn.thumbnail(cell, Resampling.LANCZOS)
+    return drawn

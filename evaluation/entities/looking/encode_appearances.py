@@ -10,7 +10,7 @@ from ....models.vision.needs import opened
 from ....models.vision.store import VectorStore
 from ....schemas.canonical import Json
 from ...metrics.vectors import packed
-from .crops import SIDE
+from .ground_entities import SIDE
 from .settings import AppearanceSettings
 
 if TYPE_CHECKING:

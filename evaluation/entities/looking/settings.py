@@ -18,7 +18,7 @@ from ....schemas.entities import LISTS, EpisodeShot
 from ....schemas.values import Listed, Own
 from ...judging.pictures import ImageSettings
 from ...outputs.entities import FEWEST
-from ..entities import entity_key
+from ..facts import entity_key
 
 Grounding = Literal["paper", "code"]
 Locations = Literal["paper", "code"]

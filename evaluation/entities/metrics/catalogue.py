@@ -8,7 +8,7 @@ from typing import Literal
 from ....errors import ConfigError
 from ....schemas.entities import EntityType
 from ...metrics.metric import Quantity
-from ..entities import ACTION_CRITERIA, CRITERIA, QUALITY
+from ..facts import ACTION_CRITERIA, CRITERIA, QUALITY
 from .instances import (
     Lister,
     of_action,

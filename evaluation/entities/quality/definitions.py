@@ -16,7 +16,7 @@ from ....errors import ConfigError
 from ....models.vision.needs import VisionSettings, opened
 from ....models.vision.registry import Kind
 from ....schemas.values import Listed
-from ..entities import QUALITY
+from ..facts import QUALITY
 from ..looking.settings import Grounding
 from .meters import Meter, around, each, mean, pairs, share_above, with_first
 from .motion import Likeness, Motion, Rating, Reconstruction, Steadiness

@@ -15,8 +15,8 @@ from ....media.images import MediaProblem
 from ....models.vision.needs import opened
 from ....models.vision.store import VectorStore, vector_key
 from ....schemas.canonical import Json
-from ..entities import QUALITY
-from ..looking.kept_frames import FrameKeeper, ShotVideo
+from ..facts import QUALITY
+from ..looking.take_frames import FrameKeeper, ShotVideo
 from .definitions import QualitySettings, make_meters, reasons
 from .meters import Unmeasured, read_off
 from .vbench_results import Results, read_results
@@ -43,7 +43,7 @@ class _Measured:
     values: dict[str, float | None]  # measure -> its value, None where there is none
     why: dict[str, str]  # measure -> why it has no value
     models: dict[str, str]  # measure -> identity of the model that it took
-    taken: Json  # the frames that were kept, see :class:`.kept_frames.FrameKeeper`; null where none were
+    taken: Json  # the frames that were kept, see :class:`.take_frames.FrameKeeper`; null where none were
 
 
 def run(item: Item, tools: Tools) -> Outcome:

@@ -16,7 +16,7 @@ from ....schemas.canonical import Json, canonical_bytes, sha256_bytes, sha256_fi
 from ....schemas.plain_files import composed, parse_json, read_plain
 from ....schemas.text import tallied
 from ...outputs.shot_folders import VIDEOS
-from ..entities import QUALITY
+from ..facts import QUALITY
 
 FORM = "fabula.vbench_results/1"
 _BOOLEAN = "dynamic_degree"

@@ -22,9 +22,8 @@ from ..metrics.aggregate import MEANINGS, Number
 from ..metrics.catalogue import METRICS, EntityMetric, metric_named
 from ..metrics.decay import GapCurve, Signal
 from ..scores.compare import entity_effects
-from ..scores.layouts import TABLE_4
 from ..scores.scores import EntityScores, MethodScores
-from ..scores.tables import EVERY_SIGNAL, counts_text, curves_of, score_tables
+from ..scores.tables import EVERY_SIGNAL, TABLE_4, counts_text, curves_of, score_tables
 
 TITLES = {"fidelity": "appearances", "pair": "pairs"}
 AGREED = (

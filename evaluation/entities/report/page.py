@@ -29,15 +29,12 @@ from ...report.people import people_of
 from ...report.showing import Accounts, Valued, comparison_note, day_of, examples_of, resampling_definition
 from ...shots.report.cards import MEGABYTES, Snaps
 from ..archived import read_facts
-from ..entities import EPISODES
-from ..facts import EpisodeFacts
+from ..facts import EPISODES, EpisodeFacts
 from ..metrics.aggregate import MEANINGS, Definitions, GapUnit
 from ..metrics.catalogue import EntityMetric
-from ..metrics.decay import GapCurve, GapPair, bin_of
-from ..metrics.diagnostics import EntityDetail
+from ..metrics.decay import EntityDetail, GapCurve, GapPair, bin_of
 from ..metrics.instances import Instance
-from ..scores.score import score_folder
-from ..scores.scores import EntityScores, EpisodeScore
+from ..scores.scores import EntityScores, EpisodeScore, score_folder
 from . import numbers
 from .seen import NOT_LOOKED, Episode, Key, Seen, asked_about
 

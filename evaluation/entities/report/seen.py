@@ -9,9 +9,8 @@ from ....schemas.judgement import Judgement
 from ...report.model import SeenCell, SeenEntity, SeenEpisode, SeenShot, Snap, Verdict
 from ...report.pictures import kept_picture
 from ...shots.report.cards import Snaps
-from ..entities import ACTION_CRITERIA, CRITERIA
-from ..facts import Answer, Appearance, EpisodeFacts, ShotFacts
-from ..metrics.diagnostics import ShotDetail, entity_details
+from ..facts import ACTION_CRITERIA, CRITERIA, Answer, Appearance, EpisodeFacts, ShotFacts
+from ..metrics.decay import ShotDetail, entity_details
 from ..metrics.instances import Instance
 
 Key = tuple[str, str]

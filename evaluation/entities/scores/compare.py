@@ -12,16 +12,14 @@ from ....errors import InputError
 from ....schemas.canonical import plain_fields
 from ....schemas.entities import ALL
 from ....validators.resampling import Floats, divided, resampled_sums
-from ...archive.archive import read_manifest
-from ...archive.protocols import Difference
+from ...archive.archive import Difference, read_manifest
 from ...comparing import method_pairs, read_sides
 from ...stats.paired import Pair, Paired, cohen_d, paired, short
 from ...stats.ranks import TOLERANCE, known
 from ..metrics.aggregate import Definitions
 from ..metrics.catalogue import METRICS, metric_named
 from ..published import ManifestRule, check_b5
-from .score import score_folder
-from .scores import EntityScores, EpisodeScore, MethodScores
+from .scores import EntityScores, EpisodeScore, MethodScores, score_folder
 
 UNIT = "episode"
 

@@ -16,11 +16,9 @@ from ....schemas.values import Score
 from ...recoverability import recoverability
 from ...recoverability.definitions import Definitions
 from ...recoverability.items import CONDITIONS, Items
-from ...recoverability.matchers import is_rule, matcher_of
-from ...recoverability.matching import Key, Marker
+from ...recoverability.matching import Key, Marker, is_rule, matcher_of
 from ...recoverability.method import Method
-from ...recoverability.pooling import IMAGE, TEXT
-from ...recoverability.votes import RIGHT_VERDICT, UNJUDGED
+from ...recoverability.pooling import IMAGE, RIGHT_VERDICT, TEXT, UNJUDGED
 from ...report.model import Case, CaseItem, Cases, Examples, Frame, Measure, Verdict
 from ...report.pictures import Pictures
 from ...report.showing import Valued, examples_of

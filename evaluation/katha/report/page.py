@@ -24,7 +24,7 @@ from ...report.model import CountRow, CountTable, Definition, Measure, ReportDoc
 from ...report.people import people_of
 from ...report.pictures import pictures_of_outputs, pictures_of_run
 from ...report.showing import Accounts, comparison_note, day_of, read_lines, resampling_definition, sentences
-from ...stats.agreement import counts_of, krippendorff_alpha, observed_agreement
+from ...stats.correlation import counts_of, krippendorff_alpha, observed_agreement
 from .cases import NAMES, Replies, Shown, cases_of, chosen_spots, examples, spots_of
 from .people import people_drawn, people_tables, with_people
 from .tables import accounting, comparisons, details, figures_of, headline, judges_table, plots

@@ -19,8 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from fabula.evaluation.archive.archive import read_archive
-from fabula.evaluation.archive.protocols import check_alike
+from fabula.evaluation.archive.archive import check_alike, read_archive
 from fabula.evaluation.archive.replies import last_attempts
 from fabula.evaluation.protocol import UNCERTAINTY, Chosen, Scoring
 from fabula.evaluation.report.model import Measure, ReportDocument, ScoreRow, ScoreTable

@@ -14,8 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from ....errors import InputError
-from ....evaluation.archive.archive import JUDGEMENTS, Archive, read_archive
-from ....evaluation.archive.protocols import release_sha256
+from ....evaluation.archive.archive import JUDGEMENTS, Archive, read_archive, release_sha256
 from ....evaluation.archive.replies import last_attempts
 from ....evaluation.recoverability.matching import UNCERTAIN, Key
 from ....schemas.canonical import Json, digest, sha256_file

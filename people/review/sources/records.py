@@ -13,7 +13,7 @@ from typing import Literal, get_args
 from ....builders.katha.drafts import LABELS
 from ....engine.edits import run_ids
 from ....errors import InputError
-from ....evaluation.archive.protocols import release_sha256
+from ....evaluation.archive.archive import release_sha256
 from ....releases.katha.form import FORM
 from ....releases.target import finished_run
 from ....schemas.canonical import Json, digest

@@ -11,8 +11,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ....errors import ConfigError, InputError
-from ....evaluation.archive.archive import JUDGEMENTS, Archive, check_hash, read_manifest, sources_of
-from ....evaluation.archive.protocols import release_sha256
+from ....evaluation.archive.archive import (
+    JUDGEMENTS,
+    Archive,
+    check_hash,
+    read_manifest,
+    release_sha256,
+    sources_of,
+)
 from ....evaluation.report.pictures import Place, Shown, pictures_of_outputs, pictures_of_run
 from ....releases.loading import Release
 from ....schemas.canonical import Json, digest, sha256_file

@@ -23,7 +23,7 @@ import numpy as np
 from ....evaluation.archive.archive import read_archive
 from ....evaluation.recoverability.definitions import Definitions
 from ....evaluation.recoverability.score import Judged as Evaluation
-from ....evaluation.stats.agreement import cohen_kappa
+from ....evaluation.stats.correlation import cohen_kappa
 from ....people.against import LEVELS, NAMES, against
 from ....people.judged import ENSEMBLE, Judged, fitted_weights, judged, unit_of
 from ....people.participants import Resampling, lines_of

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ....evaluation.archive.archive import read_manifest
 from ....evaluation.recoverability.definitions import Definitions
-from ....evaluation.recoverability.matchers import is_rule
+from ....evaluation.recoverability.matching import is_rule
 from ....evaluation.recoverability.score import Judged
 from ....releases.loading import Release, load
 from ....schemas.canonical import digest

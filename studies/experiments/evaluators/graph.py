@@ -19,10 +19,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ....errors import InputError
-from ....evaluation.recoverability.pooling import outcomes_of
+from ....evaluation.recoverability.pooling import RIGHT_VERDICT, UNJUDGED, Verdicts, outcomes_of
 from ....evaluation.recoverability.replies import WRONG
 from ....evaluation.recoverability.score import Judged
-from ....evaluation.recoverability.votes import RIGHT_VERDICT, UNJUDGED, Verdicts
 
 Parents = Mapping[int, Sequence[int]]
 """Place of a question -> places of its parents."""

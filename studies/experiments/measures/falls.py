@@ -30,8 +30,7 @@ from pydantic import ConfigDict, Field, ValidationError
 from ....errors import InputError, UserError
 from ....evaluation.recoverability.items import DIMENSIONS
 from ....evaluation.recoverability.method import Method
-from ....evaluation.recoverability.pooling import BOTH, IMAGE
-from ....evaluation.recoverability.votes import RIGHT_VERDICT, UNJUDGED
+from ....evaluation.recoverability.pooling import BOTH, IMAGE, RIGHT_VERDICT, UNJUDGED
 from ....schemas.plain_files import json_lines, reason_of
 from ....schemas.values import Own
 from ....validators.resampling import divided

@@ -19,8 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....evaluation.metrics.metric import Quantity
-from ....evaluation.recoverability.pooling import IMAGE, TEXT
-from ....evaluation.recoverability.votes import RIGHT_VERDICT
+from ....evaluation.recoverability.pooling import IMAGE, RIGHT_VERDICT, TEXT
 from ....evaluation.stats.uncertainty import Uncertainty
 from ....schemas.values import Score
 from ....validators.resampling import divided, resampled_sums

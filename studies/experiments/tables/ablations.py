@@ -34,10 +34,9 @@ from ....evaluation.recoverability.columns import moral_columns
 from ....evaluation.recoverability.definitions import Definitions
 from ....evaluation.recoverability.estimates import Sheet
 from ....evaluation.recoverability.items import LATENT, Items
-from ....evaluation.recoverability.method import Method
+from ....evaluation.recoverability.method import Method, common_questions
 from ....evaluation.recoverability.pooling import Sums, sums_of
 from ....evaluation.recoverability.recoverability import Rates, values_of
-from ....evaluation.recoverability.validity import common_questions
 from ....evaluation.report.formats import comparison_table
 from ....evaluation.report.model import Measure, ScoreRow, ScoreTable
 from ....evaluation.report.showing import sentences

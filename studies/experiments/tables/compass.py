@@ -1,8 +1,8 @@
 """Semantic Compass: what was frozen, controls of length, terms, held-out questions (43, 55, 63, 64, 75)."""
 
 from ....evaluation.recoverability.estimates import Estimates
+from ....evaluation.recoverability.method import gaps_over
 from ....evaluation.recoverability.score import Judged
-from ....evaluation.recoverability.validity import gaps_over
 from ....evaluation.report.model import CountRow, CountTable, Measure, ScoreRow, ScoreTable
 from ....evaluation.report.people import plain_score
 from ....evaluation.report.showing import sentences

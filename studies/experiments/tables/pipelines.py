@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import get_args
 
-from ....evaluation.recoverability.validity import common_stories
+from ....evaluation.recoverability.method import common_stories
 from ....evaluation.report.model import CountRow, CountTable
 from ....schemas.text import counted
 from ....validators.resampling import LEAST

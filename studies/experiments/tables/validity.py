@@ -1,7 +1,7 @@
 """What each filter does to the gap, counted in questions (Table 26) and in stories (Table 57).
 
 Both tables of the paper have a column Raw and a column Common-valid, and mean different things by them; see
-:mod:`fabula.evaluation.recoverability.validity`, where the sets are defined.
+:mod:`fabula.evaluation.recoverability.method`, where the sets are defined.
 
 Tables that every evaluation of storyboards has, of the methods of a study: by part, and controls.
 """
@@ -13,7 +13,7 @@ from ....evaluation.katha.report.page import controls
 from ....evaluation.katha.report.tables import details
 from ....evaluation.recoverability import recoverability
 from ....evaluation.recoverability.estimates import Estimates
-from ....evaluation.recoverability.validity import ValiditySet, common_stories, gaps_over, validity_sets
+from ....evaluation.recoverability.method import ValiditySet, common_stories, gaps_over, validity_sets
 from ....evaluation.report.model import CountRow, CountTable, Measure, ScoreRow, ScoreTable
 from ....pages.grid import value_text
 from ....schemas.text import counted

@@ -10,7 +10,7 @@ from fabula.builders.katha.building import BuildOptions, build_katha
 from fabula.engine.edits import NAME, edits_of, read_edits, run_ids
 from fabula.engine.manifest import read_manifest
 from fabula.errors import ConfigError, InputError
-from fabula.evaluation.archive.protocols import release_sha256
+from fabula.evaluation.archive.archive import release_sha256
 from fabula.kinds.verbs import continue_run, correct, correct_from, pack
 from fabula.releases.options import PackOptions
 from fabula.testing.review_exports import write_edits

@@ -11,8 +11,8 @@ from sklearn.metrics import accuracy_score, confusion_matrix
 
 from fabula.evaluation.recoverability.definitions import Definitions, Nonresponse
 from fabula.evaluation.recoverability.items import items_of
+from fabula.evaluation.recoverability.pooling import UNJUDGED, boards
 from fabula.evaluation.recoverability.replies import RIGHT, replies_of
-from fabula.evaluation.recoverability.votes import UNJUDGED, boards
 from fabula.people.against import LEVELS, Against, against, spearman_of
 from fabula.people.judged import ENSEMBLE, fitted_weights, judged, label_agreement, preference_agreement
 from fabula.people.participants import Resampling

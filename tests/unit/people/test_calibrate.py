@@ -10,8 +10,7 @@ from typer.testing import CliRunner
 
 from fabula.cli.main import app
 from fabula.errors import ConfigError, InputError
-from fabula.evaluation.archive.archive import write_archive
-from fabula.evaluation.archive.protocols import release_sha256
+from fabula.evaluation.archive.archive import release_sha256, write_archive
 from fabula.evaluation.recoverability.score import read_weights
 from fabula.kinds.evaluations import calibrate
 from fabula.people.participants import Resampling

@@ -14,19 +14,17 @@ import pytest
 from fabula.errors import InputError
 from fabula.evaluation.archive.archive import Archive, write_archive
 from fabula.evaluation.entities.archived import answer_of, read_facts
-from fabula.evaluation.entities.entities import EPISODES
-from fabula.evaluation.entities.facts import Answer, EpisodeFacts
-from fabula.evaluation.entities.metrics.aggregate import Definitions
+from fabula.evaluation.entities.facts import EPISODES, Answer, EpisodeFacts
+from fabula.evaluation.entities.metrics.aggregate import Definitions, Tally, tally
 from fabula.evaluation.entities.metrics.catalogue import METRICS
-from fabula.evaluation.entities.metrics.tallies import Tally, tally
 from fabula.evaluation.entities.published import check_b5, fingerprints
 from fabula.evaluation.entities.scores.compare import entity_effects, pooled_d
-from fabula.evaluation.entities.scores.score import score_folder
 from fabula.evaluation.entities.scores.scores import (
     EntityScores,
     EpisodeScore,
     MethodScores,
     score_episode,
+    score_folder,
     score_methods,
 )
 from fabula.evaluation.entities.scores.tables import score_tables

@@ -10,13 +10,13 @@ import pytest
 from PIL import Image
 
 from fabula.engine.execute import STORE
-from fabula.evaluation.entities.looking.crops import (
+from fabula.evaluation.entities.looking.draw_grids import NAMED
+from fabula.evaluation.entities.looking.ground_entities import (
     Pixels,
     crop_sharpness,
     logistic,
     padded,
 )
-from fabula.evaluation.entities.looking.draw_grids import NAMED
 from fabula.evaluation.metrics.vectors import unpacked
 from fabula.models.vision.store import GroundingStore
 from fabula.models.vision.types import Box

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from fabula.engine.stage import Item, Made, Tools
-from fabula.evaluation.entities.entities import QUALITY
+from fabula.evaluation.entities.facts import QUALITY
 from fabula.evaluation.entities.quality import measure_quality
 from fabula.evaluation.entities.quality.definitions import MODELS, QualitySettings
 from fabula.evaluation.entities.quality.measure_quality import run

@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 
 from fabula.errors import ConfigError
-from fabula.evaluation.entities.gate import admitted, anchor, centroid, similarities_to_centroid
-from fabula.evaluation.entities.metrics.aggregate import Definitions, number, numbers
+from fabula.evaluation.entities.metrics.aggregate import Counters, Definitions, Tally, number, numbers, tally
 from fabula.evaluation.entities.metrics.catalogue import METRICS, metric_named
 from fabula.evaluation.entities.metrics.decay import GapPair, bin_of, gap_curves, gap_pairs
-from fabula.evaluation.entities.metrics.tallies import Counters, Tally, tally
+from fabula.evaluation.entities.metrics.instances import admitted, anchor, centroid, similarities_to_centroid
 from fabula.evaluation.entities.scores.scores import score_episode, score_methods
 
 from .worked import ANA, FAILED, HALL, episode, said

@@ -7,7 +7,7 @@ import pytest
 from fabula.errors import ConfigError
 from fabula.evaluation.entities.metrics.aggregate import Definitions
 from fabula.evaluation.entities.report.page import EpisodesReport, episodes_report
-from fabula.evaluation.entities.scores.score import score_folder
+from fabula.evaluation.entities.scores.scores import score_folder
 from fabula.evaluation.report.page import render_page
 from fabula.evaluation.report.pictures import kept_picture
 from fabula.evaluation.report.writing import verdicts_csv

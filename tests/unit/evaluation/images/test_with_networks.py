@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from fabula.errors import MissingRequirement
-from fabula.evaluation.looking import check_weights
 from fabula.evaluation.metrics.metric import CROPS
 from fabula.evaluation.metrics.registry import needs
 from fabula.evaluation.outputs import checked
+from fabula.evaluation.running import check_weights
 from fabula.evaluation.shots import found
 from fabula.evaluation.shots.definitions import Definitions
 from fabula.evaluation.shots.requests import EVALUATING, ImageOptions, images_request

@@ -10,14 +10,13 @@ import pytest
 from fabula.engine.execute import execute
 from fabula.engine.stage import BadReply
 from fabula.errors import ConfigError, InputError, MissingRequirement
-from fabula.evaluation.archive.archive import read_archive
-from fabula.evaluation.archive.protocols import check_alike
+from fabula.evaluation.archive.archive import check_alike, read_archive
 from fabula.evaluation.events.judging import PUBLISHED, read_completion
 from fabula.evaluation.events.requests import EventOptions, events_request
 from fabula.evaluation.judging.presets import asking_with
+from fabula.evaluation.katha.load_items import variant_stories
 from fabula.evaluation.katha.report.page import katha_report
 from fabula.evaluation.katha.requests import EvaluateOptions, evaluate_katha
-from fabula.evaluation.katha.variants import variant_stories
 from fabula.evaluation.recoverability.score import score_folder
 from fabula.evaluation.report.writing import write_report
 from fabula.prompts.sets import SetManifest, SetText, write_set

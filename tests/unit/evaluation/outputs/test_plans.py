@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from fabula.builders.katha.scene_prompts import LIMIT, clip_tokens
-from fabula.evaluation.katha.variants import PLANS, plans, variant_stories, write_plans
+from fabula.evaluation.katha.load_items import PLANS, plans, variant_stories, write_plans
 from fabula.evaluation.outputs.storyboards import check_outputs
 from fabula.testing.drawn import write_outputs
 from fabula.testing.drawn_storyboards import drawn_release

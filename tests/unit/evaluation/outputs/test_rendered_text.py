@@ -4,7 +4,7 @@ from pathlib import Path
 
 from PIL.Image import Image
 
-from fabula.evaluation.judging.leakage import RenderedText, rendered_in
+from fabula.evaluation.judging.packets import RenderedText, rendered_in
 from fabula.evaluation.outputs.storyboards import check_outputs
 from fabula.schemas.katha import StoryRecord
 

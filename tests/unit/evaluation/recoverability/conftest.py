@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from fabula.evaluation.archive.archive import write_archive
-from fabula.evaluation.archive.protocols import release_sha256
+from fabula.evaluation.archive.archive import release_sha256, write_archive
 from fabula.evaluation.recoverability.definitions import Definitions
 from fabula.evaluation.recoverability.items import CONDITIONS
 from fabula.evaluation.recoverability.score import score_folder

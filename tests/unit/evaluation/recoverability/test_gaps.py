@@ -5,13 +5,12 @@ import random
 import numpy as np
 import pytest
 
-from fabula.evaluation.recoverability.coverage import generations
 from fabula.evaluation.recoverability.definitions import Definitions
 from fabula.evaluation.recoverability.items import items_of
 from fabula.evaluation.recoverability.method import methods_of
-from fabula.evaluation.recoverability.replies import KINDS
+from fabula.evaluation.recoverability.pooling import boards
+from fabula.evaluation.recoverability.replies import KINDS, generations
 from fabula.evaluation.recoverability.score import estimated, score_folder
-from fabula.evaluation.recoverability.votes import boards
 from fabula.schemas.katha import StoryRecord, Variant
 from fabula.testing.katha_samples import sample_bundles
 from fabula.testing.simulated_evaluations import write_simulated

@@ -6,8 +6,7 @@ import pytest
 
 from fabula.errors import InputError
 from fabula.evaluation.recoverability.definitions import Definitions
-from fabula.evaluation.recoverability.matchers import matcher_of
-from fabula.evaluation.recoverability.matching import Key, Marker, accepted, exact, keyword
+from fabula.evaluation.recoverability.matching import Key, Marker, accepted, exact, keyword, matcher_of
 from fabula.evaluation.recoverability.token_f1 import token_f1
 
 

@@ -11,17 +11,15 @@ import pytest
 from scipy import stats
 from sklearn.metrics import cohen_kappa_score, confusion_matrix
 
-from fabula.evaluation.stats.agreement import (
-    Level,
-    cohen_kappa,
-    counts_of,
-    krippendorff_alpha,
-    observed_agreement,
-)
 from fabula.evaluation.stats.correlation import (
     NAMES,
+    Level,
+    cohen_kappa,
     correlate,
+    counts_of,
     kendall,
+    krippendorff_alpha,
+    observed_agreement,
     rank_correlations,
     spearman,
 )

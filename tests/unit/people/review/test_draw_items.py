@@ -11,7 +11,7 @@ import pytest
 
 from fabula.errors import ConfigError, FabulaError, InputError
 from fabula.evaluation.archive.archive import EVALUATION, read_archive
-from fabula.evaluation.entities.entities import CRITERIA
+from fabula.evaluation.entities.facts import CRITERIA
 from fabula.kinds.studies import SOURCES, draw_items, source_of
 from fabula.people.audits.form import RUBRIC, units_of
 from fabula.people.audits.records import read_records

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from fabula.evaluation.archive.archive import write_archive
-from fabula.evaluation.archive.protocols import release_sha256
+from fabula.evaluation.archive.archive import release_sha256, write_archive
 from fabula.kinds.evaluations import calibrate
 from fabula.people.participants import Resampling
 from fabula.people.read import Known, read_human

@@ -13,7 +13,7 @@ from fabula.builders.katha.building import BuildOptions, build_katha
 from fabula.engine.edits import run_ids
 from fabula.engine.manifest import read_manifest
 from fabula.errors import ConfigError, InputError, RunError
-from fabula.evaluation.archive.protocols import release_sha256
+from fabula.evaluation.archive.archive import release_sha256
 from fabula.kinds.studies import draw_items, material_of
 from fabula.kinds.verbs import correct, pack
 from fabula.people.review.corrections import problem_of, values_of, wrong_corrections

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fabula.evaluation.stats.agreement import krippendorff_alpha
+from fabula.evaluation.stats.correlation import krippendorff_alpha
 from fabula.people.review.exclusions import Rules
 from fabula.people.review.folder import Study, open_study, replace_protocol
 from fabula.people.review.journal import VoteJournal

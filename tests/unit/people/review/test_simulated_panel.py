@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from fabula.evaluation.stats.agreement import counts_of, krippendorff_alpha
+from fabula.evaluation.stats.correlation import counts_of, krippendorff_alpha
 from fabula.people.ratings import agreements
 from fabula.people.review.design import Plan, Unit, design
 from fabula.testing.simulated_panel import (

@@ -8,7 +8,7 @@ import shutil
 import pytest
 
 from fabula.errors import InputError
-from fabula.evaluation.archive.protocols import release_sha256
+from fabula.evaluation.archive.archive import release_sha256
 from fabula.evaluation.recoverability.definitions import Definitions
 from fabula.evaluation.report.formats import written
 from fabula.studies.compass.frozen import Conditions, Frozen, Search, Setting, write_frozen

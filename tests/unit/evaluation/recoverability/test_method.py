@@ -5,14 +5,14 @@ import pytest
 
 from fabula.errors import ConfigError, InputError
 from fabula.evaluation.recoverability.definitions import Definitions
-from fabula.evaluation.recoverability.score import judged_folder, score_folder
-from fabula.evaluation.recoverability.validity import (
+from fabula.evaluation.recoverability.method import (
     common_questions,
     common_stories,
     gaps_over,
     narrowed,
     validity_sets,
 )
+from fabula.evaluation.recoverability.score import judged_folder, score_folder
 from fabula.validators.resampling import draws
 
 NONE = Definitions(resamples=0)
