@@ -216,7 +216,7 @@ def _font() -> Any:  # noqa: ANN401 - Pillow's own
     return ImageFont.load_default(_TEXT)
 
 
-# -- The labelled grid as EntityBench's public code draws it: ours differs in colours, letters, choice of boxes
+# -- The labelled grid as EntityBench's public code draws it: other colours, letters and boxes than ours
 #
 # Source: ``evaluate_benchmark.py`` at 3776439. Every box of every entity is drawn in the size of the frame,
 # its name on a plate above it; the frame is then made smaller, never larger, and stands in the middle of its
