@@ -164,9 +164,18 @@ def finding_lines(issues: Iterable["Issue"], *, everything: bool) -> Iterator[st
 
 
 def released(given: Place) -> Place:
-    """Return the folder of a release: the one given, or a version on a Hub, fetched into the cache first."""
+    """Return the folder of a release: the one given, a version on a Hub, or the set of a benchmark by name.
+
+    A version is fetched into the cache first; a benchmark must have been got before.
+    """
     from ..releases.hub.address import looks_like_reference
 
+    if given is not None and given.name == str(given) and not given.exists():
+        from ..kinds.benchmarks.benchmark import benchmark_named, is_benchmark
+        from ..kinds.benchmarks.getting import require_set
+
+        if is_benchmark(str(given)):
+            return cast("Place", require_set(benchmark_named(str(given))))
     if given is None or not looks_like_reference(str(given)):
         return given
     from ..releases.hub.fetch import release_folder

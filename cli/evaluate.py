@@ -302,7 +302,7 @@ def given_suite(suite: Path | None, release: Path | None) -> Path:
             its files are not those that its checksums are of.
     """
     if suite is not None and release is None:
-        return suite
+        return released(suite)
     if suite is not None or release is None:
         raise ConfigError(
             "--suite, --release", what=f"{'one' if suite is None else 'only one'} of the two must be given",
@@ -313,6 +313,8 @@ def given_suite(suite: Path | None, release: Path | None) -> Path:
     from ..releases.loading import read_release_document
 
     folder = released(release)
+    if folder.is_file():  # the suite of a benchmark by name
+        return folder
     read_release_document(folder, EVENTS)
     return suite_of(folder)
 

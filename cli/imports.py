@@ -137,7 +137,7 @@ def storyeval_results(
     from ..evaluation.events.published import Results, import_results, save_import
     from ..releases.events.suites import load_suite
 
-    loaded = load_suite(suite)
+    loaded = load_suite(released(suite))
     imported = import_results([Results(path, method, judge) for path in files], loaded)
     save_import(out, imported, loaded)
     if as_json:

@@ -10,6 +10,7 @@ from typer.core import TyperGroup
 from . import (  # noqa: F401 - each notes its commands
     audit,
     baseline,
+    benchmark,
     build,
     calibrate,
     correlate,
@@ -64,6 +65,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "export": "Copy data and results into a folder of their own.",
     },
     "Evaluate generators": {
+        "benchmark": "Published benchmarks by name: get them, run them, compare with what is printed.",
         "evaluate": "Have judges look at generated outputs.",
         "score": "",
         "compare": "",

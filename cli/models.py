@@ -95,6 +95,7 @@ def fetch(
         fabula models fetch vision --plan
         fabula models fetch vision --from weights --accept-licence
     """
+    from ..kinds.evaluations import models_of_metrics
     from ..models.vision.fetching import fetch as bring
     from ..models.vision.fetching import survey, tell
     from ..models.vision.registry import MODELS
@@ -108,7 +109,7 @@ def fetch(
         raise ConfigError("--all, --model, --metrics", what="they exclude each other", fix="give one of them")
     if folder is not None and not folder.is_dir():
         raise ConfigError(str(folder), what="there is no such folder", fix="check the spelling of --from")
-    names = [known.name for known in MODELS] if everything else list(model) or _models_of(metrics)
+    names = [known.name for known in MODELS] if everything else list(model) or models_of_metrics(metrics)
     surveyed = survey(names, is_plan=plan)
     if plan or not surveyed.lacking:
         show(surveyed, as_json=as_json)
@@ -139,32 +140,6 @@ def _agrees(surveyed: "Fetching") -> bool:
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
     return typer.confirm(f"Do you accept these terms: {_terms(surveyed)}?", default=False, err=True)
-
-
-def _models_of(wanted: Sequence[str]) -> list[str]:
-    """Return the default models of metrics; of all, in the paper's definitions, where none is named.
-
-    Raises:
-        ConfigError: there is no such metric.
-    """
-    from ..evaluation.entities.quality.definitions import MODELS as QUALITY
-    from ..evaluation.entities.requests import MODELS as PILLARS
-    from ..evaluation.metrics.registry import NAMES, registered
-
-    known: dict[str, list[str]] = {name: [] for name in NAMES}
-    for name, metric in registered():
-        for need in metric.needs:
-            known.setdefault(name, []).extend([need.model] if isinstance(need.model, str) else need.model)
-    known |= {f"pillar-{pillar}": list(models.values()) for pillar, models in PILLARS.items()}
-    known["pillar-1"] = list(QUALITY["paper"].values())
-    known["pillar-1-vbench"] = list(QUALITY["vbench"].values())
-    for name in wanted:
-        if name not in known:
-            raise ConfigError(
-                "--metrics", what=f"{name} is none; there are {', '.join(known)}", fix="check the spelling"
-            )
-    chosen = wanted or [name for name in known if name != "pillar-1-vbench"]
-    return list(dict.fromkeys(model for name in chosen for model in known[name]))
 
 
 def _check_vision(

@@ -32,6 +32,28 @@ GENERAL = ("resamples", "seed", "interval", "correction")
 """Options that scoring and comparing have under every protocol."""
 
 
+def models_of_metrics(wanted: Sequence[str]) -> list[str]:
+    """Return the default models of metrics; of all, in the paper's definitions, where none is named."""
+    from ..evaluation.entities.quality.definitions import MODELS as QUALITY
+    from ..evaluation.entities.requests import MODELS as PILLARS
+    from ..evaluation.metrics.registry import NAMES, registered
+
+    known: dict[str, list[str]] = {name: [] for name in NAMES}
+    for name, metric in registered():
+        for need in metric.needs:
+            known.setdefault(name, []).extend([need.model] if isinstance(need.model, str) else need.model)
+    known |= {f"pillar-{pillar}": list(models.values()) for pillar, models in PILLARS.items()}
+    known["pillar-1"] = list(QUALITY["paper"].values())
+    known["pillar-1-vbench"] = list(QUALITY["vbench"].values())
+    for name in wanted:
+        if name not in known:
+            raise ConfigError(
+                "--metrics", what=f"{name} is none; there are {', '.join(known)}", fix="check the spelling"
+            )
+    chosen = wanted or [name for name in known if name != "pillar-1-vbench"]
+    return list(dict.fromkeys(model for name in chosen for model in known[name]))
+
+
 def judging_of(folder: Path | str) -> Judging:
     """Return how an evaluation was made, by the name in its manifest."""
     return judging_named(read_manifest(folder).kind)
@@ -73,6 +95,25 @@ def score(folder: Path, options: Mapping[str, Any] | None = None) -> "Shown":
         scores = [dict(zip(COLUMNS, row, strict=True)) for row in rows]
         hooks.tell(Event("score", data={"rows": scores}))
     return made
+
+
+def score_tables(folder: Path, release: Path | None, resamples: int) -> "list[Table]":
+    """Return the scores of an evaluation as tables; the first has a row for each method."""
+    scoring = judging_of(folder).scored()
+    tables: list[Table] = []
+    if scoring.tables is not None:
+        made = score(folder, scoring_options(folder, release, resamples))
+        by_method = () if scoring.by_method is None else (scoring.by_method(made),)
+        tables = [*by_method, *scoring.tables(made)]
+    if not tables:
+        raise InputError.one(str(folder), what="its protocol gives no table of scores", fix="give another")
+    return tables
+
+
+def scoring_options(folder: Path, release: Path | None, resamples: int) -> dict[str, Any]:
+    """Return the options with which an archive of a board is scored and compared."""
+    takes_release = release is not None and "release" in judging_of(folder).scored().options
+    return {"resamples": resamples, **({"release": release} if takes_release else {})}
 
 
 def compare(

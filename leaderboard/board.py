@@ -6,8 +6,6 @@ its protocol, its columns and how much was asked come from there, so that no lis
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,8 +15,7 @@ from ..errors import ConfigError, InputError, UserError
 from ..evaluation.archive.archive import Difference, protocol_differences
 from ..evaluation.judging.settings import TRAIN, trained_on
 from ..evaluation.report.formats import Table
-from ..evaluation.report.model import Measure, ScoreRow, ScoreTable
-from ..kinds.evaluations import judging_of, score
+from ..evaluation.report.model import Measure, ScoreTable
 from ..kinds.registry import kinds
 from ..kinds.verbs import load_stories
 from ..releases.loading import kind_of
@@ -172,19 +169,6 @@ def what_of(judgement: Judgement) -> str:
     return f"{judgement.kind}/{judgement.condition}"
 
 
-def score_tables(folder: Path, release: Path | None, resamples: int) -> list[Table]:
-    """Return the scores of an evaluation as tables; the first has the columns of its board."""
-    scoring = judging_of(folder).scored()
-    tables: list[Table] = []
-    if scoring.tables is not None:
-        made = score(folder, scoring_options(folder, release, resamples))
-        by_method = () if scoring.by_method is None else (scoring.by_method(made),)
-        tables = [*by_method, *scoring.tables(made)]
-    if not tables:
-        raise InputError.one(str(folder), what="its protocol gives no table of scores", fix="give another")
-    return tables
-
-
 def splits_of(release: Path | None, units: Collection[str]) -> dict[str, int]:
     """Return split -> how many of these stories are of it; nothing where the release is none of stories."""
     named = None if release is None else kind_of(release)
@@ -192,12 +176,6 @@ def splits_of(release: Path | None, units: Collection[str]) -> dict[str, int]:
         return {}
     splits = Counter(record.split for record in load_stories(release).records if record.story_id in units)
     return dict(sorted(splits.items()))
-
-
-def scoring_options(folder: Path, release: Path | None, resamples: int) -> dict[str, Any]:
-    """Return the options with which an archive of a board is scored and compared."""
-    takes_release = release is not None and "release" in judging_of(folder).scored().options
-    return {"resamples": resamples, **({"release": release} if takes_release else {})}
 
 
 def scores_of_method(tables: Iterable[Table], method: str) -> Mapping[str, Score]:
@@ -208,61 +186,3 @@ def scores_of_method(tables: Iterable[Table], method: str) -> Mapping[str, Score
         if row.label == method or row.label.startswith((f"{method} ", f"{method},")):
             return row.scores
     return {}
-
-
-Cell = float | tuple[float, float] | None
-"""A printed number, or it and half the width of its printed interval; shares as fractions."""
-
-
-class PublishedTable(Own):
-    """Rows of one printed table."""
-
-    key: str = Field(description="Name on the command line.")
-    paper: str = Field(description="The benchmark that the paper is about.")
-    source: str = Field(description="Which table it is, and which part of it.")
-    about: str = Field(description="What was scored, by whom.")
-    disagrees: tuple[str, ...] = Field(default=(), description="Where the paper prints other numbers.")
-    measures: tuple[Measure, ...] = Field(description="Columns.")
-    rows: dict[str, tuple[Cell, ...]] = Field(description="Method -> its numbers, by column.")
-
-    def table(self) -> ScoreTable:
-        """Return it as a table of scores."""
-        names = [measure.name for measure in self.measures]
-        return ScoreTable(
-            name=f"published-{self.key}",
-            title=f"{self.paper}, {self.source}",
-            note=" ".join([f"{self.about} Published, not run by us.", *self.disagrees]),
-            measures=self.measures,
-            rows=tuple(
-                ScoreRow(label=method, scores=dict(zip(names, map(_printed, cells), strict=True)))
-                for method, cells in self.rows.items()
-            ),
-        )
-
-
-class _Document(Own):
-    tables: tuple[PublishedTable, ...]
-
-
-def _printed(cell: Cell) -> Score:
-    if cell is None:
-        return Score(value=None, status="undefined", reason="not printed")
-    value, half = cell if isinstance(cell, tuple) else (cell, None)
-    ends = {} if half is None else {"low": round(value - half, 6), "high": round(value + half, 6)}
-    return Score(value=value, status="ok", **ends)
-
-
-@cache
-def published_tables() -> dict[str, PublishedTable]:
-    """Return all published tables by their keys."""
-    content = (files(__package__) / "published.json").read_bytes()
-    return {table.key: table for table in _Document.model_validate_json(content).tables}
-
-
-def published_table(key: str) -> PublishedTable:
-    """Return a published table."""
-    known = published_tables()
-    if key not in known:
-        what, fix = f"there is no published table {key}", f"choose one of: {', '.join(known)}"
-        raise ConfigError("--published", what=what, fix=fix)
-    return known[key]

@@ -10,6 +10,7 @@ from ..errors import ConfigError, FabulaError, InputError, UserError
 from ..evaluation.archive.archive import JUDGEMENTS, Archive, read_archive
 from ..evaluation.archive.replies import lacks, last_attempts
 from ..evaluation.report.formats import Table, written
+from ..kinds.evaluations import score_tables
 from ..releases.hidden.commitments import read_salt
 from ..releases.hidden.marks import Marks, marks_of
 from ..releases.hidden.search import search, search_rows
@@ -25,7 +26,6 @@ from .board import (
     Leaderboard,
     Retraction,
     read_leaderboard,
-    score_tables,
     scores_of_method,
     seeds_of,
     what_of,

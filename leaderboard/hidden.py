@@ -10,11 +10,12 @@ from pydantic import Field, ValidationError
 
 from ..errors import ConfigError, FabulaError, InputError, UserError
 from ..evaluation.archive.archive import EVALUATION, read_archive
+from ..kinds.evaluations import score_tables
 from ..schemas.canonical import pretty_bytes, sha256_file, write_atomic
 from ..schemas.layout import RELEASE
 from ..schemas.plain_files import read_plain
 from ..schemas.values import Own, Score
-from .board import HIDDEN, NAME, Board, invalid, read_leaderboard, score_tables, scores_of_method
+from .board import HIDDEN, NAME, Board, invalid, read_leaderboard, scores_of_method
 from .checking import coverage_of
 from .standing import rank_ranges, surely_better
 from .submission import submission_named

@@ -13,7 +13,8 @@ from ..errors import ConfigError, InputError, TargetError
 from ..evaluation.archive.archive import JUDGEMENTS, lines_of, read_manifest
 from ..evaluation.report.formats import Table
 from ..evaluation.report.model import ScoreTable
-from ..kinds.evaluations import judging_of
+from ..kinds.benchmarks.published import published_table
+from ..kinds.evaluations import judging_of, score_tables
 from ..releases.hub.address import looks_like_reference
 from ..releases.hub.fetch import release_folder
 from ..schemas.canonical import sha256_file, write_atomic
@@ -30,10 +31,8 @@ from .board import (
     UNVERSIONED,
     Board,
     Leaderboard,
-    published_table,
     question_of,
     read_leaderboard,
-    score_tables,
     scores_of_method,
     splits_of,
     what_of,

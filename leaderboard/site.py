@@ -22,12 +22,13 @@ from ..evaluation.report.model import (
 )
 from ..evaluation.report.page import with_parts
 from ..evaluation.report.writing import write_report
+from ..kinds.benchmarks.published import published_table
 from ..kinds.evaluations import make_report
 from ..pages.figures import Plot, PlotPoint
 from ..schemas.canonical import pretty_bytes, write_atomic
 from ..schemas.text import counted
 from ..schemas.values import Score
-from .board import Board, published_table
+from .board import Board
 from .checking import Checked, Report, check, public
 from .hidden import HiddenRow, hidden_rows
 from .standing import Standing, standings

@@ -13,11 +13,11 @@ from itertools import combinations
 from pathlib import Path
 
 from ..evaluation.stats.paired import Paired
-from ..kinds.evaluations import compare
+from ..kinds.evaluations import compare, scoring_options
 from ..schemas.canonical import Json, digest, sha256_file, write_atomic
 from ..schemas.layout import RELEASE
 from ..version import __version__
-from .board import Board, scoring_options
+from .board import Board
 from .checking import Checked, Report
 from .submission import beside_any, opened, release_of
 

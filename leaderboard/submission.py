@@ -19,7 +19,7 @@ from ..errors import ConfigError, InputError, TargetError, UserError
 from ..evaluation.archive.archive import EVALUATION, JUDGEMENTS, export_archive, read_manifest
 from ..evaluation.report.formats import written
 from ..evaluation.report.pictures import FRAMES, kept_picture
-from ..kinds.evaluations import judging_of, make_report
+from ..kinds.evaluations import judging_of, make_report, score_tables
 from ..media.images import encode, open_picture
 from ..releases.hub.fetch import release_folder
 from ..schemas.canonical import jsonl_lines, new_folder, pretty_bytes, sha256_bytes, sha256_file, write_atomic
@@ -27,7 +27,7 @@ from ..schemas.packed_files import Limits, NotPacked, ZippedFiles, open_zip
 from ..schemas.plain_files import LARGEST_WHOLE, json_lines, open_plain, read_plain
 from ..schemas.text import tallied
 from ..schemas.values import Issue, Own
-from .board import NAME, SUBMISSIONS, Board, Leaderboard, invalid, read_leaderboard, score_tables
+from .board import NAME, SUBMISSIONS, Board, Leaderboard, invalid, read_leaderboard
 
 # -- Opening submissions that anybody may have made: folders and zip files of plain files, with limits
 

@@ -5,12 +5,14 @@ No official text is part of Fabula. ``official.json`` says where each stands, an
 
 import ast
 import json
+import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from importlib.resources import files
+from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -45,6 +47,17 @@ class Files:
     where: str  # what they are read from, for messages
     read: Read  # path in the repository -> content; None where there is no such file
     commit: str | None = None  # the commit, where the source says so itself
+    # path in the repository -> files of the same name elsewhere, where a plain folder may have another layout
+    elsewhere: Callable[[str], Iterator[Path]] = lambda _: iter(())
+
+    def having(self, path: str, sha256: str) -> bytes | None:
+        """Return the content of a file that has a hash, wherever it lies; else what lies at its path."""
+        content = self.read(path)
+        if content is not None and sha256_bytes(content) == sha256:
+            return content
+        others = (_content(other) for other in self.elsewhere(path))
+        same = (data for data in others if data is not None and sha256_bytes(data) == sha256)
+        return next(same, content)
 
 
 @contextmanager
@@ -59,7 +72,9 @@ def open_files(location: str | Path, commit: str) -> Iterator[Files]:
         return
     path = Path(location)
     if path.is_dir():
-        yield _clone(path, commit) or Files(str(path), lambda name: _content(path / name))
+        yield _clone(path, commit) or Files(
+            str(path), lambda name: _content(path / name), elsewhere=partial(_named_alike, _index(path))
+        )
     elif path.is_file():
         with _archive(path, str(path)) as files:
             yield files
@@ -118,6 +133,24 @@ def _git(folder: Path, *arguments: str) -> bytes | None:
     except (OSError, ProgramStopped):
         return None
     return ended.output if ended.status == 0 else None
+
+
+def _index(folder: Path) -> Callable[[], Mapping[str, list[Path]]]:
+    """Return what lists the files below a folder by name, when it is first asked."""
+
+    @cache
+    def listed() -> Mapping[str, list[Path]]:
+        index: dict[str, list[Path]] = {}
+        walk = (Path(here, name) for here, _, names in os.walk(folder) for name in sorted(names))
+        for path in islice(walk, LIMITS.files):
+            index.setdefault(path.name, []).append(path)
+        return index
+
+    return listed
+
+
+def _named_alike(listed: Callable[[], Mapping[str, list[Path]]], path: str) -> Iterator[Path]:
+    yield from listed().get(PurePosixPath(path).name, ())
 
 
 def _content(path: Path) -> bytes | None:
@@ -383,7 +416,7 @@ def fetch_set(
             fix="ask the authors; to read the texts for your own runs, repeat with --accept-no-licence",
         )
     with open_files(location or source.archive, source.commit) as repository:
-        content = _checked(source, repository)
+        content = read_pinned(repository, source.files, source.commit, source.repository)
         named = repository.commit
     texts = dict(_texts(source, content))
     manifest = SetManifest(
@@ -400,32 +433,30 @@ def fetch_set(
     return Fetched(folder, manifest, repository.where)
 
 
-def _checked(source: Official, repository: Files) -> dict[str, bytes]:
-    """Return the content of every file."""
-    if repository.commit is not None and not repository.commit.startswith(source.commit):
-        what = f"it is of commit {repository.commit[:12]}, and {source.commit} is pinned"
+def read_pinned(repository: Files, files: Mapping[str, str], commit: str, address: str) -> dict[str, bytes]:
+    """Return the content of pinned files, path -> SHA-256; all that are missing or changed are named.
+
+    ``address``: of the public repository, for messages.
+    """
+    if repository.commit is not None and not repository.commit.startswith(commit):
+        what = f"it is of commit {repository.commit[:12]}, and {commit} is pinned"
         problem = UserError(repository.where, what=what, fix="give a clone, or an archive of that commit")
         raise InputError([problem])
     content, problems = {}, []
-    for path, sha256 in source.files.items():
-        data = repository.read(path)
-        if data is None:
-            problems.append(
-                UserError(
-                    f"{repository.where}: {path}", what="it is not there",
-                    fix=f"give a clone or archive of {source.repository} at {source.commit}",
-                )
-            )  # fmt: skip
-        elif sha256_bytes(data) != sha256:
-            problems.append(
-                UserError(
-                    f"{repository.where}: {path}",
-                    what=f"this is not the file of commit {source.commit}: its SHA-256 is another one",
-                    fix=f"check out {source.commit} without changes (and without other line ends)",
-                )
-            )
-        else:
+    for path, sha256 in files.items():
+        data = repository.having(path, sha256)
+        if data is not None and sha256_bytes(data) == sha256:
             content[path] = data
+            continue
+        what, fix = (
+            ("it is not there", f"give a clone or archive of {address} at {commit}")
+            if data is None
+            else (
+                f"this is not the file of commit {commit}: its SHA-256 is another one",
+                f"check out {commit} without changes (and without other line ends)",
+            )
+        )
+        problems.append(UserError(f"{repository.where}: {path}", what=what, fix=fix))
     if problems:
         raise InputError(problems)
     return content

@@ -172,3 +172,11 @@ def tallied(count: int, nouns: str) -> str:
 def tallies(counts: Mapping[str, int]) -> str:
     """Return several counts, each with what was counted, named in the plural: 1 story, 5 scenes."""
     return ", ".join(tallied(count, nouns) for nouns, count in counts.items())
+
+
+def byte_text(count: int) -> str:
+    """Return a number of bytes for people, such as 1.3 GB."""
+    for unit, name in ((1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "kB")):
+        if count >= unit:
+            return f"{count / unit:.1f} {name}"
+    return f"{count} bytes"

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from ...errors import ConfigError, MissingRequirement
 from ...schemas.canonical import sha256_file
 from ...schemas.plain_files import open_plain
-from ...schemas.text import tallied
+from ...schemas.text import byte_text, tallied
 from .download import fetch_address, quiet_libraries
 from .facenet_export import BESIDE, NAME, export_facenet
 from .published import WEIGHTS, Weights, sources_of
@@ -79,10 +79,11 @@ class Fetching:
         lacking = self.lacking
         total = sum(row.weights.source.size for row in lacking)
         yield f"folder of weights: {weights_folder()}"
-        yield f"{tallied(len(self.rows), 'sources')}, {len(lacking)} of them not here: about {_size(total)}"
+        sources = tallied(len(self.rows), "sources")
+        yield f"{sources}, {len(lacking)} of them not here: about {byte_text(total)}"
         for row in self.rows:
             source = row.weights.source
-            yield f"{row.state:21} {source.repo}: about {_size(source.size)}, for {', '.join(row.models)}"
+            yield f"{row.state:21} {source.repo}: about {byte_text(source.size)}, for {', '.join(row.models)}"
             accepted = " (to be accepted)" if row.weights.restricts else ""
             yield f"{'':21} licence: {row.weights.licence}{accepted}"
             for name in source.files if row.state != "in a library's cache" else ():
@@ -128,7 +129,7 @@ def fetch(
             continue
         source = row.weights.source
         if tell:
-            tell(f"{source.repo}: {', '.join(source.files)}, about {_size(source.size)}")
+            tell(f"{source.repo}: {', '.join(source.files)}, about {byte_text(source.size)}")
         try:
             bring(source, folder)
             state, why = "fetched", ""
@@ -256,7 +257,7 @@ def _check_room(size: int) -> None:
     free = shutil.disk_usage(folder).free
     if size > free:
         raise MissingRequirement(
-            str(folder), what=f"there is room for {_size(free)}, and about {_size(size)} are to come",
+            str(folder), what=f"there is room for {byte_text(free)}, and about {byte_text(size)} are to come",
             fix="make room, fetch fewer models (--model), or set XDG_CACHE_HOME to a larger disk",
         )  # fmt: skip
 
@@ -302,13 +303,6 @@ def _hash(source: Source, name: str) -> str:
     if entry is not None:
         return entry.sha256 if entry.checked else f"{entry.sha256} (pinned here, {NOT_RECORDED} before)"
     return known if len(known) == 64 else f"{known}..." if known else NOT_RECORDED
-
-
-def _size(count: int) -> str:
-    for unit, name in ((1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "kB")):
-        if count >= unit:
-            return f"{count / unit:.1f} {name}"
-    return f"{count} bytes"
 
 
 def tell(line: str) -> None:

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from fabula.cli.main import app
 from fabula.evaluation.archive.archive import write_archive
 from fabula.evaluation.events.published import Results, import_results
-from fabula.leaderboard.board import published_table
+from fabula.kinds.benchmarks.published import published_table
 from fabula.leaderboard.checking import check
 from fabula.leaderboard.making import BoardOptions, init
 from fabula.leaderboard.standing import standings

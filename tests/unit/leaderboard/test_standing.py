@@ -11,7 +11,7 @@ import pytest
 
 from fabula.errors import ConfigError, TargetError
 from fabula.evaluation.archive.archive import read_manifest
-from fabula.leaderboard.board import published_table, published_tables
+from fabula.kinds.benchmarks.published import published_table, published_tables
 from fabula.leaderboard.checking import check, retract
 from fabula.leaderboard.making import BoardOptions, init
 from fabula.leaderboard.site import DATA, build

@@ -1,0 +1,188 @@
+"""Benchmarks by name, as a user types it: from an empty cache to a row beside the printed ones."""
+
+import json
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from fabula.cli.main import app
+from fabula.testing import stand_in
+from fabula.testing.drawn import write_outputs, write_video
+from fabula.testing.drawn_entities import SETTINGS as LOOKING_AT_EPISODES
+from fabula.testing.drawn_entities import write_outputs as write_episode_outputs
+from fabula.testing.drawn_shots import draw_shot_outputs, draw_shot_set
+from fabula.testing.model_server import Asked, ModelServer
+from fabula.testing.official_packages import write_package
+from fabula.testing.table_detector import SETTINGS
+from fabula.testing.written_episodes import SECOND, write_episodes, written_episode
+
+FAST = ("--workers", 0, "--resamples", 100)
+
+
+@pytest.fixture(autouse=True)
+def empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An empty cache, and a folder to work in."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+
+
+def run(*words: object, code: int = 0) -> str:
+    done = CliRunner().invoke(app, [str(word) for word in words])
+    assert done.exit_code == code, done.output + done.stderr
+    return done.stdout + done.stderr
+
+
+def answer(asked: Asked) -> object:
+    """Reply in the form that each official protocol asks for."""
+    numbered = re.findall(r"^ *(\d+)\. ", asked.text, re.MULTILINE)
+    if numbered:
+        return "Looked at.\n[COMPLETE_LIST]: " + ", ".join("0" if int(n) > 1 else "1" for n in numbered)
+    return "score: 3"
+
+
+@pytest.fixture
+def judge() -> Iterator[str]:
+    with ModelServer(answer) as server:
+        yield f"{server.openai_url}#"
+
+
+def test_list_and_show_when_nothing_is_here_say_what_there_is_and_what_is_missing() -> None:
+    assert [line.split()[0] for line in run("benchmark", "list").splitlines()] == [
+        "storyeval", "vistorybench", "vistorybench-lite", "entitybench", "kathabench", "kathatrace-demo",
+    ]  # fmt: skip
+    told = run("benchmark", "show", "storyeval")
+    assert "| Pika-1.5 | 19.4 | 17.1 |" in told and "https://arxiv.org/abs/2412.16211" in told
+    assert "missing  data: https://github.com/ypwang61/StoryEval at d095e63, 206.4 kB; Apache-2.0" in told
+    document = json.loads(run("benchmark", "show", "vistorybench", "--json"))
+    assert not document["complete"] and "missing" in {part["state"] for part in document["parts"]}
+    assert "use storyeval, vistorybench" in run("benchmark", "show", "vbench", code=2)
+
+
+def test_dry_run_when_nothing_is_here_names_all_of_it_in_one_message() -> None:
+    told = run(
+        "benchmark", "run", "vistorybench", "--outputs", "none", "--judge", "openai:gpt-4.1", "--dry-run",
+        code=3,
+    )  # fmt: skip
+    for part in (
+        "data: https://huggingface.co/datasets/ViStoryBench/ViStoryBench", "set: ", "prompts: ",
+        "weights csd-vit-l", "the key of openai:gpt-4.1: set OPENAI_API_KEY", "outputs: none is no folder",
+    ):  # fmt: skip
+        assert part in told
+    assert re.search(r"^missing, \d+ things:$", told, re.MULTILINE)
+    assert "its data is not here" in run("benchmark", "orders", "storyeval", "--out", "orders", code=3)
+
+
+def test_get_when_nobody_accepts_the_terms_brings_nothing() -> None:
+    draw_shot_set(Path("data"), 1, 2)
+    told = run("benchmark", "get", "vistorybench", "--from", "data", "--without-weights", code=2)
+    assert "nobody accepted these terms: data: no licence" in told
+    assert not Path("cache/fabula/benchmarks").exists()
+
+
+@pytest.mark.slow
+def test_kathabench_when_got_from_a_package_and_run_ends_with_a_row(judge: str) -> None:
+    write_package(Path("downloads/KathaBench-25K"))
+    told = run("benchmark", "get", "kathabench", "--from", "downloads")
+    assert re.search(r"^here +data: .*58\.\d kB; CC-BY-4\.0", told, re.MULTILINE)
+    assert "1 story, 2 variants, 5 pictures" in run("benchmark", "orders", "kathabench", "--out", "orders")
+    plans = [json.loads(line) for line in Path("orders/plans.jsonl").read_text("utf-8").splitlines()]
+    write_outputs(Path("mine"), [plan["id"] for plan in plans if plan["variant_id"] is None])
+    with ModelServer(stand_in.answer) as server:
+        judged = ("--outputs", "mine", "--judge", f"{server.openai_url}#{stand_in.NAME}")
+        assert "nothing is missing" in run("benchmark", "run", "kathabench", *judged, "--dry-run")
+        told = run("benchmark", "run", "kathabench", *judged, "--out", "runs/mine", *FAST)
+    assert "KathaBench, Table 2" in told and "here; compatible:stand-in; 1 of 1 storyboards" in told
+    assert re.search(r"^StoryDiffusion +3\.82 .* printed; Gemini 2\.5 Flash", told, re.MULTILINE)
+    for difference in (
+        "judged by compatible:stand-in; the printed rows by Gemini 2.5 Flash",
+        "mine: 1 storyboard of the 500 of the benchmark",
+        "no hash of the published data is known",
+        "these scores mean nothing",
+    ):
+        assert difference in told
+    again = run("benchmark", "run", "kathabench", "--out", "runs/mine", "--resamples", 100, "--format", "csv")
+    assert again.startswith("table,row,measure,value") and "published-kathabench,mine," in again
+
+
+@pytest.mark.slow
+@pytest.mark.parity
+def test_vistorybench_lite_when_got_from_a_tree_and_run_ends_with_a_row(reference: Path, judge: str) -> None:
+    draw_shot_set(Path("data"), 2)
+    draw_shot_outputs(Path("mine"), 1)
+    shutil.copytree(reference / "official/vistorybench", "data/official")
+    run("benchmark", "get", "vistorybench-lite", "--from", "data", "--without-weights", "--accept-licences")
+    assert "5 shots" in run("benchmark", "orders", "vistorybench-lite", "--for", "uno", "--out", "orders")
+    models = [word for setting in SETTINGS for word in ("--set", setting)]
+    told = run(
+        "benchmark", "run", "vistorybench-lite", "--outputs", "mine", "--judge", f"{judge}gpt-4.1",
+        "--out", "runs/mine", "--device", "cpu", *models, *FAST,
+    )  # fmt: skip
+    row = next(line for line in told.splitlines() if line.startswith("mine "))
+    assert "3.00" in row and "here; compatible:gpt-4.1; 1 of 1 stories" in row
+    assert re.search(r"^UNO \(FLUX1\) +0\.425 .* printed; GPT-4\.1$", told, re.MULTILINE)
+    assert "judged by compatible" not in told and "mine: 1 story of the 20 of the benchmark" in told
+
+
+@pytest.mark.slow
+@pytest.mark.parity
+def test_entitybench_when_got_from_a_copy_and_run_ends_with_a_row(reference: Path, judge: str) -> None:
+    """Episodes that can be drawn stand in for the published ones in the run, not in what is got."""
+    pytest.importorskip("av")
+    get = ("benchmark", "get", "entitybench", "--from", reference, "--without-weights")
+    assert "no licence: the authors did not allow any use" in run(*get, code=2)
+    run(*get, "--accept-licences")
+    told = run("benchmark", "orders", "entitybench", "--out", "orders")
+    assert "orders: 140 episodes, 2,491 shots" in told and "2,491 files" in told
+    episodes = [written_episode(), written_episode("ep_b", SECOND)]
+    stand_ins = {"set": str(write_episodes(Path("drawn").absolute(), episodes))}
+    Path("cache/fabula/benchmarks/sets/entitybench.json").write_text(json.dumps(stand_ins))
+    write_episode_outputs(Path("mine"), episodes, frames=6)
+    models = [word for setting in LOOKING_AT_EPISODES for word in ("--set", setting)]
+    told = run(
+        "benchmark", "run", "entitybench", "--outputs", "mine", "--judge", f"{judge}gemini-2.5-pro", "--out",
+        "runs/mine", "--device", "cpu", *models, "--set", "measure_quality.measures=[]", *FAST,
+    )  # fmt: skip
+    row = next(line for line in told.splitlines() if line.startswith("mine "))
+    assert "here; compatible:gemini-2.5-pro; 2 of 2 episodes" in row
+    assert re.search(r"^EntityMem +66\.000 .* printed; Gemini 2\.5 Pro$", told, re.MULTILINE)
+    assert "mine: 2 episodes of the 140 of the benchmark" in told
+
+
+@pytest.mark.slow
+@pytest.mark.parity
+def test_storyeval_when_got_from_a_copy_and_run_ends_with_a_row(reference: Path, judge: str) -> None:
+    pytest.importorskip("av")
+    assert "here     prompts" in run("benchmark", "get", "storyeval", "--from", reference)
+    assert "423 videos" in run("benchmark", "orders", "storyeval", "--out", "orders")
+    lines = [json.loads(line) for line in Path("orders/requests.jsonl").read_text("utf-8").splitlines()]
+    Path("videos/mine").mkdir(parents=True)
+    for line in lines[:2]:
+        write_video(Path("videos/mine") / line["file"], 20, size=(64, 48))
+    judged = ("--outputs", "videos/mine", "--judge", f"{judge}gpt-4o", "--limit", 2)
+    told = run("benchmark", "run", "storyeval", *judged, "--out", "runs/mine", *FAST)
+    assert re.search(r"^mine · compatible:gpt-4o +41\.7", told, re.MULTILINE)  # a half and a third
+    assert "mine: 2 videos of the 423 of the benchmark were asked for" in told
+    assert "judged by compatible" not in told and "settings that depart" not in told, "as the protocol has it"
+
+
+@pytest.mark.slow
+@pytest.mark.parity
+def test_storyeval_when_all_published_replies_are_imported_prints_each_judges_rows(reference: Path) -> None:
+    results = sorted((reference / "storyeval/results").glob("*.json"))
+    run("benchmark", "get", "storyeval", "--from", reference)
+    run("import", "storyeval-results", *results, "--suite", "storyeval", "--out", "runs/all")
+    told = run("benchmark", "run", "storyeval", "--out", "runs/all", "--resamples", 0)
+    first, second = told.split("StoryEval, Table 8")
+    tables = {"gpt4o": first, "llava": second}
+    names = {"pika1.5": "Pika-1.5", "modelscope": "ModelScope", "easyanimate": "EasyAnimate v4",
+             "cogvideox": "CogVideoX-5B"}  # fmt: skip
+    for path in results:
+        method, judge = path.stem.removesuffix("_final").split("_")
+        lines = {re.split(r"  +", line)[0]: re.split(r"  +", line) for line in tables[judge].splitlines()}
+        ours, printed = lines[f"{method} · published:{judge}"], lines[names[method]]
+        assert ours[1:-1] == printed[1:-1], method
+    assert sum("· published:" in line and "here;" in line for line in told.splitlines()) == len(results)
