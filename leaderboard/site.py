@@ -177,7 +177,7 @@ def _rendered(page: Page) -> str:
     own = files(__package__)
     return with_parts(
         (own / "page.j2").read_text("utf-8"), own=(own / "leaderboard.css").read_text("utf-8"),
-        doc={"shots": None}, page=page, data=f"{'../' if '/' in page.file else ''}{DATA}",
+        page=page, data=f"{'../' if '/' in page.file else ''}{DATA}",
     )  # fmt: skip
 
 

@@ -42,7 +42,7 @@ def compare(first: Path, second: Path, chosen: Chosen, allowed: Collection[str])
 
 def report(folder: Path, chosen: Chosen) -> ReportDocument:
     """Return what the page shows."""
-    from ..shots.report.cards import MEGABYTES
+    from ..report.pictures import MEGABYTES
     from .report.page import EpisodesReport, episodes_report
 
     given = chosen.options
@@ -56,6 +56,6 @@ SCORING = Scoring(
     of_report=OF_REPORT, tables=later("entities.scores.tables:score_tables"),
     by_method=later("entities.scores.tables:methods_table"),
     compared=later("entities.scores.tables:comparison_tables"),
-    of_people=later("entities.report.numbers:people_tables"), unit="number",
+    of_people=later("entities.report.page:people_tables"), unit="number",
     published={"entitybench@3776439": {"coverage": "code"}},
 )  # fmt: skip

@@ -58,18 +58,20 @@ Votes = Mapping[tuple[str | None, str], Sequence[Judgement]]
 def chosen_prompts(panels: Sequence[PanelScore]) -> list[Chosen]:
     """Return the prompts that are shown and why: so many of each kind, spread over methods and judges.
 
-    The worst have the lowest rates, the best the highest, the typical those nearest to the mean. Among
-    prompts with the same rate a hash decides, so that not the first of the suite are shown only.
+    The worst have the lowest rates, the best the highest, the typical those nearest to the mean; one that
+    completes all is never among the worst, one that completes nothing never among the best. Among prompts
+    with the same rate a hash decides, so that not the first of the suite are shown only.
     """
     share = max(1, EACH // max(1, len(panels)))
     picked: dict[str, list[Chosen]] = {"worst": [], "typical": [], "best": []}
     for panel in panels:
         left = [video for video in panel.videos if video.rate is not None]
         mean = sum(video.rate or 0.0 for video in left) / max(1, len(left))
-        for why, target in (("worst", 0.0), ("best", 1.0), ("typical", mean)):
+        for why, target, never in (("worst", 0.0, 1.0), ("best", 1.0, 0.0), ("typical", mean, None)):
             left = sorted(left, key=lambda video: (abs((video.rate or 0.0) - target), digest(video.unit)))
-            picked[why] += [(panel, video, why) for video in left[:share]]
-            left = left[share:]
+            some = [video for video in left if video.rate != never][:share]
+            picked[why] += [(panel, video, why) for video in some]
+            left = [video for video in left if video not in some]
     return [prompt for chosen in picked.values() for prompt in chosen]
 
 
@@ -198,7 +200,8 @@ def events_report(
         if (judgement.method, judgement.unit) in units and judgement.kind == "completion":
             votes[judgement.method, judgement.unit].append(judgement)
     manifest = EvaluationManifest.model_validate_json(read_plain(folder / EVALUATION, follow=True))
-    pictures = pictures_of_run(folder)
+    methods = dict.fromkeys(panel.panel.method for panel in scores.panels)
+    pictures = pictures_of_run(folder, dict.fromkeys(methods, "Frame"))
     comparisons = video_comparisons(scores)
     return ReportDocument(
         kind="events",
@@ -217,7 +220,7 @@ def events_report(
         people=people.tables,
         people_note=people.note,
         comparison_note=comparison_note(
-            len({panel.panel.method for panel in scores.panels}), len(comparisons),
+            len(methods), len(comparisons),
             "a prompt in common that counts",
             "The first method minus the second, paired by prompt, for each judge. p-values are corrected by "
             f"{used.correction.capitalize()} for {counted(len(comparisons), 'comparison')}.",

@@ -30,6 +30,8 @@
     });
   }
 
+  addEventListener("beforeprint", () => document.querySelectorAll("details.table").forEach((one) => { one.open = true; }));
+
   const form = document.getElementById("filter");
   if (!form) return;
   const cases = Array.from(form.closest("section").querySelectorAll(".case")); // other sections have cards, too

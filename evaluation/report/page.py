@@ -1,65 +1,136 @@
-"""Pictures of a report: small JPEGs as data URLs, opened with limits, without metadata.
+"""A report as one HTML page: style, script, figures and pictures inside, nothing to load from anywhere.
 
-A report as one HTML page: style, script, plots and pictures inside, nothing to load from anywhere.
+A page is a list of sections; a document's parts become sections in one place, for every protocol.
 """
 
-import base64
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from pathlib import Path
 from typing import Any
 
 from markupsafe import Markup
 
-from ...errors import UserError
-from ...media.images import encode, open_picture
-from ...pages.figures import draw_figure, figure_table, legend_of
-from ...pages.grid import DASH, Unit, count_text, effect_text, interval_text, label_text, p_text, value_text
+from ...pages.figures import Figure, draw_figure, figure_table, legend_of
+from ...pages.grid import (
+    DASH,
+    MINUS,
+    count_text,
+    effect_text,
+    interval_text,
+    label_text,
+    p_text,
+    value_text,
+)
 from ...pages.page import environment, policy_of, readable, style_of
 from ...schemas.canonical import pretty_bytes
-from ...schemas.text import counted, plural
-from ...schemas.values import Score
-from .model import Case, CaseItem, CountTable, Frame, ReportDocument
-from .shot_cards import SHOT_FILTERS
+from ...schemas.text import counted, plural, tallied
+from ...schemas.values import Own, Score
+from .model import (
+    Case,
+    CaseItem,
+    Comparison,
+    CountTable,
+    Definition,
+    DrawnBox,
+    Leaders,
+    ReportDocument,
+    ScoreTable,
+    SeenEpisode,
+    ShotCard,
+    StoryGrid,
+)
 
-SIDE, QUALITY = 360, 72
-"""Longer side in pixels, and quality, of an embedded picture."""
-
-
-class Thumbnails:
-    """Makes the small pictures of a report, each file once.
-
-    Args:
-        side: longer side in pixels.
-    """
-
-    def __init__(self, side: int = SIDE) -> None:
-        self._side = side
-        self._made: dict[Path, tuple[str, int, int] | None] = {}
-
-    def frame(self, path: Path | None, label: str, text: str | None = None) -> Frame:
-        """Return the frame for a file; without its picture where it is gone or cannot be opened."""
-        made = self._of(path) if path is not None else None
-        if made is None:
-            return Frame(label=label, text=text)
-        data, width, height = made
-        return Frame(label=label, text=text, width=width, height=height, data=data)
-
-    def _of(self, path: Path) -> tuple[str, int, int] | None:
-        if path not in self._made:
-            self._made[path] = _thumbnail(path, self._side)
-        return self._made[path]
+FOLD = 6
+"""The first table of a section without a figure stands open up to so many rows; all others are folded."""
+WARMEST, FLAG, COLOURS = 7, 15, 6
+"""Darkest cell of a matrix; sides in pixels of a box's number; how many colours boxes have."""
 
 
-def _thumbnail(path: Path, side: int) -> tuple[str, int, int] | None:
-    try:
-        picture = open_picture(path)
-    except UserError:
-        return None
-    data = encode(picture, max_side=side, format="jpeg", quality=QUALITY)
-    small = open_picture(data)
-    return f"data:image/jpeg;base64,{base64.b64encode(data).decode('ascii')}", small.width, small.height
+@dataclass(frozen=True)
+class Section:
+    """A part of the page that answers one question; one that holds nothing is left out."""
+
+    name: str  # in links
+    title: str
+    note: str = ""  # what it answers, and of what
+    lines: tuple[str, ...] = ()  # sentences of a list
+    leaders: Leaders | None = None  # a table of ranks, first
+    tables: tuple[ScoreTable | CountTable, ...] = ()
+    figures: tuple[Figure, ...] = ()
+    pairs: tuple[Comparison, ...] = ()  # methods against each other
+    kind: str = ""  # which macro of units.j2 shows a unit
+    units: tuple[Own, ...] = ()  # a card for each
+    definitions: tuple[Definition, ...] = ()
+    always: bool = False  # whether it stands there with its note alone
+
+    @property
+    def holds(self) -> bool:
+        """Whether there is something to see besides heading and note."""
+        parts = (self.leaders, self.tables, self.figures, self.pairs, self.units, self.definitions)
+        return self.always or any(parts)
+
+
+def sections_of(doc: ReportDocument) -> list[Section]:
+    """Return the sections of a report, in order."""
+    return [section for section in (*_numbers(doc), *_looked_at(doc), *_ends(doc)) if section.holds]
+
+
+def _numbers(doc: ReportDocument) -> Iterator[Section]:
+    """Yield what the scores say."""
+    leaders = doc.shots.leaders if doc.shots else None
+    yield Section(
+        "results", "Results", lines=doc.reading, leaders=leaders,
+        tables=() if leaders else (doc.headline,), figures=(*doc.plots, *doc.figures),
+    )  # fmt: skip
+    yield Section("details", "In detail", tables=doc.details)
+    pairs = tuple(pair for pair in doc.comparisons if pair.shown)
+    some = f" Shown are {len(pairs)} of {len(doc.comparisons):,} pairs; JSON and CSV have all."
+    yield Section(
+        "comparison", "Comparison of methods", pairs=pairs, always=bool(doc.comparison_note),
+        note=doc.comparison_note + (some if len(pairs) < len(doc.comparisons) else ""),
+    )  # fmt: skip
+    official = bool(doc.controls) and doc.controls[0].name == "official_ranks"
+    title = "Ranks of the official summary" if official else "What else could explain the numbers"
+    yield Section("controls", title, tables=doc.controls)
+    missing = tuple(f"Not shown: {line}" for line in doc.people_missing)
+    yield Section(
+        "people", "What people said", doc.people_note, tables=doc.people, figures=doc.people_figures,
+        lines=missing,
+    )  # fmt: skip
+
+
+def _looked_at(doc: ReportDocument) -> Iterator[Section]:
+    """Yield the cards of single things, with what was judged of them."""
+    if doc.cases:
+        yield Section("cases", doc.cases.title, doc.cases.note, kind="case", units=doc.cases.shown)
+    if doc.shots:
+        stories_note = f"{doc.shots.stories_note} {doc.shots.pictures_note}"
+        yield Section("worst", "Lowest shots", doc.shots.worst_note, kind="worstshots", units=doc.shots.worst)
+        yield Section("stories", "Stories", stories_note, kind="story", units=doc.shots.stories)
+    if doc.episodes:
+        note = "Recurring entities, in all shots that they are scheduled in."
+        yield Section("worst", "Lowest entities", note, kind="worstentities", units=doc.episodes.worst)
+        yield Section(
+            "episodes", "Episodes", doc.episodes.note, kind="episode", units=doc.episodes.episodes
+        )  # fmt: skip
+    yield Section(
+        "examples", "What scores look like", kind="levels", units=doc.examples,
+        note="What has the lowest, the middle and the highest value of each score in this evaluation; among "
+        "equal ones a hash decides. It shows what a number means, and says nothing of a method.",
+    )  # fmt: skip
+
+
+def _ends(doc: ReportDocument) -> Iterator[Section]:
+    """Yield what was asked, by whom, and how numbers were made."""
+    yield Section("coverage", "Coverage and outcomes", tables=doc.accounting)
+    cost = (doc.cost,) if doc.cost else ()
+    yield Section(
+        "agreement", "Judges", doc.agreement_note, tables=(*doc.agreement, *cost),
+        always=bool(doc.agreement_note),
+    )  # fmt: skip
+    yield Section("manifest", "Definitions and manifest", definitions=doc.definitions, always=True)
 
 
 def render_page(document: ReportDocument, beside: dict[str, str] | None = None) -> str:
@@ -70,59 +141,26 @@ def render_page(document: ReportDocument, beside: dict[str, str] | None = None) 
 
     ``beside``: name for readers -> name of a file in the same folder.
     """
-    sheets = []
-    if document.shots is not None or document.episodes is not None:
-        sheets.append("shots.css")
-    if document.episodes is not None:
-        sheets.append("episodes.css")
+    sections = sections_of(document)
     return with_parts(
-        _resource("page.j2"),
-        sheets,
-        doc=document,
-        beside=beside or {},
+        _resource("page.j2"), doc=document, beside=beside or {}, choices=_choices(document),
+        sections=sections, links={section.name: section.title for section in sections}, fold=FOLD,
         manifest=pretty_bytes(document.manifest).decode("utf-8"),
-        choices=_choices(document),
-        parts=_sections(document),
-    )
+    )  # fmt: skip
 
 
-def with_parts(template: str, sheets: Sequence[str] = (), own: str = "", **shown: object) -> str:
+def with_parts(template: str, own: str = "", **shown: object) -> str:
     """Return a page made with the parts, the style and the script of reports, for pages of another layout.
 
-    ``shown``: what the template is filled with. ``doc`` must be there: parts ask it for ``shots``.
+    ``own``: style besides that. ``shown``: what the template is filled with.
     """
-    style, script = style_of(), _resource("page.js")
-    style += "".join(map(_resource, sheets)) + own
+    style, script = style_of() + _resource("report.css") + own, _resource("page.js")
     page: str = (
         _environment()
         .from_string(template)
         .render(style=Markup(style), script=Markup(script), policy=policy_of(style, script), **shown)
     )
     return page
-
-
-def _sections(document: ReportDocument) -> dict[str, str]:
-    """Return the sections that a report has: id -> title."""
-    shots, episodes = document.shots, document.episodes
-    official = bool(document.controls) and document.controls[0].name == "official_ranks"
-    controls = "Ranks of the official summary" if official else "Robustness"
-    titles = {
-        "results": "Results",
-        "details": "In detail" if document.details else "",
-        "comparison": "Comparison",
-        "controls": controls if document.controls else "",
-        "people": "People" if document.people else "",
-        "coverage": "Coverage",
-        "examples": "What scores look like" if document.examples else "",
-        "cases": document.cases.title if document.cases else "",
-        "worst": "Worst shots" if shots and shots.worst
-        else "Worst entities" if episodes and episodes.worst else "",
-        "stories": "Stories" if shots and shots.stories else "",
-        "episodes": "Episodes" if episodes and episodes.episodes else "",
-        "agreement": "Judges",
-        "manifest": "Definitions and manifest",
-    }  # fmt: skip
-    return {name: title for name, title in titles.items() if title}
 
 
 def _choices(document: ReportDocument) -> dict[str, tuple[str, ...]]:
@@ -135,10 +173,6 @@ def _choices(document: ReportDocument) -> dict[str, tuple[str, ...]]:
     }
 
 
-PARTS = ("page.j2", "parts.j2", "shots.j2", "episodes.j2")
-"""The templates of a report; it imports those of all pages as well."""
-
-
 @cache
 def _resource(name: str) -> str:
     return files(__package__).joinpath(name).read_text("utf-8")
@@ -146,12 +180,12 @@ def _resource(name: str) -> str:
 
 @cache
 def _environment() -> Any:  # noqa: ANN401 - a jinja2.Environment, imported late
-    made = environment({name: _resource(name) for name in PARTS})
+    made = environment({name: _resource(name) for name in ("parts.j2", "units.j2")})
     made.filters |= {
-        "value": _value,
+        "value": lambda score, unit: value_text(score.value, unit),
+        "interval": interval_text,
         "in_unit": value_text,
-        "interval": _interval,
-        "coverage": _coverage,
+        "coverage": coverage_text,
         "count": count_text,
         "label": label_text,
         "p": p_text,
@@ -163,31 +197,63 @@ def _environment() -> Any:  # noqa: ANN401 - a jinja2.Environment, imported late
         "standing": _standing,
         "wrong": _wrong,
         "wordy": _wordy,
-        **SHOT_FILTERS,
+        "made_by": _made_by,
+        "digits": digits_text,
+        "warmth": lambda value: min(WARMEST, max(0, int(value * (WARMEST + 1)))),
+        "told": _told,
+        "boxes": drawn_boxes,
+        "summed": _summed,
+        "leads": _leads,
     }
-    made.globals["made_by"] = _made_by
     return made
 
 
-def _value(score: Score, unit: Unit) -> str:
-    return value_text(score.value, unit)
+# -- Numbers and marks in words
+
+_NOUNS = {plural(noun): noun for noun in (
+    "question", "story", "dimension", "prompt", "pair", "label", "picture", "run", "judgement",
+)}  # fmt: skip
+_SHARES = (
+    ("matched", "expected", "matched"), ("answered", "asked", "ratings"), ("valued", "pictures", "pictures"),
+    ("counted", "shots", "shots"), ("counted", "characters", "counted"),
+)  # fmt: skip
+"""Counts of a story's score: part, whole, and what they are of."""
 
 
-def _interval(score: Score, unit: Unit) -> str:
-    return interval_text(score, unit)
+def coverage_text(score: Score) -> str:
+    """Return what a score stands on, in words: how many of how many, and what was missed."""
+    counts = score.counts
+    if "stories_counted" in counts:
+        return _of_stories(counts)
+    for part, whole, what in _SHARES:
+        if part in counts and whole in counts:
+            return f"{counts[part]:,} of {counts[whole]:,} {what}"
+    if "without_image" in counts and "shots" in counts:
+        return f"{counts['shots'] - counts['without_image']:,} of {counts['shots']:,} shots"
+    texts = [
+        counted(count, _NOUNS[name]) if name in _NOUNS else f"{count:,} {name.replace('_', ' ')}"
+        for name, count in counts.items()
+    ][:2]
+    if not texts and score.denominator is not None:
+        texts = [f"n = {count_text(score.denominator)}"]
+    return ", ".join(texts)
 
 
-def _coverage(score: Score) -> str:
-    told = [_counted(count, name) for name, count in score.counts.items()][:2]
-    if not told and score.denominator is not None:
-        told = [f"n = {count_text(score.denominator)}"]
-    return ", ".join(told)
-
-
-def _counted(count: int, name: str) -> str:
-    """Return a count with its name, which is a plural noun or a participle."""
-    nouns = {plural(noun): noun for noun in ("question", "story", "dimension", "prompt", "pair", "label")}
-    return counted(count, nouns[name]) if name in nouns else f"{count:,} {name.replace('_', ' ')}"
+def _of_stories(counts: Mapping[str, int]) -> str:
+    """Return on how many stories of a set a score stands, and what was missed in them."""
+    stories, valued = counts.get("stories", counts["stories_counted"]), counts["stories_counted"]
+    parts = [counted(stories, "story") if valued == stories else f"{valued:,} of {stories:,} stories"]
+    for part, whole, what in (
+        ("matched", "expected", "not matched"),
+        ("answered", "asked", "ratings missing"),
+    ):
+        if counts.get(whole, 0) > counts.get(part, counts.get(whole, 0)):
+            parts.append(f"{counts[whole] - counts[part]:,} of {counts[whole]:,} {what}")
+    if "one_reference" in counts and counts.get("counted", 0) < counts.get("characters", 0):
+        parts.append(f"{counts['counted']:,} of {counts['characters']:,} characters")
+    if counts.get("without_image"):
+        parts.append(f"{counted(counts['without_image'], 'shot')} without picture")
+    return ", ".join(parts)
 
 
 def _standing(score: Score) -> str:
@@ -211,3 +277,71 @@ def _made_by(case: Case) -> str:
     """Return method and seed of a case."""
     seed = "" if case.seed is None else f", seed {case.seed}"
     return f"{readable(case.method)}{seed}"
+
+
+def digits_text(value: float | None, digits: int) -> str:
+    """Return a number with so many digits; a dash where there is none."""
+    if value is None:
+        return DASH
+    text = f"{value:,.{digits}f}"
+    return (text.lstrip("-") if float(text.replace(",", "")) == 0 else text).replace("-", MINUS)
+
+
+def _leads(story: StoryGrid, labels: Mapping[str, str], digits: Mapping[str, int]) -> list[tuple[str, str]]:
+    """Return the methods of a story, each with its first score, for the line that the story folds to."""
+    leads = []
+    for made in story.methods:
+        name = next((name for name in labels if name in made.scores), None)
+        value = "" if name is None else f"{labels[name]} {digits_text(made.scores[name].value, digits[name])}"
+        leads.append((made.method, value))
+    return leads
+
+
+def _summed(episode: SeenEpisode) -> list[str]:
+    """Return what an episode holds and how it fared, for the line that it folds to."""
+    cells = [cell for entity in episode.entities for cell in entity.cells if cell is not None]
+    known = [cell.fidelity for cell in cells if cell.fidelity is not None]
+    fates = Counter(cell.status for cell in cells)
+    statuses = ", ".join(f"{count:,} {fate}" for fate, count in fates.items())
+    return [
+        counted(len(episode.shots), "shot"),
+        tallied(len(episode.entities), "entities"),
+        f"{counted(len(cells), 'appearance')}: {statuses}",
+        f"mean fidelity {digits_text(sum(known) / len(known) if known else None, 2)}",
+    ]
+
+
+# -- Shots with what a detector found in them
+
+
+def _told(card: ShotCard) -> str:
+    """Return a shot in words, for those who cannot see its picture."""
+    parts = []
+    for who in card.cast:
+        name = readable(who.character, 80)
+        parts.append(f"{name} {who.missed}" if who.box is None else f"{name} in box {who.box}")
+    shown = "; ".join(parts) or "nobody expected"
+    return (
+        f"Shot {card.number} of story {readable(card.story_id, 60)} by {readable(card.method, 80)}: {shown}"
+    )
+
+
+def drawn_boxes(card: ShotCard) -> Markup:
+    """Return the boxes of a shot as SVG, in pixels of its embedded picture; dashed where it is nobody."""
+    width, height = card.picture.width, card.picture.height
+    return Markup("").join(_box(box, width, height) for box in reversed(card.boxes))
+
+
+def _box(box: DrawnBox, width: int, height: int) -> Markup:
+    left, top = box.left * width, box.top * height
+    edges = Markup('x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}"').format(
+        left, top, box.width * width, box.height * height
+    )
+    colour = f"b{(box.number - 1) % COLOURS}"
+    nobody = "" if box.character is not None else " nobody"
+    x, y = min(left, width - FLAG), min(top, height - FLAG)
+    return Markup(
+        '<rect class="box under" {0}/><rect class="box over {1}{2}" {0}/>'
+        '<rect class="flag {1}" x="{3:.1f}" y="{4:.1f}" width="{5}" height="{5}"/>'
+        '<text class="flagtext" x="{6:.1f}" y="{7:.1f}" text-anchor="middle">{8}</text>'
+    ).format(edges, colour, nobody, x, y, FLAG, x + FLAG / 2, y + FLAG - 4, box.number)

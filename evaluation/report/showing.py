@@ -129,7 +129,7 @@ ENDS = {True: "Higher is better.", False: "Lower is better.", None: "Neither end
 
 
 def comparison(
-    one: Paired,
+    pair: Paired,
     measure: str,
     *,
     higher: bool | None,
@@ -141,15 +141,15 @@ def comparison(
 
     ``higher``: whether the higher value is the better one; None of a diagnostic, where neither is.
     """
-    if one.difference is None:
+    if pair.difference is None:
         difference = Score(value=None, status="undefined", reason="no question is valid for both")
     else:
-        difference = Score(value=one.difference, status="ok", low=one.low, high=one.high)
+        difference = Score(value=pair.difference, status="ok", low=pair.low, high=pair.high)
     return Comparison(
-        measure=measure, first=one.first, second=one.second, difference=difference, unit=unit,
-        p={"Wilcoxon": one.p_wilcoxon_corrected, one.resampled_test: one.p_bootstrap_corrected},
-        effects={"Cohen's d": one.cohen_d, "rank-biserial": one.rank_biserial},
-        pairs=one.n, verdict=_verdict(one, better, higher=higher), shown=shown,
+        measure=measure, first=pair.first, second=pair.second, difference=difference, unit=unit,
+        p={"Wilcoxon": pair.p_wilcoxon_corrected, pair.resampled_test: pair.p_bootstrap_corrected},
+        effects={"Cohen's d": pair.cohen_d, "rank-biserial": pair.rank_biserial},
+        pairs=pair.n, verdict=_verdict(pair, better, higher=higher), shown=shown,
     )  # fmt: skip
 
 
@@ -187,12 +187,12 @@ def resampling_definition(used: Uncertainty, unit: str) -> Definition:
     )  # fmt: skip
 
 
-def _verdict(one: Paired, better: str, *, higher: bool | None) -> str:
-    if one.difference is None or not one.tests:
-        return f"Too few {plural(one.unit)} for a test." if 0 < one.n < LEAST else "Cannot be said."
-    if winner := one.winner(higher=higher is not False):
+def _verdict(pair: Paired, better: str, *, higher: bool | None) -> str:
+    if pair.difference is None or not pair.tests:
+        return f"Too few {plural(pair.unit)} for a test." if 0 < pair.n < LEAST else "Cannot be said."
+    if winner := pair.winner(higher=higher is not False):
         return f"{winner} {better}." if higher is not None else "They differ; neither end is better."
-    disagree = len(one.tests) == 2 and min(one.tests) < LEVEL
+    disagree = len(pair.tests) == 2 and min(pair.tests) < LEVEL
     return "The two tests disagree." if disagree else "These data do not tell them apart."
 
 
@@ -214,16 +214,16 @@ def examples_of(
     """Return the card of a score; None where nothing has a value."""
     if not valued:
         return None
-    ordered = sorted(valued, key=lambda one: (round(one.value, 9), digest(one.text)))
-    places: dict[Level, int] = {"low": 0, "middle": len(ordered) // 2, "high": len(ordered) - 1}
-    names: tuple[Level, ...] = tuple(places) if len(ordered) > 2 else ENDMOST[: len(ordered)]
+    ordered = sorted(valued, key=lambda entry: (round(entry.value, 9), digest(entry.text)))
+    levels: dict[Level, int] = {"low": 0, "middle": len(ordered) // 2, "high": len(ordered) - 1}
+    names: tuple[Level, ...] = tuple(levels) if len(ordered) > 2 else ENDMOST[: len(ordered)]
     return Examples(
         name=quantity.name, label=quantity.label, note=f"{meaning} {ENDS[quantity.higher]}", unit=unit,
         total=len(ordered),
         shown=tuple(
             Example(
-                level=level, value=ordered[places[level]].value, text=ordered[places[level]].text,
-                frames=tuple(pictures(ordered[places[level]].thing)),
+                level=level, value=ordered[levels[level]].value, text=ordered[levels[level]].text,
+                frames=tuple(pictures(ordered[levels[level]].thing)),
             )
             for level in names
         ),

@@ -42,9 +42,9 @@ def compare(first: Path, second: Path, chosen: Chosen, allowed: Collection[str])
 
 def report(folder: Path, chosen: Chosen) -> ReportDocument:
     """Return what the page shows."""
-    from .report.cards import MEGABYTES
+    from ..report.pictures import MEGABYTES
+    from .report.cards import Choice
     from .report.page import ImageReport, images_report
-    from .report.stories import Choice
 
     given = chosen.options
     shown = Choice(given.get("stories", ()), given.get("methods", ()))
@@ -61,8 +61,8 @@ SCORING = Scoring(
     None,
     ("define", "tables", "alias"),
     ("release", "outputs", *OF_REPORT),
-    tables=later("shots.report.page:score_tables"),
-    of_people=later("shots.report.page:people_tables"),
+    tables=later("shots.report.tables:score_tables"),
+    of_people=later("shots.report.tables:people_tables"),
     unit="number",
     published={"vistorybench@514cc31": {"define": CODE}},
 )

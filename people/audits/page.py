@@ -146,7 +146,6 @@ def page_of(audit: Audit) -> str:
     counts: dict[str, Any] = _counts(audit)
     return with_parts(
         (files(__package__) / "page.j2").read_text("utf-8"),
-        doc={"shots": None},
         title=f"Audit of drafts{f': {audit.name}' if audit.name else ''}",
         audit=audit,
         measures=[table for table in tables if table.name != "people"],

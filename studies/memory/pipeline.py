@@ -17,7 +17,7 @@ from ...engine.status import RunReport
 from ...errors import ConfigError, MissingRequirement
 from ...evaluation.entities.looking.settings import EpisodeSelection
 from ...evaluation.report.model import Frame
-from ...evaluation.report.page import Thumbnails
+from ...evaluation.report.pictures import Thumbnails
 from ...evaluation.running import check_places, check_weights, device_named, missing_libraries, pinned
 from ...pages.page import policy_of, save_page, style_of, template_of
 from ...releases.entities.tree import read_entity_set

@@ -35,7 +35,7 @@ LOOSE = """() => [...document.querySelectorAll(".scroll")].filter((frame) => {
 }).map((frame) => frame.outerHTML.slice(0, 120))"""
 UNDECIDED = {"color-contrast", "th-has-data-cells"}
 """What axe may leave to us: text over several layers, and headings of tables whose cells hold pictures."""
-NARROW = """() => [...document.querySelectorAll("section > .scroll")]
+NARROW = """() => [...document.querySelectorAll("section > .scroll, section > .table > .scroll")]
     .filter((frame) => frame.scrollWidth > frame.clientWidth + 1)
     .filter((frame) => frame.getBoundingClientRect().width < Math.min(innerWidth * .85, 1500))
     .map((frame) => frame.outerHTML.slice(0, 120))"""
@@ -51,6 +51,16 @@ TORN = """() => [...document.querySelectorAll("tbody th")].flatMap((head) => {
     return torn;
 })"""
 """Words of first columns that go on in the next line."""
+EMPTY = """() => [...document.querySelectorAll("main section")].filter((one) => one.checkVisibility())
+    .filter((section) => ![...section.querySelectorAll(":scope *")].some((one) =>
+        !one.closest("h2, .filter") && one.checkVisibility() && one.getBoundingClientRect().height > 0
+        && (/^(img|svg)$/i.test(one.tagName)
+            || [...one.childNodes].some((text) => text.nodeType === 3 && text.data.trim()))))
+    .map((section) => section.outerHTML.slice(0, 120))"""
+"""Sections in which nothing is to be seen besides heading and filter."""
+CARDS = """() => [...document.querySelectorAll("main section:not(:has(.filter))")]
+    .map((one) => [...one.querySelectorAll("article")].filter((card) => card.checkVisibility()).length)"""
+"""How many cards are to be seen in each section that no filter is about."""
 UNFOLD = "document.querySelectorAll('details').forEach((one) => { one.open = true; })"
 LIGHT = """(name) => getComputedStyle(document.body)[name].match(/[0-9.]+/g).slice(0, 3)
     .reduce((sum, part) => sum + Number(part), 0)"""
@@ -105,7 +115,7 @@ def inspected(opened: Callable[..., Any]) -> Callable[[Path], Any]:
     At three widths nothing is wider than the window, first columns stay and have whole words, tables use
     the margins before they are cut; on paper nothing is cut, in dark
     ink on white; axe finds nothing by day and by night; nothing is asked of
-    anybody; without its pictures it is light.
+    anybody; without its pictures it is light. No section is empty, as it is opened and under each filter.
     """
 
     def inspect(file: Path) -> Any:
@@ -113,7 +123,8 @@ def inspected(opened: Callable[..., Any]) -> Callable[[Path], Any]:
 
         bare = re.sub(rb"data:image/[a-z]+;base64,[A-Za-z0-9+/=]*", b"", file.read_bytes())
         assert len(bare) < MOST_BYTES
-        page = opened(file)
+        page = opened(file, width=1400)
+        _look_at_sections(page)
         page.evaluate(UNFOLD)
         for width in WIDTHS:
             page.set_viewport_size({"width": width, "height": 900})
@@ -138,6 +149,20 @@ def inspected(opened: Callable[..., Any]) -> Callable[[Path], Any]:
         return page
 
     return inspect
+
+
+def _look_at_sections(page: Any) -> None:
+    """Check that each section shows something, and that a filter hides nothing outside of its own."""
+    assert page.evaluate(EMPTY) == []
+    cards = page.evaluate(CARDS)
+    for choice in page.locator("form.filter select:visible").all():
+        for number in range(choice.locator("option").count()):
+            choice.select_option(index=number)
+            left = page.locator("section:has(.filter) article.case:visible").count()
+            assert page.locator("form.filter output").inner_text().startswith(f"{left} of ")
+            assert page.evaluate(CARDS) == cards
+            assert left == 0 or page.evaluate(EMPTY) == []
+        choice.select_option(index=0)
 
 
 def _note_request(page: Any, file: Path, url: str) -> None:

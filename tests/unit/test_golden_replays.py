@@ -301,10 +301,14 @@ def test_tables_when_an_earlier_evaluation_is_printed_as_latex_are_set_by_plain_
 def drawn_once(document: Any) -> Any:
     """Return a report without what earlier ones drew from the numbers of their tables."""
     made = {key: value for key, value in document.items() if key not in ("plots", "schema_version")}
-    if (shots := made.get("shots")) is not None and shots["polar"] is not None:
-        charts = [{"method": one["method"], "sectors": one["sectors"]} for one in shots["polar"]["charts"]]
-        axes = [{**axis, "digits": 0} for axis in shots["polar"]["axes"]]
-        made["shots"] = {**shots, "polar": {**shots["polar"], "charts": charts, "axes": axes}}
+    if (shots := made.get("shots")) is not None:
+        made["shots"] = {**shots, "polar": None}
+    if made["kind"] == "events":  # prompts at 100 % are no worst ones any more, and frames no panels
+        shown = [
+            {**case, "why": "", "frames": [{**frame, "label": ""} for frame in case["frames"]]}
+            for case in sorted(made["cases"]["shown"], key=lambda case: (case["method"], case["unit"]))
+        ]
+        made["cases"] = {**made["cases"], "shown": shown}
     return made
 
 
@@ -345,6 +349,8 @@ def test_commands_when_given_about_what_is_kept_say_what_they_said(kept: Kept, n
                 if row[0] != RANKS and (row[0], row[2]) != ("headline", MORAL)
                 and not str(row[0]).startswith("plot_")
             ]  # fmt: skip
+        if name == "evaluate-events" and file == "said/report/page_verdicts.csv":
+            made, wanted = (sorted([*row[:4], "", *row[5:]] for row in rows) for rows in (made, wanted))
         if file.startswith("said/report"):
             made, wanted = values_alone(made), values_alone(wanted)
         assert_same(made, wanted, file)

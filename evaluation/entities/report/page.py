@@ -1,59 +1,228 @@
-"""The report on an evaluation of episodes: numbers, gap curves, worst entities, and each entity by shot."""
+"""The report on an evaluation of episodes: numbers, gap curves, lowest entities, and each entity by shot."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations, product
 from pathlib import Path
 from typing import Any
 
 from ....errors import ConfigError
+from ....pages.figures import Plot, PlotPoint
 from ....releases.entities.tree import read_entity_set
 from ....releases.loading import evaluated_name
+from ....schemas.entities import ALL, TYPES
 from ....schemas.judgement import EvaluationManifest
 from ....schemas.plain_files import json_lines
 from ....schemas.text import counted
+from ....schemas.values import Score
 from ...archive.archive import Archive, read_archive, sources_of
 from ...archive.replies import last_attempts
 from ...report.model import (
+    Comparison,
     CountRow,
     CountTable,
     Definition,
     EpisodesPart,
     Examples,
+    Measure,
     ReportDocument,
+    ScoreRow,
+    ScoreTable,
     SeenEntity,
-    Trace,
     WorstEntities,
 )
-from ...report.people import people_of
-from ...report.showing import Accounts, Valued, comparison_note, day_of, examples_of, resampling_definition
-from ...shots.report.cards import MEGABYTES, Snaps
+from ...report.people import if_any, people_of, plain_score, score_of
+from ...report.pictures import MEGABYTES, Thumbnails
+from ...report.showing import (
+    Accounts,
+    Valued,
+    comparison,
+    comparison_note,
+    day_of,
+    examples_of,
+    resampling_definition,
+)
 from ..archived import read_facts
 from ..facts import EPISODES, EpisodeFacts
-from ..metrics.aggregate import MEANINGS, Definitions, GapUnit
-from ..metrics.catalogue import EntityMetric
-from ..metrics.decay import EntityDetail, GapCurve, GapPair, bin_of
+from ..metrics.aggregate import MEANINGS, Definitions, Number
+from ..metrics.catalogue import METRICS, EntityMetric, metric_named
+from ..metrics.decay import EntityDetail, Signal
 from ..metrics.instances import Instance
+from ..scores.compare import entity_effects
 from ..scores.scores import EntityScores, EpisodeScore, score_folder
-from . import numbers
+from ..scores.tables import TABLE_4, counts_text, score_tables
 from .seen import NOT_LOOKED, Episode, Key, Seen, asked_about
 
-# -- Which episodes and entities a report shows, and what stands behind each of its numbers
+# -- What the scores say, without any picture
+
+TITLES = {"fidelity": "appearances", "pair": "pairs"}
+AGREED = (
+    Measure(name="judge", label="Judge against people", unit="number", better="high"),
+    Measure(name="people", label="Between people, mean", unit="number", better="high"),
+    Measure(name="least", label="Lowest", unit="number"),
+    Measure(name="greatest", label="Highest", unit="number"),
+)
+PILLARS = {1: "1: quality", 2: "2: prompt following", 3: "3: across shots"}
+FATES = ("passed", "eligible")
+"""What stands below a main number; all counts are in the table of its method."""
+SIGNALS: Mapping[Signal, tuple[str, str]] = {
+    "judged": ("as judged", "What the judge said of the anchor beside each other appearance."),
+    "centroid": ("DINOv2, to the centroid", "Neighbouring appearances: the mean of their cosines with it."),
+    "crops": ("DINOv2, every pair", "Cosines of the crops of every pair of appearances."),
+}
+ALWAYS = ("passed", "skipped", "failed")
+"""What is said of every number, though it is 0."""
+MOST_PAIRS = 60
+"""Comparisons up to which the page lists every one."""
+
+
+def headline(scores: EntityScores) -> ScoreTable:
+    """Return the main numbers (Table 4), methods beside each other."""
+    rows = []
+    for section in TABLE_4.sections:
+        made = [row for name in section.rows if (row := _main(scores, metric_named(name))) is not None]
+        rows += [ScoreRow(label=section.heading, scores={}, heading=True), *made] if made else []
+    return ScoreTable(
+        name="main", title="Main results", heading="Metric", rows=tuple(rows),
+        measures=tuple(
+            Measure(name=method.method, label=method.method, unit="number", better="high")
+            for method in scores.methods
+        ),
+        note=f"{MEANINGS[scores.definitions.coverage]}. Of 0 to 1, imaging quality of 0 to 100; in brackets "
+        "95 % intervals over sources.",
+    )  # fmt: skip
+
+
+def _main(scores: EntityScores, metric: EntityMetric) -> ScoreRow | None:
+    values: dict[str, Score] = {}
+    for method in scores.methods:
+        known = method.numbers.get(metric.name)
+        if known is not None:
+            counts = {name: known.score.counts[name] for name in FATES if name in known.score.counts}
+            values[method.method] = known.score.model_copy(update={"counts": counts})
+    return ScoreRow(label=metric.label, note=metric.name, scores=values) if values else None
+
+
+def every_metric(scores: EntityScores) -> Iterator[ScoreTable]:
+    """Yield a table per method: every metric with raw mean, coverage and what became of its instances."""
+    corrected = scores.definitions.coverage in ("eq23", "table15")
+    first = "Corrected mean" if corrected else "Mean of episodes"
+    for number, method in enumerate(scores.methods, 1):
+        rows = []
+        for pillar, title in PILLARS.items():
+            some = [metric for metric in METRICS if metric.pillar == pillar and metric.name in method.numbers]
+            made = [_metric_row(method.numbers[metric.name], metric) for metric in some]
+            rows += [ScoreRow(label=f"Pillar {title}", scores={}, heading=True), *made] if made else []
+        yield ScoreTable(
+            name=f"metrics_{number}", title=f"Every metric of {method.method}", heading="Metric",
+            rows=tuple(rows),
+            measures=(
+                Measure(name="value", label=first, unit="number", better="high"),
+                Measure(name="raw", label="Raw mean", unit="number", better="high"),
+                Measure(name="coverage", label="Coverage", better="high"),
+            ),
+            note="Corrected mean = raw mean x coverage. Below a name: how many instances passed, were "
+            "skipped by the gate, failed (no usable reply or measurement), are of entities that were not "
+            "recognised (absent), or of shots without a video (missing).",
+        )  # fmt: skip
+
+
+def _metric_row(known: Number, metric: EntityMetric) -> ScoreRow:
+    return ScoreRow(
+        label=metric.label, note=f"{metric.name}: {counts_text(known, ALWAYS)}",
+        scores={
+            "value": known.score.model_copy(update={"counts": {}, "denominator": None}),
+            "raw": plain_score(known.raw, known.score.reason or "nothing was scored"),
+            "coverage": plain_score(known.coverage, known.score.reason or "nothing is eligible"),
+        },
+    )  # fmt: skip
+
+
+def further_tables(scores: EntityScores) -> Iterator[ScoreTable]:
+    """Yield the numbers by tier and by gap, where there are some."""
+    yield from (table for table in score_tables(scores) if table.name in ("table_22", "gaps") and table.rows)
+
+
+def gap_plot(scores: EntityScores) -> Plot | None:
+    """Return similarity by gap of one type by one signal, the first that has pairs; the table has all."""
+    by_index = scores.definitions.gap == "index"
+    unit = "difference of shot index" if by_index else "number of shots between"
+    for kind, signal in product(TYPES, SIGNALS):
+        curves = [
+            (method.method, curve) for method in scores.methods for curve in method.curves
+            if (curve.type, curve.signal) == (kind, signal)
+        ]  # fmt: skip
+        bins = {
+            f"Gap {label}": tuple(
+                PlotPoint(series=method, score=curve.bins[label])
+                for method, curve in curves
+                if label in curve.bins
+            )
+            for label in dict.fromkeys(
+                label for _, curve in curves for label, score in curve.bins.items() if score.value is not None
+            )
+        }
+        if bins:
+            words, meaning = SIGNALS[signal]
+            return Plot(
+                name="gap", title=f"Similarity of {kind}s by gap, {words}", unit="number", groups=bins,
+                note=f"{meaning} Gap: {unit}; with 95 % intervals over sources. The table \"Similarity by "
+                'gap" has every signal and type.',
+            )  # fmt: skip
+    return None
+
+
+def main_metrics() -> list[EntityMetric]:
+    """Return the metrics of the main results (Table 4), in its order."""
+    return [metric_named(name) for section in TABLE_4.sections for name in section.rows]
+
+
+def comparisons(scores: EntityScores) -> tuple[Comparison, ...]:
+    """Return every pair of methods in every metric; of many the page shows those of the main results."""
+    effects = entity_effects(list(combinations(scores.methods, 2)), scores.definitions)
+    main = {metric.name for metric in main_metrics()}
+    tested = [(each, each.paired) for each in effects if each.tier == ALL and each.paired is not None]
+    return tuple(
+        comparison(
+            pair, metric_named(each.metric).label, higher=metric_named(each.metric).higher, unit="number",
+            shown=len(tested) <= MOST_PAIRS or each.metric in main,
+        )
+        for each, pair in tested
+    )  # fmt: skip
+
+
+def people_tables(document: Mapping[str, Any]) -> Iterator[ScoreTable]:
+    """Yield the tables of a calibration: kappa of verdicts, Pearson's r of scores, people as the ceiling."""
+    for kind, scopes in document["judges"].items():
+        rows = [
+            ScoreRow(
+                label=f"{scope}, {name.replace('_', ' ')} ({agreed['name']})",
+                scores={
+                    "judge": score_of(agreed["judge"]),
+                    "people": score_of(agreed["people"]),
+                    **{
+                        end: plain_score(agreed[end], "no two people compare")
+                        for end in ("least", "greatest")
+                    },
+                },
+                note=f"{counted(agreed['judge']['counts']['used'], 'answer')} compared",
+            )
+            for scope, asked in scopes.items()
+            for name, agreed in asked.items()
+        ]
+        title = f"{document['judge']} against people: {TITLES[kind]}"
+        yield from if_any(f"people_{kind}", title, "Type and question", AGREED, rows)
+
+
+# -- Which episodes and entities a report shows
 
 CELLS = 1500
 """Entities in shots that a page shows, about: whole episodes are taken until there are so many."""
 EACH = 6
 """Worst entities in each respect."""
-MOST_SCORED, MOST_OTHERS = 8, 4
-"""Instances with a value, the lowest, and without one, that stand behind a number."""
-MOST_IN_A_BIN = 4
-"""Pairs, the least alike, that stand behind a bin of a gap curve."""
 LEADS = ("intra_face_fidelity", "intra_character_presence", "imaging_quality")
 """Metrics by which episodes are chosen: the first that has a value."""
-_FATES = {
-    "skipped": "not admitted by the gate", "failed": "no usable reply or measurement",
-    "absent": "not recognised", "missing": "no readable video",
-}  # fmt: skip
 
 
 def shown_episodes(
@@ -147,56 +316,11 @@ def _parts(each: Instance) -> list[str]:
 
 
 def _alone(episode: Episode, entity: EntityDetail, value: float, seen: Seen) -> SeenEntity:
-    """Return an entity by itself: its scheduled shots, without names in links, which its episode has."""
+    """Return an entity by itself, in the shots that it is scheduled in."""
     made = seen.entity(episode, entity.entity)
-    cells = tuple(cell.model_copy(update={"anchor": ""}) for cell in made.cells if cell is not None)
+    cells = tuple(cell for cell in made.cells if cell is not None)
     where = f"{episode.facts.method} · {episode.facts.episode_id}"
-    return made.model_copy(update={"anchor": "", "cells": cells, "value": value, "where": where})
-
-
-def traces_of(metric: EntityMetric, episodes: Sequence[Episode]) -> tuple[tuple[Trace, ...], str]:
-    """Return what a metric of a method was made of in the shown episodes, and how many there are."""
-    every = [(episode, each) for episode in episodes for each in metric.instances(episode.facts)]
-    scored = sorted(
-        ((each.value, n) for n, (_, each) in enumerate(every) if each.value is not None),
-        reverse=metric.higher is False,
-    )
-    others = [n for n, (_, each) in enumerate(every) if each.value is None]
-    kept = [*(n for _, n in scored[:MOST_SCORED]), *others[:MOST_OTHERS]]
-    note = f"{min(len(scored), MOST_SCORED)} of {len(scored):,} with a value, the lowest first"
-    if others:
-        note += f"; {min(len(others), MOST_OTHERS)} of {len(others):,} without"
-    return tuple(_trace(metric, *every[n]) for n in kept), f"{note}; of the episodes on this page."
-
-
-def gap_traces(
-    curve: GapCurve, pairs: Sequence[tuple[Episode, GapPair]], unit: GapUnit
-) -> tuple[tuple[Trace, ...], str]:
-    """Return the pairs that stand behind the bins of a curve, and how they were chosen."""
-    mine = [
-        (each.similarity, n) for n, (_, each) in enumerate(pairs)
-        if (each.signal, each.type) == (curve.signal, curve.type)
-    ]  # fmt: skip
-    made: list[Trace] = []
-    for label in curve.bins:
-        some = sorted(entry for entry in mine if bin_of(pairs[entry[1]][1].gap, unit) == label)
-        made += [_gap_trace(label, *pairs[n]) for _, n in some[:MOST_IN_A_BIN]]
-    note = f"{len(made)} of {counted(len(mine), 'pair')}, the lowest of each bin first"
-    return tuple(made), f"{note}; of the episodes on this page."
-
-
-def _gap_trace(label: str, episode: Episode, pair: GapPair) -> Trace:
-    parts = [f"gap {label}", episode.facts.episode_id, pair.entity.partition(":")[2]]
-    parts += [f"shot {pair.shots[0]} beside {pair.shots[1]}"] if pair.shots else []
-    anchor = episode.anchor(pair.entity, pair.shots[0]) if pair.shots else None
-    return Trace(label=", ".join(parts), text=f"{pair.similarity:.2f}", anchor=anchor)
-
-
-def _trace(metric: EntityMetric, episode: Episode, each: Instance) -> Trace:
-    anchor = episode.anchor(each.entity, None if metric.unit == "location" else each.shot)
-    parts = [episode.facts.episode_id, *_parts(each)]
-    text = _FATES[each.fate] if each.value is None else f"{each.value:.2f}"
-    return Trace(label=", ".join(parts), text=text, anchor=anchor)
+    return made.model_copy(update={"cells": cells, "value": value, "where": where})
 
 
 # -- The report on an evaluation of episodes
@@ -207,7 +331,6 @@ READING = (
     "Corrected means are lowered by what the gate held back, what failed, was not recognised, or has no "
     "video; raw mean, coverage and counts stand beside them in each method's own table. A failure is never "
     "counted as a score.",
-    'Open "behind it" under a name: it leads to the instances of a number, these to crops and replies.',
 )
 
 
@@ -231,33 +354,22 @@ def episodes_report(folder: Path, wanted: EpisodesReport | None = None) -> Repor
     archive, scores = read_archive(folder), score_folder(folder, wanted.definitions)
     _check(scores, wanted)
     manifest = archive.manifest
-    snaps = Snaps(int(wanted.megabytes * 1_000_000))
+    snaps = Thumbnails.within(wanted.megabytes)
     episodes, how = _episodes(folder, archive, scores, wanted)
     seen = Seen(folder, snaps)
     part = _part(scores, episodes, seen, how)
-    examples = tuple(seen_examples(numbers.main_metrics(), episodes, seen)) if snaps.made else ()
+    examples = tuple(seen_examples(main_metrics(), episodes, seen)) if snaps.made else ()
     accounts = Accounts.of(archive.judgements)
-
-    def traces(method: str, metric: EntityMetric) -> tuple[tuple[Trace, ...], str]:
-        shown = [each for (name, _), each in episodes.items() if name == method and each.number]
-        return traces_of(metric, shown)
-
-    def gaps(method: str, curve: GapCurve) -> tuple[tuple[Trace, ...], str]:
-        scored = {each.method: each for each in scores.methods}[method].episodes
-        shown = [(episodes.get((method, each.episode_id)), each.pairs) for each in scored]
-        pairs = [(each, pair) for each, some in shown if each is not None and each.number for pair in some]
-        return gap_traces(curve, pairs, wanted.definitions.gap)
-
-    pairs = numbers.comparisons(scores)
+    pairs = comparisons(scores)
     few = "" if all(pair.shown for pair in pairs) else " The page lists the metrics of the main results."
-    people = people_of(folder, "episodes", numbers.people_tables)
+    people = people_of(folder, "episodes", people_tables)
     return ReportDocument(
         kind="episodes", protocol="EntityBench", units="episodes",
         benchmark=_benchmark(folder, manifest), title=_title(scores),
         facts=_facts(scores, episodes, accounts, manifest),
         warnings=(*_warnings(scores, episodes, accounts, snaps), *people.warnings), reading=READING,
-        headline=numbers.headline(scores), plots=(plot,) if (plot := numbers.gap_plot(scores)) else (),
-        details=(*numbers.every_metric(scores, traces), *numbers.further_tables(scores, gaps)),
+        headline=headline(scores), plots=(plot,) if (plot := gap_plot(scores)) else (),
+        details=(*every_metric(scores), *further_tables(scores)),
         comparisons=pairs, comparison_note=comparison_note(
             len(scores.methods), len(pairs), "a value for the same episode",
             "The first method minus the second, over the values of the episodes that both have, which "
@@ -289,7 +401,7 @@ def _check(scores: EntityScores, wanted: EpisodesReport) -> None:
 def _episodes(
     folder: Path, archive: Archive, scores: EntityScores, wanted: EpisodesReport
 ) -> tuple[dict[Key, Episode], str]:
-    """Return every episode of which something was seen, those that are shown with a number; how chosen."""
+    """Return every episode of which something was seen, the shown ones first, and how these were chosen."""
     if not (folder / EPISODES).exists():
         return {}, ""
     facts = {(each.method, each.episode_id): each for each in read_facts(folder, archive)}
@@ -301,9 +413,8 @@ def _episodes(
         for key, each in facts.items() if key[0] in methods
     }  # fmt: skip
     shown, how = shown_episodes(scores, methods, cells, wanted.episodes)
-    places = {key: number for number, key in enumerate(shown, 1)}
-    order = [*shown, *(key for key in facts if key not in places)]
-    made = {key: Episode(places.get(key, 0), facts[key], lines[key], replies.get(key, {})) for key in order}
+    order = dict.fromkeys((*shown, *facts))
+    made = {key: Episode(key in shown, facts[key], lines[key], replies.get(key, {})) for key in order}
     if len(methods) < len(scores.methods):
         how += f" {len(methods)} of {len(scores.methods)} methods are shown."
     return made, how
@@ -311,7 +422,7 @@ def _episodes(
 
 def _part(scores: EntityScores, episodes: Mapping[Key, Episode], seen: Seen, how: str) -> EpisodesPart:
     worst = tuple(worst_entities(scores, episodes, seen))
-    shown = tuple(seen.episode(each) for each in episodes.values() if each.number)
+    shown = tuple(seen.episode(each) for each in episodes.values() if each.shown)
     snaps = seen.snaps
     parts = [f"{how} Each row is an entity, each column a shot; an empty cell is not scheduled. A cell opens "
              f"to scores and replies. {counted(snaps.made, 'picture')} in this page"]  # fmt: skip
@@ -350,7 +461,7 @@ def _facts(
 
 
 def _warnings(
-    scores: EntityScores, episodes: Mapping[Key, Episode], accounts: Accounts, snaps: Snaps
+    scores: EntityScores, episodes: Mapping[Key, Episode], accounts: Accounts, snaps: Thumbnails
 ) -> Iterator[str]:
     names = tuple(f"{method.method}:" for method in scores.methods)
     for note in scores.notes:

@@ -7,8 +7,7 @@ from pathlib import Path
 from ....schemas.canonical import Json, canonical_bytes
 from ....schemas.judgement import Judgement
 from ...report.model import SeenCell, SeenEntity, SeenEpisode, SeenShot, Snap, Verdict
-from ...report.pictures import kept_picture
-from ...shots.report.cards import Snaps
+from ...report.pictures import Thumbnails, kept_picture
 from ..facts import ACTION_CRITERIA, CRITERIA, Answer, Appearance, EpisodeFacts, ShotFacts
 from ..metrics.decay import ShotDetail, entity_details
 from ..metrics.instances import Instance
@@ -25,7 +24,7 @@ _UNASKED = "nobody was asked"
 class Episode:
     """One episode of one method as its report looks at it."""
 
-    number: int  # from 1, for names in links; 0 where the page does not show it whole
+    shown: bool  # whether the page shows it whole
     facts: EpisodeFacts  # what is known of it
     line: Mapping[str, Json] = field(repr=False)  # its line of the archive
     # kind and entity, and shot -> what was replied
@@ -35,15 +34,6 @@ class Episode:
     def entities(self) -> tuple[str, ...]:
         """The scheduled entities, in the order in which they appear."""
         return tuple(dict.fromkeys(each.entity for shot in self.facts.shots for each in shot.appearances))
-
-    def anchor(self, entity: str | None = None, shot: str | None = None) -> str | None:
-        """Return the name in links of an entity in a shot, or of one of them; None where it is not shown."""
-        if not self.number:
-            return None
-        row = "" if entity is None else f"-r{self.entities.index(entity) + 1}"
-        keys = [each.key for each in self.facts.shots]
-        column = "" if shot is None else f"-s{keys.index(shot) + 1}"
-        return f"e{self.number}{row}{column}"
 
 
 def asked_about(judgements: Sequence[Judgement]) -> dict[Key, dict[tuple[str, str, str], Judgement]]:
@@ -65,7 +55,7 @@ class Seen:
     """Makes what a page shows of episodes."""
 
     folder: Path  # the evaluation folder, which keeps the pictures
-    snaps: Snaps  # makes them small
+    snaps: Thumbnails  # makes them small
 
     def episode(self, episode: Episode) -> SeenEpisode:
         """Return an episode: its registry by shot, and its shots."""
@@ -99,7 +89,7 @@ class Seen:
             cells.append(self._cell(episode, shot, appearance, line, details.get(shot.key)))
         return SeenEntity(
             name=name, type=kind, description=str(known.get("description") or ""),
-            anchor=episode.anchor(entity) or "", cells=tuple(cells),
+            cells=tuple(cells),
             replies=verdicts(episode, ("location", entity, "")),
         )  # fmt: skip
 
@@ -118,7 +108,7 @@ class Seen:
         values, missing = parted(measured)
         fidelity = values.get("fidelity: overall")
         return SeenCell(
-            shot=shot.key, anchor=episode.anchor(entity, shot.key) or "", picture=self._crop(line, entity),
+            shot=shot.key, picture=self._crop(line, entity),
             status=status, fidelity=fidelity, gate=gate_of(episode.facts, entity, shot.key), values=values,
             missing=missing,
             replies=verdicts(episode, *((kind, entity, shot.key) for kind in ("fidelity", "pair"))),
@@ -152,7 +142,7 @@ class Seen:
             measured[name.replace("_", " ")] = reason if value is None else value
         values, missing = parted(measured)
         return SeenShot(
-            shot=shot.key, anchor=episode.anchor(shot=shot.key) or "", picture=self._frames(shot, line),
+            shot=shot.key, picture=self._frames(shot, line),
             action=str(line["shot"]["action"] or ""), continues=not shot.cut, values=values, missing=missing,
             replies=verdicts(episode, ("action", "", shot.key)),
         )  # fmt: skip

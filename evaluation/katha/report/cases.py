@@ -73,13 +73,15 @@ def scenes_of(question: Question) -> Scenes:
 def chosen_spots(spots: Sequence[Spot]) -> list[Spot]:
     """Return what is shown, the worst first: all if there are few, else the worst and typical ones.
 
-    Typical are those whose gap is nearest to the median. Those without a gap come last.
+    Typical are those whose gap is nearest to the median. Those without a gap come last. What loses nothing is
+    never among the worst.
     """
     known = sorted((one for one in spots if one.score.value is not None), key=_badness)
     if len(spots) <= ALL:
         return [*known, *(one for one in spots if one.score.value is None)]
-    worst = [_because(one, "worst") for one in known[:WORST]]
-    rest = known[WORST:]
+    lossy = sum(_value(one) > 0 for one in known)
+    worst = [_because(one, "worst") for one in known[: min(WORST, lossy)]]
+    rest = known[len(worst) :]
     if not rest:
         return worst
     middle = statistics.median(_value(one) for one in known)
@@ -167,9 +169,10 @@ def cases_of(
     """Return the transitions that a report shows."""
     note = f"All {total} groups of scenes with questions, the largest gap first."
     if len(spots) < total:
+        worst = sum(spot.why == "worst" for spot in spots)
         note = (
-            f"{len(spots)} of {total} groups of scenes with questions: the {WORST} with the largest gap, and "
-            f"{TYPICAL} whose gap is nearest to the median."
+            f"{len(spots)} of {total} groups of scenes with questions: the {worst} with the largest gap, and "
+            f"{len(spots) - worst} whose gap is nearest to the median."
         )
     return Cases(
         title="Transitions",

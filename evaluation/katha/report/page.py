@@ -186,6 +186,7 @@ def katha_report(
         replies.add(judgement)
     told = judged.manifest.subject.get("methods") or {}
     pictures = pictures_of_outputs(outputs, records, told) if outputs else pictures_of_run(folder)
+    pictures.nouns = {method.name: _noun(judged.manifest.about(method.name)) for method in judged.methods}
     shown = Shown(replies, pictures, judged.replies.seeds, used)
     return ReportDocument(
         kind=PROTOCOL,
@@ -256,6 +257,11 @@ def unit_text(about: Mapping[str, Any]) -> str:
     if not isinstance(unit, str):
         return ""
     return f"{unit}, {counted(frames, 'frame')} of each" if isinstance(frames, int) else unit
+
+
+def _noun(about: Mapping[str, Any]) -> str:
+    """Return what a picture of a method's outputs is called."""
+    return "Frame" if about.get("frames_each") else str(about.get("unit") or "panel").capitalize()
 
 
 def _warnings(scores: KathaScores, accounts: Accounts, judged: Judged) -> Iterator[str]:

@@ -1,42 +1,53 @@
-"""Single shots as a report shows them: the picture with its boxes, whom they show, what the script asks.
+"""What a report on shot images shows with pictures: single shots with their boxes, and whole stories.
 
-Pictures are small JPEGs of shots, crops and references, within a budget.
-
-Where the pictures behind an evaluation of shot images are: found by place, known by their hash.
+Pictures of an evaluation are found by place and known by their hash.
 """
 
-import base64
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isnan
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ....errors import ConfigError, InputError, UserError
-from ....media.images import encode_image, fitted
 from ....releases.shots.references import IMAGES
 from ....releases.shots.tree import FOLDER, SCRIPT
-from ....schemas.canonical import sha256_file
+from ....schemas.canonical import digest, sha256_file
 from ....schemas.judgement import EvaluationManifest
 from ....schemas.plain_files import composed, read_plain
 from ....schemas.shots import Shot, ShotScript, TwoTexts
+from ....schemas.text import counted
 from ...archive.archive import sources_of
+from ...metrics.registry import label_of, lead_of, metric_of, metrics
 from ...metrics.story import FoundStory
-from ...outputs.shot_folders import Choice, find_root, shot_number, story_folders
-from ...report.model import DrawnBox, Onstage, ShotCard, Snap, StyleMatrix, WallCrop, WallRow
-from ...report.pictures import kept_picture
-from ..found import crop_of, open_shot
+from ...outputs.shot_folders import Choice as Outputs
+from ...outputs.shot_folders import find_root, story_folders
+from ...report.model import (
+    DrawnBox,
+    Examples,
+    Onstage,
+    ShotCard,
+    Snap,
+    StoryGrid,
+    StoryOfMethod,
+    StyleMatrix,
+    WallCrop,
+    WallRow,
+    WorstShots,
+)
+from ...report.pictures import Thumbnails, kept_picture
+from ...report.showing import Valued, examples_of
 from ..load_stories import OUTPUTS, SHOTS
 from ..references import generated_references
 from ..scores import ImageScores
 from ..tables import Key, ShotScore, style_table
 
-if TYPE_CHECKING:
-    from PIL.Image import Image
+MOST_BYTES, MOST_FILES = 64_000_000, 400
+"""Largest picture that is looked at, and most pictures of one story."""
 
 
-MOST_BYTES = 64_000_000
-_MOST_FILES = 400
+Files = tuple[int, bool]
 
 
 @dataclass
@@ -46,12 +57,12 @@ class ShotFiles:
     folder: Path  # the evaluation folder
     roots: Mapping[str, Path]  # method -> folder of its outputs
     release: Path | None  # the set of scripts; None where it is not at hand
-    choice: Choice  # which mode, language and time stamp of outputs
-    first: int = 1  # number of the first shot in file names
+    choice: Outputs  # which mode, language and time stamp of outputs
     own_references: bool = False  # whether references were those that methods drew
-    changed: set[str] = field(default_factory=set)  # files that are there and are not what was evaluated
-    _listed: dict[str, dict[int, list[Path]]] = field(default_factory=dict, repr=False)
-    _hashed: dict[Path, dict[str, Path]] = field(default_factory=dict, repr=False)
+    changed: set[tuple[str, str, int]] = field(default_factory=set)  # shots whose pictures are others now
+    # method -> number of a story, and whether it is of what the method drew of characters -> pictures
+    _listed: dict[str, dict[Files, list[Path]]] = field(default_factory=dict, repr=False)
+    _hashed: dict[tuple[str, Files], dict[str, Path]] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(
@@ -61,29 +72,24 @@ class ShotFiles:
 
         ``release``: the set of scripts; None for the place that the evaluation names.
         """
-        environment = manifest.environment
-        selection = _mapping(environment.get("selection"))
+        selection = mapping_of(manifest.environment.get("selection"))
         known = sources_of(folder, manifest)
         roots = {composed(path.name): path for role, path in known if role == OUTPUTS}
-        roots |= _given(outputs, _mapping(manifest.subject.get("methods")))
+        roots |= _given(outputs, mapping_of(manifest.subject.get("methods")))
         if release is None:
             release = next((path for role, path in known if role == SHOTS), None)
-        choice = Choice(*(_option(selection.get(name)) for name in ("mode", "language", "timestamp")))
-        own = manifest.protocol.get("references") == "generated"
-        return cls(folder, roots, release, choice, 0 if selection.get("first_shot") == 0 else 1, own)
+        given = (selection.get(name) for name in ("mode", "language", "timestamp"))
+        choice = Outputs(*(value if isinstance(value, str) else None for value in given))
+        return cls(folder, roots, release, choice, manifest.protocol.get("references") == "generated")
 
     def shot(self, method: str, story_id: str, number: int, sha256: str | None) -> Path | None:
         """Return the picture of a shot; None where it is not at hand."""
         if sha256 is None:
             return None
-        files = self._of_method(method).get(_number(story_id), [])
-        for file in files:
-            said = shot_number(file)
-            if said is not None and said + 1 - self.first == number:
-                if _sha256(file) == sha256:
-                    return file
-                self.changed.add(f"{method}/{story_id}/{file.name}")
-        return None
+        hashed = self._by_hash(method, (_number(story_id), False))
+        if hashed and sha256 not in hashed:
+            self.changed.add((method, story_id, number))
+        return hashed.get(sha256)
 
     def view(self, file: object) -> Path | None:
         """Return a picture that judging kept in the run folder."""
@@ -92,9 +98,10 @@ class ShotFiles:
     def reference(self, story: FoundStory, sha256: str) -> Path | None:
         """Return a reference image of a story by its hash; None where it is not at hand."""
         if self.own_references:
-            return self._drawn(story).get(sha256)
+            return self._by_hash(story.method, (_number(story.story_id), True)).get(sha256)
         folder = self.story_folder(story.story_id)
-        return None if folder is None else self._by_hash(folder / IMAGES).get(sha256)
+        pictures = [] if folder is None else sorted((folder / IMAGES).rglob("*"))
+        return self._by_hash("", (_number(story.story_id), True), pictures).get(sha256)
 
     def story_folder(self, story_id: str) -> Path | None:
         """Return the folder of a story's script and references; None where it is not at hand."""
@@ -103,37 +110,28 @@ class ShotFiles:
         root = self.release / FOLDER if (self.release / FOLDER).is_dir() else self.release
         return root / story_id if (root / story_id).is_dir() else None
 
-    def _of_method(self, method: str) -> dict[int, list[Path]]:
+    def _by_hash(self, method: str, of: Files, files: Sequence[Path] | None = None) -> dict[str, Path]:
+        """Return pictures by their hash, read once: these, or those of a story among a method's outputs."""
+        if (method, of) not in self._hashed:
+            listed = self._of_method(method).get(of, []) if files is None else files
+            hashed = ((_sha256(file), file) for file in reversed(listed[:MOST_FILES]))
+            self._hashed[method, of] = {sha256: file for sha256, file in hashed if sha256 is not None}
+        return self._hashed[method, of]
+
+    def _of_method(self, method: str) -> dict[Files, list[Path]]:
         if method not in self._listed:
-            listed: dict[int, list[Path]] = {}
-            if method in self.roots:
-                try:
-                    for folder in story_folders(find_root(self.roots[method], self.choice), self.choice):
-                        listed.setdefault(int(folder.story_id), []).extend(folder.files)
-                except (InputError, ConfigError, OSError):
-                    listed = {}  # the page says where a picture is not at hand
+            listed: dict[Files, list[Path]] = {}
+            try:
+                root = find_root(self.roots[method], self.choice)
+                for folder in story_folders(root, self.choice):
+                    listed.setdefault((int(folder.story_id), False), []).extend(folder.files)
+                drawn = generated_references(root, self.choice) if self.own_references else {}
+                for number, characters in drawn.items():
+                    listed[number, True] = [file for some in characters.values() for file in some]
+            except (KeyError, InputError, ConfigError, OSError):
+                listed = {}  # the page says where a picture is not at hand
             self._listed[method] = listed
         return self._listed[method]
-
-    def _drawn(self, story: FoundStory) -> dict[str, Path]:
-        root = self.roots.get(story.method)
-        if root is None:
-            return {}
-        key = root / story.story_id / "characters"
-        if key not in self._hashed:
-            try:
-                drawn = generated_references(find_root(root, self.choice), self.choice)
-                files = [file for some in drawn.get(_number(story.story_id), {}).values() for file in some]
-            except (InputError, ConfigError, OSError):
-                files = []
-            self._hashed[key] = _hashes(files)
-        return self._hashed[key]
-
-    def _by_hash(self, folder: Path) -> dict[str, Path]:
-        if folder not in self._hashed:
-            files = sorted(folder.rglob("*")) if folder.is_dir() else []
-            self._hashed[folder] = _hashes(files)
-        return self._hashed[folder]
 
 
 def _given(outputs: Sequence[Path], methods: Mapping[str, Any]) -> dict[str, Path]:
@@ -151,15 +149,6 @@ def _given(outputs: Sequence[Path], methods: Mapping[str, Any]) -> dict[str, Pat
     return given
 
 
-def _hashes(files: Sequence[Path]) -> dict[str, Path]:
-    paths: dict[str, Path] = {}
-    for file in files[:_MOST_FILES]:
-        sha256 = _sha256(file)
-        if sha256 is not None:
-            paths.setdefault(sha256, file)
-    return paths
-
-
 def _sha256(file: Path) -> str | None:
     try:
         if not file.is_file() or file.stat().st_size > MOST_BYTES:
@@ -173,70 +162,9 @@ def _number(story_id: str) -> int:
     return int(story_id) if story_id.isascii() and story_id.isdigit() else -1
 
 
-def _mapping(value: object) -> Mapping[str, Any]:
+def mapping_of(value: object) -> Mapping[str, Any]:
+    """Return a mapping as it is; an empty one for anything else."""
     return value if isinstance(value, Mapping) else {}
-
-
-def _option(value: object) -> str | None:
-    return value if isinstance(value, str) else None
-
-
-SHOT_SIDE, CROP_SIDE, QUALITY = 240, 96, 70
-"""Longer sides in pixels of shots and of crops, and quality, of embedded pictures."""
-MEGABYTES = 12.0
-"""Size of all embedded pictures together, where no other is asked for."""
-GONE, SPENT = "picture not available", "left out: there is no room for more pictures in this page"
-
-
-@dataclass
-class Snaps:
-    """Makes small pictures until their budget is spent."""
-
-    budget: int = int(MEGABYTES * 1_000_000)  # characters of data that are left
-    made: int = 0  # pictures that were embedded
-    gone: int = 0  # pictures that were not at hand
-    spent: int = 0  # pictures that the budget left out
-    _last: "tuple[Path, Image] | None" = field(default=None, repr=False)
-
-    def whole(self, file: Path | None, side: int = SHOT_SIDE) -> tuple[Snap, tuple[int, int] | None]:
-        """Return a shot's picture, and its size before it was made small; None where there is none."""
-        image = self.open(file)
-        if image is None:
-            return self.none(), None
-        return self._small(image, side), (image.width, image.height)
-
-    def crop(self, file: Path | None, box: Sequence[float] | None) -> Snap:
-        """Return the part of a picture in a box; all of it without one."""
-        image = self.open(file)
-        part = image if image is None or box is None else crop_of(image, box)
-        return self.none() if part is None else self._small(part, CROP_SIDE)
-
-    def none(self) -> Snap:
-        """Return the place of a picture that is not at hand."""
-        self.gone += 1
-        return Snap(lost=GONE)
-
-    def open(self, file: Path | None) -> "Image | None":
-        """Return a picture; None where it is gone or cannot be opened."""
-        if file is None:
-            return None
-        if self._last is None or self._last[0] != file:
-            try:
-                self._last = file, open_shot(file)
-            except UserError:
-                return None
-        return self._last[1]
-
-    def _small(self, image: "Image", side: int) -> Snap:
-        small = fitted(image, side)
-        data = encode_image(small, format="jpeg", quality=QUALITY)
-        text = f"data:image/jpeg;base64,{base64.b64encode(data).decode('ascii')}"
-        if len(text) > self.budget:
-            self.budget, self.spent = 0, self.spent + 1
-            return Snap(lost=SPENT)
-        self.budget -= len(text)
-        self.made += 1
-        return Snap(width=small.width, height=small.height, data=text)
 
 
 LANGUAGE = "en"
@@ -252,7 +180,7 @@ class Looked:
     stories: Mapping[Key, FoundStory]  # method and story -> the line of the archive
     shots: Mapping[Key, tuple[ShotScore, ...]]  # method and story -> its shots
     files: ShotFiles  # where the pictures are
-    snaps: Snaps  # makes them small
+    snaps: Thumbnails  # makes them small
     # pictures that judges saw are smaller than the evaluated ones if a side is as long as this; 0 where that
     # is not known
     side: int = 0
@@ -271,11 +199,10 @@ class Looked:
         file, whole = self._picture(shot, story)
         picture, size = self.snaps.whole(file) if shot.sha256 is not None else (_NOTHING, None)
         who = {match.crop: match.character for match in shot.matches if match.crop is not None}
-        boxes = []
+        boxes: list[DrawnBox] = []
         if size is not None and whole and picture.data is not None:
-            for index, box in enumerate(shot.boxes or ()):
-                drawn = _drawn(box, size, index + 1, who.get(index))
-                boxes.extend([drawn] if drawn is not None else [])
+            drawn = (_drawn(box, size, n + 1, who.get(n)) for n, box in enumerate(shot.boxes or ()))
+            boxes = [box for box in drawn if box is not None]
         return ShotCard(
             method=shot.method,
             story_id=shot.story_id,
@@ -438,3 +365,169 @@ def _fits(script: ShotScript, story: FoundStory) -> bool:
 
 def _text(texts: TwoTexts | None) -> str:
     return "" if texts is None else (texts.of(LANGUAGE) or texts.of("ch")).strip()
+
+
+# -- Which shots and stories are shown
+
+EACH = 8
+"""Worst shots by each score."""
+METHODS = 6
+"""Methods whose stories are shown, where no others are asked for."""
+CARDS = 480
+"""Shots in all stories that are shown, about: whole stories are taken until there are so many."""
+LOWEST, TYPICAL, HIGHEST = 8, 4, 4
+"""Stories of each kind, where there are more than :data:`CARDS` shots."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What is shown with pictures."""
+
+    stories: tuple[str, ...] = ()  # ids that were asked for; none for those that tell most
+    methods: tuple[str, ...] = ()  # names that were asked for; none for the first ones
+
+
+def worst_shots(looked: Looked, methods: Sequence[str]) -> tuple[WorstShots, ...]:
+    """Return the worst shots by each score that single shots have; a perfect one is none of them."""
+    every = [shot for shots in looked.shots.values() for shot in shots if shot.method in methods]
+    every.sort(key=lambda shot: digest(_key(shot)))  # of equal ones not always the first of a set are shown
+    made = []
+    for metric in metrics():
+        name = metric.name
+        if not (metric.per_shot and metric.ranked):
+            continue
+        valued = sorted(
+            (round(shot.values[name], 9), n) for n, shot in enumerate(every) if name in shot.values
+        )
+        top = metric.top if metric.top == metric.range[1] else None
+        ordered = [every[n] for value, n in valued if top is None or value < top]
+        if ordered:
+            made.append(
+                WorstShots(
+                    name=name, label=metric.label, digits=metric.digits, total=len(valued),
+                    cards=tuple(looked.card(shot) for shot in _picked(ordered, methods)),
+                )
+            )  # fmt: skip
+    return tuple(made)
+
+
+def shot_examples(looked: Looked, methods: Sequence[str]) -> Iterator[Examples]:
+    """Yield a card for each score that single shots have: shots at its ends and in its middle."""
+    every = [shot for shots in looked.shots.values() for shot in shots if shot.method in methods]
+    for metric in metrics():
+        valued = [
+            Valued(shot.values[metric.name], "{}, story {}, shot {}".format(*_key(shot)), shot)
+            for shot in every if metric.name in shot.values
+        ]  # fmt: skip
+        meaning = f"{metric.meaning} Here of single shots."
+        made = examples_of(metric, meaning, valued, lambda shot: [looked.card(shot).picture])
+        if made is not None:
+            yield made
+
+
+def _picked(ordered: Sequence[ShotScore], methods: Sequence[str]) -> list[ShotScore]:
+    """Return a share of each method's worst shots, filled up with the worst of all, in order."""
+    share, counts, own = max(1, EACH // max(1, len(methods))), Counter[str](), []
+    for shot in ordered:
+        if counts[shot.method] < share:
+            own.append(_key(shot))
+        counts[shot.method] += 1
+    wanted = set(own[:EACH])
+    others = [_key(shot) for shot in ordered if _key(shot) not in wanted]
+    wanted |= set(others[: EACH - len(wanted)])
+    return [shot for shot in ordered if _key(shot) in wanted]
+
+
+def _key(shot: ShotScore) -> tuple[str, str, int]:
+    return shot.method, shot.story_id, shot.number
+
+
+def shown_methods(order: Sequence[str], choice: Choice) -> tuple[str, ...]:
+    """Return the methods whose stories are shown."""
+    _check("--method", choice.methods, order)
+    return choice.methods or tuple(order[:METHODS])
+
+
+def shown_stories(
+    looked: Looked, methods: Sequence[str], choice: Choice
+) -> tuple[tuple[tuple[str, str], ...], str]:
+    """Return ids of the stories that are shown, each with why, and how they were chosen."""
+    there = list(dict.fromkeys(story for method, story in looked.stories if method in methods))
+    _check("--story", choice.stories, there)
+    if choice.stories:
+        note = f"{len(choice.stories)} of {counted(len(there), 'story')}, as chosen."
+        return tuple((story, "chosen") for story in dict.fromkeys(choice.stories)), note
+    cards = {story: sum(len(looked.shots.get((method, story), ())) for method in methods) for story in there}
+    if sum(cards.values()) <= CARDS:
+        return tuple(
+            (story, "all") for story in there
+        ), f"{counted(len(there), 'story')}, all that there are."
+    lead = lead_of(dict.fromkeys(name for method in looked.scores.methods for name in method.scores))
+    ordered = _by_value(looked, methods, there, lead)
+    middle = (len(ordered) - 1) / 2
+    central = sorted(ordered, key=lambda story: (abs(ordered.index(story) - middle), story))
+    wanted = {
+        "lowest": ordered[:LOWEST],
+        "typical": central[:TYPICAL],
+        "highest": ordered[::-1][:HIGHEST],
+    }
+    taken: dict[str, str] = {}
+    used = 0
+    for story, why in _by_turns(wanted):
+        if story not in taken and (not taken or used + cards[story] <= CARDS):
+            taken[story] = why
+            used += cards[story]
+    by = "" if lead is None else f" in {label_of(lead)}, by the mean over the methods that are shown"
+    note = f"{len(taken)} of {counted(len(there), 'story')}: lowest, in the middle and highest{by}."
+    kinds = list(wanted)
+    return tuple(
+        sorted(taken.items(), key=lambda entry: (kinds.index(entry[1]), ordered.index(entry[0])))
+    ), note
+
+
+def story_grid(looked: Looked, story: str, why: str, methods: Sequence[str]) -> StoryGrid:
+    """Return one story by several methods."""
+    made = []
+    for method in methods:
+        key = (method, story)
+        if key not in looked.stories:
+            continue
+        scored = next(scores for scores in looked.scores.methods if scores.method == method)
+        scores = next(row.scores for row in scored.stories if row.story_id == story)
+        made.append(
+            StoryOfMethod(
+                method=method, scores=dict(scores),
+                cards=tuple(looked.card(shot) for shot in looked.shots[key]),
+                wall=looked.wall(looked.stories[key]), styles=style_matrix(looked, key),
+            )
+        )  # fmt: skip
+    return StoryGrid(story_id=story, why=why, methods=tuple(made))
+
+
+def _by_value(looked: Looked, methods: Sequence[str], stories: Sequence[str], lead: str | None) -> list[str]:
+    """Return stories from the lowest mean over methods; those without any value come last."""
+    values: dict[str, list[float]] = {story: [] for story in stories}
+    for method in looked.scores.methods:
+        for story in method.stories if method.method in methods else ():
+            score = story.scores.get(lead or "")
+            if score is not None and score.value is not None:
+                values[story.story_id].append(score.value)
+    known = [story for story in stories if values[story]]
+    sign = 1 if lead is None or metric_of(lead).higher else -1
+    known.sort(key=lambda story: (sign * sum(values[story]) / len(values[story]), digest(story)))
+    return [*known, *(story for story in stories if not values[story])]
+
+
+def _by_turns(wanted: Mapping[str, Sequence[str]]) -> list[tuple[str, str]]:
+    """Return stories of every kind by turns, each with its kind, so that a limit leaves some of each."""
+    longest = max(map(len, wanted.values()))
+    return [(some[n], why) for n in range(longest) for why, some in wanted.items() if n < len(some)]
+
+
+def _check(option: str, asked: Sequence[str], there: Sequence[str]) -> None:
+    unknown = [name for name in asked if name not in there]
+    if unknown:
+        raise ConfigError(
+            option, expected=f"one of {', '.join(there[:20])}", found=", ".join(unknown),
+            fix="check the spelling",
+        )  # fmt: skip

@@ -1,101 +1,61 @@
-"""The report on an evaluation of shot images, with scores by kind of story and of character."""
+"""The report on an evaluation of shot images: what it shows, and the words around it."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from pathlib import Path
-from typing import Any
 
 from ....errors import ConfigError, InputError, UserError
 from ....media.images import LIMITS
-from ....pages.grid import label_text
 from ....releases.loading import evaluated_name
 from ....releases.shots.tree import read_shot_set
 from ....schemas.judgement import EvaluationManifest
 from ....schemas.text import counted
-from ....schemas.values import Score
 from ...archive.archive import Archive, read_archive
-from ...metrics.registry import in_order, label_of, metric_of
+from ...metrics.registry import base_of, in_order, label_of, metric_of, metrics
 from ...metrics.story import FoundStory
-from ...report.model import CountTable, Measure, ReportDocument, ScoreRow, ScoreTable, ShotsPart
-from ...report.people import between_people, if_any, people_of, plain_score, score_of
-from ...report.showing import Accounts, comparison_note
+from ...report.model import (
+    Definition,
+    ReportDocument,
+    ShotsPart,
+)
+from ...report.people import people_of
+from ...report.pictures import MEGABYTES, Thumbnails
+from ...report.showing import (
+    Accounts,
+    comparison_note,
+    day_of,
+    resampling_definition,
+    sentences,
+)
 from ..compare import Leaderboard, image_comparisons, leaderboard
 from ..definitions import Definitions
 from ..found import read_found
 from ..scores import ImageScores, score_archive
 from ..tables import Key, ShotScore, scored_shots, shot_scores
-from .cards import MEGABYTES, Looked, ShotFiles, Snaps
-from .stories import Choice, shot_examples, shown_methods, shown_stories, story_grid, worst_shots
+from .cards import (
+    Choice,
+    Looked,
+    ShotFiles,
+    shot_examples,
+    shown_methods,
+    shown_stories,
+    story_grid,
+    worst_shots,
+)
 from .tables import (
     accounting,
     by_official_ranks,
     by_story,
+    by_strata,
     comparisons,
-    definitions_of,
-    facts_of,
     headline,
     leaders,
-    measure_of,
-    polar,
-    reading_of,
+    people_tables,
+    shares,
     shot_rows,
     stability,
-    title_of,
-    warnings_of,
 )
-
-TITLES = {
-    "realism": "By realistic and unrealistic stories",
-    "story_type": "By type of story",
-    "culture": "By culture of the story",
-    "style": "By style of the references",
-    "tag": "By kind of character",
-    "gender": "By gender of characters",
-    "ethnicity": "By ethnicity of characters, as the set's author gives it",
-}
-"""What is told apart -> caption, in order."""
-MOST_CELLS = 4000
-"""Values up to which the page lists a table; ``fabula score --tables`` writes all of them."""
-_OF_STORIES = (
-    "Means over the stories of a kind, with 95 % intervals over them. The inception score grows with the "
-    "number of pictures and is not split by kind."
-)
-_OF_CHARACTERS = (
-    "Scores of single characters, over the characters of a kind; which crop shows whom was decided among "
-    "all characters of a story."
-)
-
-
-def by_strata(scores: ImageScores) -> Iterator[ScoreTable]:
-    """Yield a table for each respect in which stories or characters of an evaluation differ."""
-    for by, title in TITLES.items():
-        some = [(each.method, part) for each in scores.methods for part in each.strata if part.by == by]
-        names = in_order(dict.fromkeys(name for _, stratum in some for name in stratum.scores))
-        if len({stratum.kind for _, stratum in some}) < 2 or len(some) * len(names) > MOST_CELLS:
-            continue
-        ordered = sorted(some, key=lambda entry: entry[1].kind)
-        yield ScoreTable(
-            name=f"by_{by}", title=title, heading="Kind and method",
-            note=_OF_STORIES if some[0][1].characters is None else _OF_CHARACTERS,
-            measures=tuple(measure_of(name) for name in names),
-            rows=tuple(
-                ScoreRow(
-                    label=f"{label_text(stratum.kind)} · {method}", scores=dict(stratum.scores),
-                    note=counted(stratum.stories, "story")
-                    if stratum.characters is None
-                    else f"{counted(stratum.characters, 'character')}, {counted(stratum.stories, 'story')}",
-                )
-                for method, stratum in ordered
-            ),
-        )  # fmt: skip
-
-
-def score_tables(scores: ImageScores) -> Iterator[ScoreTable | CountTable]:
-    """Yield the scores as tables: of every method, and by kind of story and character."""
-    yield headline(scores, [method.method for method in scores.methods])
-    yield from by_official_ranks(scores)
-    yield from by_strata(scores)
 
 
 @dataclass(frozen=True)
@@ -106,45 +66,6 @@ class ImageReport:
     excluded: tuple[str, ...] = ()  # methods that are shown and not ranked
     choice: Choice = field(default_factory=Choice)  # stories and methods that are shown with pictures
     megabytes: float = MEGABYTES  # how large all pictures together may be
-
-
-def people_tables(document: Mapping[str, Any]) -> Iterator[ScoreTable]:
-    """Yield the tables of a calibration."""
-    rows = [
-        ScoreRow(
-            label=method,
-            scores={name: score_of(rating["mean"]) for name, rating in ratings["ratings"].items()},
-        )
-        for method, ratings in document["methods"].items()
-    ]
-    criteria = list(dict.fromkeys(name for row in rows for name in row.scores))
-    measures = [Measure(name=name, label=label_text(name), unit="plain", better="high") for name in criteria]
-    yield from if_any("people", "Mean ratings of people, 0 to 4", "Method", measures, rows)
-    compared = [
-        ScoreRow(
-            label=f"{label_text(criterion)} · {label_of(name)} · over {over}",
-            scores={kind: _correlation(correlation) for kind, correlation in correlations[over].items()},
-        )
-        for criterion, parts in document["scores"].items()
-        for part in parts.values()
-        for name, correlations in part.items()
-        for over in ("stories", "shots", "methods")
-        if over in correlations
-    ]
-    kinds = ("pearson", "spearman", "kendall")
-    against = [Measure(name=name, label=label_text(name), unit="number", better="high") for name in kinds]
-    heading = "Criterion, score and what is compared"
-    yield from if_any("scores_people", "Scores against people", heading, against, compared)
-    yield from between_people(document["agreement"])
-
-
-def _correlation(correlation: Mapping[str, Any]) -> Score:
-    if correlation["value"] is None:
-        return plain_score(None, correlation["reason"])
-    low, high = correlation["low"], correlation["high"]
-    return Score(
-        value=correlation["value"], status="ok", low=low, high=high, counts={"pairs": correlation["pairs"]}
-    )
 
 
 def images_report(
@@ -187,6 +108,7 @@ def images_report(
         warnings=(*warnings_of(scores, board, accounts, looked), *people.warnings),
         reading=tuple(reading_of(board)),
         headline=headline(scores, board.methods),
+        plots=shares(scores, board.methods),
         details=(*by_strata(scores), *by_story(scores)),
         controls=tuple(by_official_ranks(scores)),
         comparisons=comparisons(pairs, board),
@@ -229,7 +151,7 @@ def _looked(
         stories={(story.method, story.story_id): story for story in stories},
         shots={key: tuple(some) for key, some in shots.items()},
         files=files,
-        snaps=Snaps(int(wanted.megabytes * 1_000_000)),
+        snaps=Thumbnails.within(wanted.megabytes),
         side=_side(archive.manifest.protocol.get("views")),
     )
 
@@ -259,7 +181,6 @@ def _part(looked: Looked, board: Leaderboard, wanted: ImageReport) -> ShotsPart:
     labels = {name: label_of(name) for name in in_order(dict.fromkeys((*names, *story_names)))}
     return ShotsPart(
         leaders=leaders(board) if len(board.methods) > 1 else None,
-        polar=polar(looked.scores, board),
         labels=labels,
         digits={name: metric_of(name).digits for name in labels},
         worst_note="Per score, the shots with the lowest values, the worst first; equal ones are chosen by a "
@@ -272,7 +193,7 @@ def _part(looked: Looked, board: Leaderboard, wanted: ImageReport) -> ShotsPart:
     )
 
 
-def _pictures_note(snaps: Snaps, wanted: ImageReport) -> str:
+def _pictures_note(snaps: Thumbnails, wanted: ImageReport) -> str:
     parts = [f"{counted(snaps.made, 'picture')} in this page, of at most {wanted.megabytes:g} MB in all"]
     if snaps.gone:
         parts.append(f"{counted(snaps.gone, 'picture')} not available")
@@ -309,3 +230,76 @@ def _excluded(names: Collection[str], scores: ImageScores) -> Collection[str]:
             fix=f"use some of {', '.join(there[:20])}",
         )  # fmt: skip
     return names
+
+
+def title_of(scores: ImageScores) -> str:
+    """Return the title of the page."""
+    methods = [method.method for method in scores.methods]
+    if not methods:
+        return "Shot images of no method"
+    return f"Shot images of {methods[0]}" if len(methods) == 1 else f"Shot images of {len(methods)} methods"
+
+
+def facts_of(scores: ImageScores, accounts: Accounts, manifest: EvaluationManifest) -> dict[str, str]:
+    """Return what the evaluation is about, in short."""
+    stories = {story.story_id for method in scores.methods for story in method.stories}
+    asked = [int(method.accounting.get("shots_requested") or 0) for method in scores.methods]
+    there = [int(method.accounting.get("shots_valid") or 0) for method in scores.methods]
+    return {
+        "Stories": f"{len(stories):,}",
+        "Methods": f"{len(scores.methods):,}",
+        "Shots asked for": f"{sum(asked):,}",
+        "With picture": f"{sum(there):,}",
+        "Judges": f"{len(accounts.replies):,}",
+        "Replies": f"{accounts.total:,}",
+        **day_of("Evaluated", manifest),
+    }
+
+
+def reading_of(board: Leaderboard) -> Iterator[str]:
+    """Yield how to read the main numbers."""
+    yield (
+        "Models look for characters in every picture, compare them and its style with the references and "
+        "with each other, and judges rate what the script asks for."
+    )
+    yield (
+        "Every score is a mean over stories; shots without a picture, crop or rating are left out of it and "
+        "counted separately. A failure is never counted as 0."
+    )
+    if len(board.methods) > 1:
+        yield "Intervals that overlap do not mean that methods are equally good: look at the paired tests."
+
+
+def warnings_of(scores: ImageScores, board: Leaderboard, accounts: Accounts, looked: Looked) -> Iterator[str]:
+    """Yield what readers must know first."""
+    stories = len({story.story_id for method in scores.methods for story in method.stories})
+    if not stories:
+        yield "The evaluation has no story."
+    yield from sentences(scores.notes)
+    for scored in scores.methods:
+        asked, there = scored.accounting.get("shots_requested"), scored.accounting.get("shots_valid")
+        if isinstance(asked, int) and isinstance(there, int) and there < asked:
+            yield f"{asked - there:,} of {asked:,} shots of {scored.method} have no picture."
+    for method, why in board.unranked.items():
+        yield f"{method} is shown, but not ranked: {why}."
+    yield from accounts.warnings()
+    if looked.files.changed:
+        yield (
+            f"{counted(len(looked.files.changed), 'picture')} changed, or gone, since the evaluation, and "
+            f"{'is' if len(looked.files.changed) == 1 else 'are'} not shown."
+        )
+    if looked.snaps.gone and not looked.snaps.made:
+        yield "The pictures were not found: give their folders with --outputs and the set with --release."
+
+
+def definitions_of(used: Definitions, board: Leaderboard) -> Iterator[Definition]:
+    """Yield every score with its definition, and how intervals were made."""
+    present = {base_of(name) for name in board.names}
+    for name in in_order(metric.name for metric in metrics()):
+        if name in present:
+            known = metric_of(name)
+            value = ", ".join(used.of(choice) for choice in known.choices) or "as published"
+            yield Definition(name=known.label, value=value, meaning=known.meaning)
+    yield resampling_definition(used, "story")
+    listed = ", ".join(f"{name}={value}" for name, value in used.all().items())
+    yield Definition(name="chosen with --define", value=listed, meaning="docs/images.md says what they are.")

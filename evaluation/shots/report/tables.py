@@ -1,115 +1,37 @@
-"""Tables, polar charts and words of a report on shot images: title, warnings, definitions.
-
-What was asked for, found and missing; single stories and shots.
-"""
+"""Tables and the figure of a report on shot images: scores, ranks, kinds, what was asked for, people."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ....pages.grid import Unit, if_intervals
-from ....schemas.judgement import EvaluationManifest
+from ....pages.figures import Plot, PlotPoint
+from ....pages.grid import Unit, if_intervals, label_text
 from ....schemas.text import counted
 from ....schemas.values import Score
-from ...metrics.registry import base_of, in_order, label_of, metric_of, metrics
+from ...metrics.registry import in_order, label_of, metric_of, metrics
 from ...report.model import (
     Comparison,
     CountRow,
     CountTable,
-    Definition,
     LeaderColumn,
     LeaderRow,
     Leaders,
     Measure,
-    Polar,
-    PolarAxis,
-    PolarChart,
     ScoreRow,
     ScoreTable,
-    Sector,
     ShotRow,
 )
-from ...report.showing import Accounts, comparison, day_of, resampling_definition, sentences
+from ...report.people import between_people, if_any, plain_score, score_of
+from ...report.showing import (
+    comparison,
+)
 from ...stats.paired import Paired
 from ..compare import Leaderboard
-from ..definitions import Definitions
 from ..scores import CATEGORIES, ImageScores, MethodScores
 from ..tables import ShotScore
-from .cards import Looked
-
-
-def title_of(scores: ImageScores) -> str:
-    """Return the title of the page."""
-    methods = [method.method for method in scores.methods]
-    if not methods:
-        return "Shot images of no method"
-    return f"Shot images of {methods[0]}" if len(methods) == 1 else f"Shot images of {len(methods)} methods"
-
-
-def facts_of(scores: ImageScores, accounts: Accounts, manifest: EvaluationManifest) -> dict[str, str]:
-    """Return what the evaluation is about, in short."""
-    stories = {story.story_id for method in scores.methods for story in method.stories}
-    asked = [int(method.accounting.get("shots_requested") or 0) for method in scores.methods]
-    there = [int(method.accounting.get("shots_valid") or 0) for method in scores.methods]
-    return {
-        "Stories": f"{len(stories):,}",
-        "Methods": f"{len(scores.methods):,}",
-        "Shots asked for": f"{sum(asked):,}",
-        "With picture": f"{sum(there):,}",
-        "Judges": f"{len(accounts.replies):,}",
-        "Replies": f"{accounts.total:,}",
-        **day_of("Evaluated", manifest),
-    }
-
-
-def reading_of(board: Leaderboard) -> Iterator[str]:
-    """Yield how to read the main numbers."""
-    yield (
-        "Models look for characters in every picture, compare them and its style with the references and "
-        "with each other, and judges rate what the script asks for."
-    )
-    yield (
-        "Every score is a mean over stories; shots without a picture, crop or rating are left out of it and "
-        "counted separately. A failure is never counted as 0."
-    )
-    if len(board.methods) > 1:
-        yield "Intervals that overlap do not mean that methods are equally good: look at the paired tests."
-
-
-def warnings_of(scores: ImageScores, board: Leaderboard, accounts: Accounts, looked: Looked) -> Iterator[str]:
-    """Yield what readers must know first."""
-    stories = len({story.story_id for method in scores.methods for story in method.stories})
-    if not stories:
-        yield "The evaluation has no story."
-    yield from sentences(scores.notes)
-    for scored in scores.methods:
-        asked, there = scored.accounting.get("shots_requested"), scored.accounting.get("shots_valid")
-        if isinstance(asked, int) and isinstance(there, int) and there < asked:
-            yield f"{asked - there:,} of {asked:,} shots of {scored.method} have no picture."
-    for method, why in board.unranked.items():
-        yield f"{method} is shown, but not ranked: {why}."
-    yield from accounts.warnings()
-    if looked.files.changed:
-        yield (
-            f"{counted(len(looked.files.changed), 'picture')} changed since the evaluation and "
-            f"{'is' if len(looked.files.changed) == 1 else 'are'} not shown."
-        )
-    if looked.snaps.gone and not looked.snaps.made:
-        yield "The pictures were not found: give their folders with --outputs and the set with --release."
-
-
-def definitions_of(used: Definitions, board: Leaderboard) -> Iterator[Definition]:
-    """Yield every score with its definition, and how intervals were made."""
-    present = {base_of(name) for name in board.names}
-    for name in in_order(metric.name for metric in metrics()):
-        if name in present:
-            known = metric_of(name)
-            value = ", ".join(used.of(choice) for choice in known.choices) or "as published"
-            yield Definition(name=known.label, value=value, meaning=known.meaning)
-    yield resampling_definition(used, "story")
-    listed = ", ".join(f"{name}={value}" for name, value in used.all().items())
-    yield Definition(name="chosen with --define", value=listed, meaning="docs/images.md says what they are.")
-
+from .cards import (
+    mapping_of,
+)
 
 MOST_PAIRS = 60
 """Pairs of methods in all scores up to which the page lists every one."""
@@ -199,70 +121,32 @@ def leaders(board: Leaderboard) -> Leaders:
     )
 
 
-def polar(scores: ImageScores, board: Leaderboard) -> Polar | None:
-    """Return the polar charts; None where there are fewer than three scores to show."""
-    names = [name for name in in_order(board.names) if metric_of(name).column is not None]
+def shares(scores: ImageScores, order: Sequence[str]) -> tuple[Plot, ...]:
+    """Return scores of all methods beside each other, each as a share of the highest possible value."""
     methods = {method.method: method for method in scores.methods}
-    several = len(methods) > 1
-    full: dict[str, float] = {}
-    for name in names:
-        top = _best(name, methods, board) if several else metric_of(name).top
-        if top is not None and top > 0:
-            full[name] = top
-    if len(full) < 3:
-        return None
-    axes = tuple(
-        PolarAxis(
-            name=name, label=label_of(name), group=metric_of(name).group, full=top,
-        )
-        for name, top in full.items()
-    )  # fmt: skip
-    charts = tuple(
-        PolarChart(
-            method=method,
-            sectors=tuple(_sector(methods[method].scores.get(axis.name), axis) for axis in axes),
-        )
-        for method in board.methods
-    )
-    note = (
-        "A sector's length is the score as a share of the best score of all ranked methods, which reaches "
-        "the outer circle (Table S6 of the ViStoryBench paper)."
-        if several
-        else "With one method there is no best to compare with: a sector's length is the score as a share of "
-        "the highest possible value (1 for similarities, 4 for ratings, 100 for OCCM, 10 for "
-        "aesthetics); the inception score has none and is left out."
-    )
-    drawn = any(sector.low is not None for chart in charts for sector in chart.sectors)
-    line = (
-        "The line across a sector is its 95 % interval; what is beyond the outer circle or below 0 is cut "
-        "off. "
-        if drawn
-        else ""
-    )
-    return Polar(
-        note=f"{note} {line}A score without a value has no sector. The copy-paste rate (lower is better) "
-        "and the CLIP score (not in Table S6) are not shown.",
-        axes=axes, charts=charts,
+    groups = {}
+    for name in in_order(dict.fromkeys(name for method in scores.methods for name in method.scores)):
+        metric, some = metric_of(name), [method for method in order if name in methods[method].scores]
+        if metric.column is not None and metric.top and some:
+            groups[f"{label_of(name)}, of {metric.top:g}"] = tuple(
+                PlotPoint(series=method, score=_share(methods[method].scores[name], metric.top))
+                for method in some
+            )
+    if not groups:
+        return ()
+    ends = if_intervals(", with 95 % intervals", (p.score for points in groups.values() for p in points))
+    return (
+        Plot(
+            name="shares", title="Scores as a share of the highest possible value", groups=groups,
+            note=f"In %{ends}. Further right is better. Scores measure different things: compare methods "
+            "within a score. The inception score has no highest value.",
+        ),
     )  # fmt: skip
 
 
-def _best(name: str, methods: Mapping[str, MethodScores], board: Leaderboard) -> float | None:
-    ranked = [scored for method, scored in methods.items() if method not in board.unranked]
-    values = [
-        score.value
-        for method in ranked or methods.values()
-        if (score := method.scores.get(name)) is not None and score.value is not None
-    ]
-    return max(values, default=None)
-
-
-def _sector(score: Score | None, axis: PolarAxis) -> Sector:
-    def share(value: float | None) -> float | None:
-        return None if value is None else min(1.0, max(0.0, value / axis.full))
-
-    if score is None:
-        return Sector(name=axis.name, radius=None)
-    return Sector(name=axis.name, radius=share(score.value), low=share(score.low), high=share(score.high))
+def _share(score: Score, top: float) -> Score:
+    parts = {name: getattr(score, name) for name in ("value", "low", "high")}
+    return score.model_copy(update={k: None if v is None else v / top for k, v in parts.items()})
 
 
 def comparisons(pairs: Sequence[Paired], board: Leaderboard) -> tuple[Comparison, ...]:
@@ -318,7 +202,7 @@ def accounting(
     }  # fmt: skip
     rows = []
     for method in scores.methods:
-        about = {**method.accounting, **_plain(subject.get(method.method))}
+        about = {**method.accounting, **mapping_of(subject.get(method.method))}
         values = {name: about.get(name) for name in columns}
         asked, there = about.get("shots_requested"), about.get("shots_valid")
         if isinstance(asked, int) and isinstance(there, int):
@@ -375,13 +259,10 @@ def _characters(scores: ImageScores) -> Iterator[CountTable]:
 
 
 def _findings(scores: ImageScores, subject: Mapping[str, Any]) -> Iterator[CountTable]:
-    listed = {
-        method.method: _plain(_plain(subject.get(method.method)).get("findings")) for method in scores.methods
-    }
-    counts = {
-        name: Counter({str(code): count for code, count in codes.items() if isinstance(count, int)})
-        for name, codes in listed.items()
-    }
+    counts = dict[str, Counter[str]]()
+    for method in scores.methods:
+        codes = mapping_of(mapping_of(subject.get(method.method)).get("findings"))
+        counts[method.method] = Counter({str(k): v for k, v in codes.items() if isinstance(v, int)})
     codes = sorted({code for some in counts.values() for code in some})
     if codes:
         yield CountTable(
@@ -436,5 +317,93 @@ def shot_rows(shots: Mapping[str, Sequence[ShotScore]], names: Sequence[str]) ->
             )  # fmt: skip
 
 
-def _plain(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
+# -- By kind of story and of character, and what people said
+
+TITLES = {
+    "realism": "By realistic and unrealistic stories",
+    "story_type": "By type of story",
+    "culture": "By culture of the story",
+    "style": "By style of the references",
+    "tag": "By kind of character",
+    "gender": "By gender of characters",
+    "ethnicity": "By ethnicity of characters, as the set's author gives it",
+}
+"""What is told apart -> caption, in order."""
+_OF_STORIES = (
+    "Means over the stories of a kind, with 95 % intervals over them. The inception score grows with the "
+    "number of pictures and is not split by kind."
+)
+_OF_CHARACTERS = (
+    "Scores of single characters, over the characters of a kind; which crop shows whom was decided among "
+    "all characters of a story."
+)
+
+
+def by_strata(scores: ImageScores) -> Iterator[ScoreTable]:
+    """Yield a table for each respect in which stories or characters of an evaluation differ."""
+    for by, title in TITLES.items():
+        some = [(each.method, part) for each in scores.methods for part in each.strata if part.by == by]
+        names = in_order(dict.fromkeys(name for _, stratum in some for name in stratum.scores))
+        if len({stratum.kind for _, stratum in some}) < 2 or len(some) * len(names) > MOST_CELLS:
+            continue
+        ordered = sorted(some, key=lambda entry: entry[1].kind)
+        yield ScoreTable(
+            name=f"by_{by}", title=title, heading="Kind and method",
+            note=_OF_STORIES if some[0][1].characters is None else _OF_CHARACTERS,
+            measures=tuple(measure_of(name) for name in names),
+            rows=tuple(
+                ScoreRow(
+                    label=f"{label_text(stratum.kind)} · {method}", scores=dict(stratum.scores),
+                    note=counted(stratum.stories, "story")
+                    if stratum.characters is None
+                    else f"{counted(stratum.characters, 'character')}, {counted(stratum.stories, 'story')}",
+                )
+                for method, stratum in ordered
+            ),
+        )  # fmt: skip
+
+
+def score_tables(scores: ImageScores) -> Iterator[ScoreTable | CountTable]:
+    """Yield the scores as tables: of every method, and by kind of story and character."""
+    yield headline(scores, [method.method for method in scores.methods])
+    yield from by_official_ranks(scores)
+    yield from by_strata(scores)
+
+
+def people_tables(document: Mapping[str, Any]) -> Iterator[ScoreTable]:
+    """Yield the tables of a calibration."""
+    rows = [
+        ScoreRow(
+            label=method,
+            scores={name: score_of(rating["mean"]) for name, rating in ratings["ratings"].items()},
+        )
+        for method, ratings in document["methods"].items()
+    ]
+    criteria = list(dict.fromkeys(name for row in rows for name in row.scores))
+    measures = [Measure(name=name, label=label_text(name), unit="plain", better="high") for name in criteria]
+    yield from if_any("people", "Mean ratings of people, 0 to 4", "Method", measures, rows)
+    compared = [
+        ScoreRow(
+            label=f"{label_text(criterion)} · {label_of(name)} · over {over}",
+            scores={kind: _correlation(correlation) for kind, correlation in correlations[over].items()},
+        )
+        for criterion, parts in document["scores"].items()
+        for part in parts.values()
+        for name, correlations in part.items()
+        for over in ("stories", "shots", "methods")
+        if over in correlations
+    ]
+    kinds = ("pearson", "spearman", "kendall")
+    against = [Measure(name=name, label=label_text(name), unit="number", better="high") for name in kinds]
+    heading = "Criterion, score and what is compared"
+    yield from if_any("scores_people", "Scores against people", heading, against, compared)
+    yield from between_people(document["agreement"])
+
+
+def _correlation(correlation: Mapping[str, Any]) -> Score:
+    if correlation["value"] is None:
+        return plain_score(None, correlation["reason"])
+    low, high = correlation["low"], correlation["high"]
+    return Score(
+        value=correlation["value"], status="ok", low=low, high=high, counts={"pairs": correlation["pairs"]}
+    )

@@ -145,8 +145,6 @@ def render_study(page: StudyPage) -> str:
     study = pretty_bytes(page.study).decode("utf-8")
     return with_parts(
         template,
-        ("shots.css",),
-        doc={"shots": None},
         page=page,
         folder=FOLDER,
         how=HOW,

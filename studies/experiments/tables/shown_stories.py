@@ -14,8 +14,7 @@ from ....evaluation.recoverability.pooling import sums_of
 from ....evaluation.recoverability.recoverability import Rates
 from ....evaluation.recoverability.score import Judged
 from ....evaluation.report.model import Frame
-from ....evaluation.report.page import Thumbnails
-from ....evaluation.report.pictures import Pictures, pictures_of_run
+from ....evaluation.report.pictures import Pictures, Thumbnails, pictures_of_run
 from ....evaluation.stats.ranks import TOLERANCE
 from ....pages.grid import label_text, value_text
 from ....schemas.text import counted

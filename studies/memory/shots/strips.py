@@ -8,7 +8,7 @@ from typing import Any
 
 from ....engine.calls import model_uses
 from ....engine.journal import NAME as JOURNAL
-from ....evaluation.report.page import Thumbnails
+from ....evaluation.report.pictures import Thumbnails
 from ....pages.page import policy_of, save_page, style_of, template_of
 from .layout import CELLS, Keyframe, places_of
 from .packets import Packet, PacketImage

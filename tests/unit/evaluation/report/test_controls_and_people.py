@@ -15,7 +15,6 @@ from fabula.evaluation.katha.report.page import katha_report
 from fabula.evaluation.recoverability.definitions import Definitions
 from fabula.evaluation.recoverability.score import score_folder
 from fabula.evaluation.report.model import ReportDocument
-from fabula.evaluation.report.page import _coverage as coverage
 from fabula.evaluation.report.page import render_page
 from fabula.evaluation.report.people import CALIBRATION, SHORT, people_warnings, write_calibration
 from fabula.evaluation.report.writing import scores_csv
@@ -25,7 +24,6 @@ from fabula.people.study import StudySettings
 from fabula.releases.events.suites import SUITE, write_suite
 from fabula.schemas.events import EventPrompt, Suite
 from fabula.schemas.judgement import EvaluationManifest, Judge, Judgement
-from fabula.schemas.values import Score
 from fabula.testing.simulated_evaluations import Simulated, write_simulated
 from fabula.testing.simulated_judgements import Truth
 
@@ -164,13 +162,6 @@ def test_readers_of_a_calibration_are_warned_of_made_up_people_and_pooled_versio
     people: dict[str, Any], told: list[str]
 ) -> None:
     assert list(people_warnings({"lines_read": 4, **people})) == told
-
-
-def test_coverage_of_a_score_counts_in_words_of_one_or_several() -> None:
-    counts = {"questions": 1, "left_out": 2, "pairs": 3}
-    assert coverage(Score(value=0.5, status="ok", counts=counts)) == "1 question, 2 left out"
-    assert coverage(Score(value=0.5, status="ok", counts={"stories": 1200})) == "1,200 stories"
-    assert coverage(Score(value=0.5, status="ok", denominator=4)) == "n = 4"
 
 
 @pytest.mark.parametrize(

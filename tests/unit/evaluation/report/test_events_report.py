@@ -91,7 +91,8 @@ def test_events_report_when_compared_with_the_scores_has_their_numbers(evaluatio
 def test_events_report_when_a_prompt_is_shown_has_frames_events_and_votes(evaluation: Path) -> None:
     case = events_report(evaluation).cases.shown[0]
     assert case.title == "Prompt 0." and case.score.value == 0.5
-    assert len(case.frames) == 2 and all(frame.data for frame in case.frames)
+    assert [frame.label for frame in case.frames] == ["Frame 1", "Frame 2"]
+    assert all(frame.data for frame in case.frames)
     assert [item.text for item in case.items] == ["It falls.", "It breaks."]
     assert [item.combined for item in case.items] == [{"video": True}, {"video": False}]
     assert [one.correct for one in case.items[1].verdicts] == [True, False]
@@ -106,6 +107,8 @@ def test_events_report_when_there_are_many_prompts_shows_the_worst_typical_and_b
     values = [case.score.value for case in shown]
     assert values == [0.0] * EACH + [0.5] * EACH + [1.0] * EACH  # 21, 10 and 29 prompts; the mean is 0.57
     assert len({case.unit for case in shown}) == 3 * EACH
+    all_done = events_report(write_evaluation(tmp_path / "done", {n: [(1, 1), (1, 1)] for n in range(9)}, 9))
+    assert {case.why for case in all_done.cases.shown} == {"best", "typical"}  # none at 100 % is the worst
 
 
 def test_events_report_when_rendered_is_a_page(evaluation: Path) -> None:
