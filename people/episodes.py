@@ -21,7 +21,7 @@ from ..evaluation.archive.archive import Archive
 from ..evaluation.entities.archived import answers_of
 from ..evaluation.entities.facts import CRITERIA, entity_parts
 from ..evaluation.entities.metrics.instances import FIDELITY_GATE
-from ..evaluation.entities.report.numbers import TITLES
+from ..evaluation.entities.report.page import TITLES
 from ..evaluation.stats.uncertainty import mean_of_known
 from ..schemas.entities import TYPES, EntityType
 from ..schemas.judgement import HumanRow

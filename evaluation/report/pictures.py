@@ -59,7 +59,11 @@ class Thumbnails:
     def crop(self, file: Path | None, box: Sequence[float] | None) -> Snap:
         """Return the part of a picture in a box; all of it without one."""
         image = self._open(file)
-        part = image if image is None or box is None else cut(image, Box(*box[:4]), "clamped")
+        part = (
+            image
+            if image is None or box is None
+            else cut(image, Box(box[0], box[1], box[2], box[3]), "clamped")
+        )
         return self.none() if part is None else self._small(part, CROP_SIDE)
 
     def none(self) -> Snap:

@@ -263,13 +263,13 @@ def _findings(scores: ImageScores, subject: Mapping[str, Any]) -> Iterator[Count
     for method in scores.methods:
         codes = mapping_of(mapping_of(subject.get(method.method)).get("findings"))
         counts[method.method] = Counter({str(k): v for k, v in codes.items() if isinstance(v, int)})
-    codes = sorted({code for some in counts.values() for code in some})
-    if codes:
+    columns = sorted({code for some in counts.values() for code in some})
+    if columns:
         yield CountTable(
             name="findings", title="Findings about the outputs",
-            columns={code: code for code in codes}, note="fabula outputs check lists them.",
+            columns={code: code for code in columns}, note="fabula outputs check lists them.",
             rows=tuple(
-                CountRow(label=method, values={code: some.get(code, 0) for code in codes})
+                CountRow(label=method, values={code: some.get(code, 0) for code in columns})
                 for method, some in counts.items()
             ),
         )  # fmt: skip
