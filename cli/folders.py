@@ -237,8 +237,15 @@ def misfits(command: str, given: Mapping[str, object]) -> Iterator[Misfit]:
         takes = TAKES.get(f"{command} {name}")
         for path in _paths(value) if takes else ():
             kind = recognise(path)
-            if takes and kind not in takes and not (kind == "missing" and "@" in str(path)):
+            if takes and kind not in takes and not (kind == "missing" and _is_named(path)):
                 yield Misfit(_sentence(command, path, kind, takes), bool(KINDS[kind].fits), kind)
+
+
+def _is_named(path: Path) -> bool:
+    """Return whether a path that is not there names a version on a Hub, or a benchmark."""
+    from ..kinds.benchmarks.benchmark import is_benchmark
+
+    return "@" in str(path) or is_benchmark(str(path))
 
 
 CHECKED_FIRST = frozenset(

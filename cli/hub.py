@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from ..errors import ConfigError
 from .command import command
 from .common import show, warn
 
@@ -70,22 +71,32 @@ def fetch(
     Every file is checked against release.json. A version that was fetched before comes from the cache,
     without network. Options that take a release, such as --release, understand REPO@VERSION too. With
     --config, only one table comes, with card and licence, and is checked likewise. To use another Hub, set
-    HF_ENDPOINT to its address.
+    HF_ENDPOINT to its address. A benchmark's name brings its data and official prompts; `benchmark get` its
+    weights, too, and without network.
 
     Options:
-        reference: OWNER/NAME@TAG, or OWNER/NAME@COMMIT with all 40 digits.
+        reference: OWNER/NAME@TAG, or OWNER/NAME@COMMIT with all 40 digits; or a benchmark, such as storyeval.
         config: Only this table, called a configuration on the Hub [the whole release].
         split: Only this split of the table [all of them].
         out: Also copy it to OUT/NAME-VERSION, a table to OUT/NAME-VERSION-TABLE [only the cache].
 
     Examples:
         fabula fetch user/mine@0.2.0
+        fabula fetch storyeval
         fabula fetch user/mine@0.2.0 --out dist/
         fabula fetch user/mine@0.2.0 --config stories --split train --out data/
     """
+    from ..kinds.benchmarks.benchmark import is_benchmark
     from ..releases.hub.faults import Retries
     from ..releases.hub.fetch import FetchOptions, fetch
 
+    if is_benchmark(reference):
+        if (config, split, out) != (None, None, None):
+            what = "these options are for releases on a Hub"
+            raise ConfigError("--config, --split, --out", what=what, fix="leave them out")
+        from .benchmark import get
+
+        return get(reference, without_weights=True, as_json=as_json)
     options = FetchOptions(
         retries=Retries(tell=warn),
         progress=not as_json and sys.stderr.isatty(),

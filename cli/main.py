@@ -66,7 +66,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
     },
     "Evaluate generators": {
         "benchmark": "Published benchmarks by name: get them, run them, compare with what is printed.",
-        "evaluate": "Have judges look at generated outputs.",
+        "evaluate": "Have judges look at generated outputs, of a benchmark by name, too.",
         "score": "",
         "compare": "",
         "correlate": "",
@@ -110,6 +110,23 @@ class Grouped(TyperGroup):
                 )
 
 
+class Evaluates(TyperGroup):
+    """The ways of evaluating, and benchmarks by name: each is one of them, under its own protocol."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401 - a type of Typer's own
+        """Put the noun, the set and the protocol of a benchmark in the place of its name."""
+        if args and args[0] not in self.commands:
+            from ..kinds.benchmarks.benchmark import benchmarks, protocol_in_words
+
+            if (benchmark := benchmarks().get(args[0])) is not None:
+                own = [words for words in protocol_in_words(benchmark) if words[0] not in args]
+                if "--prompts" in args:
+                    own = [words for words in own if words[0] != "--protocol"]
+                judged = [word for words in own for word in words]
+                args = [benchmark.noun, "--release", args[0], *judged, *args[1:]]
+        return super().resolve_command(ctx, args)
+
+
 app = typer.Typer(
     name="fabula",
     cls=Grouped,
@@ -123,7 +140,8 @@ app = typer.Typer(
     ),
 )
 for _verb, _about in VERBS.items():
-    _group = typer.Typer(name=_verb, no_args_is_help=True, rich_markup_mode=None, help=_about)
+    _cls = Evaluates if _verb == "evaluate" else TyperGroup
+    _group = typer.Typer(name=_verb, cls=_cls, no_args_is_help=True, rich_markup_mode=None, help=_about)
     for _command in COMMANDS:
         if _command.name.split()[0] == _verb:
             _command.add_to(_group if _about else app)

@@ -186,9 +186,9 @@ def is_benchmark(text: str) -> bool:
     return text in benchmarks() and not Path(text).exists()
 
 
-def protocol_in_words(benchmark: Benchmark) -> Iterator[str]:
-    """Yield how it is judged, as options of ``fabula evaluate``."""
-    yield f"--protocol {benchmark.protocol}"
+def protocol_in_words(benchmark: Benchmark) -> Iterator[tuple[str, str]]:
+    """Yield how it is judged, as options of ``fabula evaluate`` with their values."""
+    yield "--protocol", benchmark.protocol
     for name, value in benchmark.options.items():
         text = ",".join(value) if isinstance(value, tuple) else str(value)
-        yield f"--{name.replace('_', '-')} {text}"
+        yield f"--{name.replace('_', '-')}", text

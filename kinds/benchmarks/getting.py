@@ -55,7 +55,7 @@ def set_of(benchmark: Benchmark) -> Path | None:
     """Return what outputs are judged by, where it has been made; None where it has not."""
     path = root() / "sets" / f"{benchmark.name}.json"
     try:
-        made = Path(str(read_json(path)["set"]))  # type: ignore[index, call-overload]
+        made = Path(str(read_json(path)["set"]))
     except (OSError, ValueError, KeyError, TypeError):
         return None
     return made if made.exists() else None

@@ -37,7 +37,8 @@ def _facts(benchmark: Benchmark) -> Iterator[tuple[str, str]]:
         yield "project", benchmark.homepage
     yield "licence of the data", f"{benchmark.licence.name or 'none'}. {benchmark.licence.text}"
     yield "size", ", ".join(f"{what} {count:,}" for what, count in benchmark.size.items())
-    yield "judged as", f"`{benchmark.evaluated}` with `{' '.join(protocol_in_words(benchmark))}`"
+    protocol = " ".join(" ".join(words) for words in protocol_in_words(benchmark))
+    yield "judged as", f"`{benchmark.evaluated}` with `{protocol}`"
     yield "judges of the paper", ", ".join(benchmark.judges) or "none"
     yield "files of outputs", benchmark.layout
     yield "official prompts", f"`{benchmark.prompts}`" if benchmark.prompts else "not published: ours"

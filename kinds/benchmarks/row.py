@@ -44,7 +44,7 @@ class Rows:
         for table in self.tables:
             grid = grid_of(table)
             yield from ("", grid.title)
-            listed = [grid.columns, *grid.rows]
+            listed = [tuple(map(str, cells)) for cells in (grid.columns, *grid.rows)]
             widths = [max(map(len, column)) for column in zip_longest(*listed, fillvalue="")]
             for cells in listed:
                 yield "  ".join(

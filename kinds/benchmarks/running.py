@@ -181,10 +181,9 @@ def run(
 
     report = None
     if outputs:
-        judged_by = require_set(benchmark)
-        evaluating = evaluating_of(judged_by, benchmark.noun)
+        evaluating = evaluating_of(require_set(benchmark), benchmark.noun)
         chosen = options_for(benchmark, evaluating, options)
-        report = evaluating.evaluate(judged_by, outputs, out, chosen, reporter)
+        report = evaluating.evaluate(require_set(benchmark), outputs, out, chosen, reporter)
     alone = judging_of(out).protocol().archive.alone
     judged_by = None if alone else require_set(benchmark)
     rows = rows_of(benchmark, out, judged_by, options.resamples)
@@ -216,8 +215,10 @@ def costs(benchmark: Benchmark, judges: Sequence[str]) -> Iterator[str]:
                 yield f"{judge}: {tallied(calls, 'calls')} for one method; its price is not known"
                 continue
             tokens = call.pictures * TYPICAL_IMAGE + call.tokens
-            rates = [max((*price.rates(name), 0)) for name in ("input_tokens", "output_tokens")]
-            each = (tokens * float(rates[0]) + call.reply * float(rates[1])) / MILLION
+            rates = [
+                max(map(float, price.rates(name)), default=0.0) for name in ("input_tokens", "output_tokens")
+            ]
+            each = (tokens * rates[0] + call.reply * rates[1]) / MILLION
             yield (
                 f"{judge}: {tallied(calls, 'calls')} for one method, about {calls * each:,.0f} USD "
                 f"({call.pictures} pictures and {call.tokens} tokens a call); a dry run tells more"

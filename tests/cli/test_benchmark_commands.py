@@ -78,6 +78,8 @@ def test_dry_run_when_nothing_is_here_names_all_of_it_in_one_message() -> None:
 
 def test_get_when_nobody_accepts_the_terms_brings_nothing() -> None:
     draw_shot_set(Path("data"), 1, 2)
+    assert "nobody accepted" in run("fetch", "vistorybench", code=2)
+    assert "leave them out" in run("fetch", "vistorybench", "--out", "x", code=2)
     told = run("benchmark", "get", "vistorybench", "--from", "data", "--without-weights", code=2)
     assert "nobody accepted these terms: data: no licence" in told
     assert not Path("cache/fabula/benchmarks").exists()
@@ -148,7 +150,7 @@ def test_entitybench_when_got_from_a_copy_and_run_ends_with_a_row(reference: Pat
     )  # fmt: skip
     row = next(line for line in told.splitlines() if line.startswith("mine "))
     assert "here; compatible:gemini-2.5-pro; 2 of 2 episodes" in row
-    assert re.search(r"^EntityMem +66\.000 .* printed; Gemini 2\.5 Pro$", told, re.MULTILINE)
+    assert re.search(r"^EntityMem +66\.00 .* printed; Gemini 2\.5 Pro$", told, re.MULTILINE)
     assert "mine: 2 episodes of the 140 of the benchmark" in told
 
 
@@ -163,6 +165,9 @@ def test_storyeval_when_got_from_a_copy_and_run_ends_with_a_row(reference: Path,
     for line in lines[:2]:
         write_video(Path("videos/mine") / line["file"], 20, size=(64, 48))
     judged = ("--outputs", "videos/mine", "--judge", f"{judge}gpt-4o", "--limit", 2)
+    told = run("outputs", "check", "videos/mine", "--release", "storyeval", code=1)
+    assert "in 421 places" in told and "not there" not in told
+    assert "12 calls of 1 judge" in run("evaluate", "storyeval", *judged, "--dry-run")
     told = run("benchmark", "run", "storyeval", *judged, "--out", "runs/mine", *FAST)
     assert re.search(r"^mine · compatible:gpt-4o +41\.7", told, re.MULTILINE)  # a half and a third
     assert "mine: 2 videos of the 423 of the benchmark were asked for" in told
