@@ -108,6 +108,8 @@ check: .venv/installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy -p fabula
+	$(BIN)/vulture --version  # what nothing names; what strings and libraries alone name is listed in pyproject.toml
+	@! $(BIN)/vulture | grep -v '^tests/' | grep -E 'unused (class|function|method|property)'
 
 clean:
 	rm -rf .venv build dist runs *.egg-info

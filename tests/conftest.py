@@ -29,8 +29,7 @@ HERE = Path(__file__).parent
 FIRST = (
     "cli/test_page_commands.py", "cli/test_tutorials.py", "unit/releases/test_forgeries.py",
     "unit/studies/compass/test_whole.py", "unit/releases/hub/test_publishing.py",
-    "browser/test_report_page.py",
-    "browser/test_review_pages.py", "unit/engine/test_ray_pool.py", "unit/engine/test_kill.py",
+    "browser/test_report_page.py", "browser/test_review_pages.py", "unit/engine/test_kill.py",
 )  # fmt: skip
 """The dearest files: each is one worker's, and begins while others are left for the other workers."""
 ORDER = {HERE / name: rank for rank, name in enumerate(FIRST)}

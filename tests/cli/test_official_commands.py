@@ -1,5 +1,6 @@
 """``fabula import katha`` and ``fabula export katha``: what they print, and what they refuse."""
 
+import csv
 import json
 import re
 import shlex
@@ -14,7 +15,14 @@ from typer.testing import CliRunner
 
 import fabula
 from fabula.cli.main import app
+from fabula.kinds.verbs import pack
+from fabula.releases.options import PackOptions
+from fabula.testing.drawn import write_outputs, write_video
+from fabula.testing.drawn_shots import draw_shot_outputs, draw_shot_set
+from fabula.testing.katha_folders import write_run
+from fabula.testing.katha_samples import sample_bundles
 from fabula.testing.official_packages import write_package
+from fabula.testing.written_episodes import write_episodes
 
 STORY = ("--field", "source_text=story")
 
@@ -182,3 +190,246 @@ def test_edit_when_a_gold_answer_changes_says_what_it_noted_and_what_breaks(
     report = json.loads(as_json.stdout)
     assert (report["path"], report["also"], report["notes"]) == ("$.title", [], [])
     assert [issue["code"] for issue in report["issues"]] == ["answer-empty"]
+
+
+# -- A suite from its release to a study of people: the commands about videos, without a process each
+
+
+def run_app(*words: object) -> tuple[int, str]:
+    done = CliRunner().invoke(app, [str(word) for word in words])
+    return done.exit_code, done.output
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> tuple[Path, list[Path]]:
+    """A packed suite of three prompts, and the videos of three methods."""
+    seeds = tmp_path / "seeds.jsonl"
+    rows = ["A dog runs, and then sleeps.", "A lamp glows, and then fades.", "A man jumps, and then sits."]
+    seeds.write_text("".join(json.dumps({"prompt": row}) + "\n" for row in rows))
+    assert run_app("build", "events", seeds, "--out", tmp_path / "run", "--workers", 0)[0] == 0
+    named = ("--version", "0.1.0", "--license", "CC0-1.0", "--language", "en")
+    code, output = run_app("release", "pack", tmp_path / "run", *named, "--out", tmp_path / "suite")
+    assert (code, "3 prompts, 6 events" in output) == (0, True), output
+    methods = [tmp_path / "videos" / name for name in "xyz"]
+    for folder in methods:
+        folder.mkdir(parents=True)
+        for name in json.loads((tmp_path / "suite" / "all_prompts.json").read_text()):
+            write_video(folder / name, 8)
+    return tmp_path / "suite", methods
+
+
+@pytest.mark.slow
+def test_videos_when_the_release_changed_are_not_judged(made: tuple[Path, list[Path]]) -> None:
+    release, (first, *_) = made
+    videos = ("--release", release, "--outputs", first)
+    asked = ("evaluate", "events", *videos, "--judge", "openai:x", "--dry-run")
+    code, output = run_app(*asked, "--json")
+    assert (code, json.loads(output)["budget"]["calls"]) == (0, 18)
+    suite = release / "all_prompts.json"
+    suite.write_text(suite.read_text().replace("sleeps", "snores"))
+    code, output = run_app(*asked)
+    assert (code, "all_prompts.json" in output) == (1, True)
+    document = json.loads((release / "release.json").read_text())
+    (release / "release.json").write_text(json.dumps({**document, "files": {}}))
+    code, output = run_app(*asked)
+    assert (code, "does not list all_prompts.json" in output) == (1, True)
+
+
+def test_study_when_made_as_storyeval_draws_two_methods_of_every_prompt(
+    made: tuple[Path, list[Path]], tmp_path: Path
+) -> None:
+    release, methods = made
+    outputs: list[Any] = [word for folder in methods for word in ("--outputs", folder)]
+    preset = ("review", "init", tmp_path / "served", "--preset", "storyeval", "--from", release)
+    code, output = run_app(*preset, *outputs[:2], "--dry-run")  # two are to be drawn, and there is one
+    assert (code, output.count("short: ")) == (0, 1)
+    assert run_app(*preset, *outputs)[0] == 0
+    kept = [json.loads(line) for line in (tmp_path / "served" / "key.jsonl").read_text().splitlines()]
+    shown = [each["about"] for each in kept]
+    assert len(kept) == 6
+    assert all(shown.count(video) == 2 for video in shown)
+    assert len({(each["about"], *each["methods"]) for each in kept}) == 6
+    for video in methods[0].iterdir():
+        video.unlink()
+    code, output = run_app("review", "init", tmp_path / "again", *preset[3:], *outputs)
+    assert (code, "the video of a drawn prompt is missing" in output) == (1, True)
+
+
+def test_a_suite_when_it_breaks_conditions_is_kept_whole_where_asked_and_validate_tells(
+    tmp_path: Path,
+) -> None:
+    entry = {"prompt": "A  dog runs.", "event_list": ["A dog runs", "And then it grins"], "class": ["animal"]}
+    given = {"B.mp4": entry, "A.mp4": {**entry, "prompt": "A cup falls.", "event_list": ["It falls"]}}
+    suite = tmp_path / "suite.json"
+    suite.write_text(json.dumps(given, indent=4) + "\n")
+    built = ("build", "events", suite, "--out", tmp_path / "run", "--workers", 0)
+    code, output = run_app(*built)
+    assert code != 0 and "event_count" in output and "facial_expression" in output
+    assert run_app(*built, "--keep-all")[0] == 0
+    assert (tmp_path / "run" / "all_prompts.json").read_bytes() == suite.read_bytes()
+    for place in (suite, tmp_path / "run"):
+        code, output = run_app("validate", place, "--json")
+        document = json.loads(output)
+        assert (code, document["kind"], document["counts"]) == (
+            1, "events", {"event-count": 1, "facial-expression": 1},
+        )  # fmt: skip
+        assert all(found["message"] and found["cure"] for found in document["issues"])
+    suite.write_text(json.dumps({"B.mp4": entry}))
+    assert (
+        run_app("validate", suite)[0],
+        run_app("validate", suite, "--strict")[0],
+    ) == (0, 1)
+
+
+# Sets of shot scripts and generated shots, as a user types it.
+
+
+def test_shots_when_imported_copied_checked_and_exported(fabula_command: Callable, tmp_path: Path) -> None:
+    source = draw_shot_set(tmp_path / "data", 1)
+    done = fabula_command("import", "vistory", source, "--out", tmp_path / "run")
+    assert done.returncode == 0, done.stderr
+    assert "1 story, 5 shots, 3 characters, 6 references" in done.stdout
+    copied = fabula_command("baseline", "copy-paste", "--release", tmp_path / "run", "--out", tmp_path / "cp")
+    assert copied.returncode == 0, copied.stderr
+    assert "5 pictures" in copied.stdout and copied.stderr == ""
+    for image in (source / "ViStory/01/image/The Fox").iterdir():
+        image.unlink()
+    bare = fabula_command("baseline", "copy-paste", "--release", source, "--out", tmp_path / "bare")
+    assert "no reference image and are left out: 1" in bare.stderr
+    checked = fabula_command("outputs", "check", tmp_path / "cp", "--release", tmp_path / "run", "--json")
+    (told,) = json.loads(checked.stdout)["outputs"]
+    assert told["shots_valid"] == told["shots_requested"] == 5
+    out = fabula_command("export", "vistory", tmp_path / "run", "--out", tmp_path / "official", "--json")
+    assert json.loads(out.stdout)["shots"] == 5
+    asked = fabula_command("export", "shots", tmp_path / "run", "--part", "static", "--out", tmp_path / "ask")
+    assert asked.returncode == 0, asked.stderr
+    assert "5 requests, 3 images" in asked.stdout
+
+
+def test_shots_when_something_is_wrong_exit_with_1_and_say_what(
+    fabula_command: Callable, tmp_path: Path
+) -> None:
+    source = draw_shot_set(tmp_path / "data", 1)
+    (source / "ViStory/01/image/Mira/00.png").write_text("no picture")
+    done = fabula_command("import", "vistory", source, "--out", tmp_path / "run")
+    assert done.returncode == 1
+    assert "[unreadable-picture]" in done.stdout
+    outputs = draw_shot_outputs(tmp_path / "model-x", 1)
+    (outputs / "01/shots/shot_02.png").unlink()
+    checked = fabula_command("outputs", "check", outputs, "--release", tmp_path / "run")
+    assert checked.returncode == 1
+    assert "warning: model-x/01 [missing-shot]" in checked.stdout
+    refused = fabula_command("outputs", "check", outputs, "--release", tmp_path / "run", "--ocr")
+    assert refused.returncode == 2
+
+
+# -- Official episodes, as a user types it: imported, validated, counted, shown, packed, exported
+
+CREATED = "2026-01-01T00:00:00Z"
+
+
+@pytest.fixture(scope="module")
+def episodes(fabula_command: Callable, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("entities")
+    data = write_episodes(folder / "data")
+    done = fabula_command("import", "entitybench", data, "--out", folder / "run", "--created-at", CREATED)
+    assert done.returncode == 0, done.stderr
+    assert "2 episodes, 3 scenes, 7 shots, 9 entities, 1 split file" in done.stdout
+    return folder / "run"
+
+
+def test_episodes_when_validated_counted_and_shown(
+    fabula_command: Callable, episodes: Path, tmp_path: Path
+) -> None:
+    checked = fabula_command("validate", episodes)
+    assert checked.returncode == 0, checked.stdout
+    assert "no findings" in checked.stdout
+    told = fabula_command("stats", episodes, "--html", tmp_path / "pages/page.html")
+    assert told.returncode == 0, told.stderr
+    lines = told.stdout.splitlines()
+    assert lines[0].split() == ["Table", "3:", "statistics", "across", "tiers", "easy", "hard", "all"]
+    gap = next(line for line in lines if line.strip().startswith("mean gap, index"))
+    assert gap.split()[-9:] == ["1.56", "±", "0.96", "1.00", "±", "0.00", "1.45", "±", "0.89"]
+    assert "<!doctype html>" in (tmp_path / "pages/page.html").read_text("utf-8")
+    document = json.loads(fabula_command("stats", episodes, "--json").stdout)
+    assert document["totals"]["slots"] == 20
+    assert document["tables"]["table_6"]["rows"]["scenes"]["published"] == {"all": "1,136 (1,146 in 3.1)"}
+    rows = list(csv.DictReader(fabula_command("stats", episodes, "--format", "csv").stdout.splitlines()))
+    scenes = [row for row in rows if row["table"] == "table_6" and row["row"].split(",")[0] == "scenes"]
+    assert [row["value"] for row in scenes] == ["2", "1", "3", "1,136 (1,146 in 3.1)"]
+    assert "\\toprule" in fabula_command("stats", episodes, "--format", "latex").stdout
+
+
+# The commands of episodes: build, status, show, validate.
+
+pytest.importorskip("av")
+
+
+# -- fabula outputs check, as a user types it
+
+
+@pytest.fixture(scope="module")
+def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    run = write_run(tmp_path_factory.mktemp("runs") / "run", sample_bundles(4))
+    return pack(
+        run, tmp_path_factory.mktemp("packed") / "fables-0.1.0", PackOptions("0.1.0", allow_drafts=True)
+    ).folder
+
+
+def ids(release: Path) -> list[str]:
+    lines = (release / "annotations.jsonl").read_text("utf-8").splitlines()
+    return [json.loads(line)["story_id"] for line in lines]
+
+
+def test_outputs_check_when_sound_exits_with_0(
+    fabula_command: Callable, release: Path, tmp_path: Path
+) -> None:
+    folder = write_outputs(tmp_path / "model-x", ids(release))
+    done = fabula_command("outputs", "check", folder, "--release", release)
+    assert done.returncode == 0, done.stderr
+    assert "generations invalid (0.0%)" in done.stdout
+
+
+def test_outputs_check_when_broken_lists_it_and_exits_with_1(
+    fabula_command: Callable, release: Path, tmp_path: Path
+) -> None:
+    first, *others = ids(release)
+    good, bad = write_outputs(tmp_path / "good", [first, *others]), write_outputs(tmp_path / "bad", others)
+    done = fabula_command("outputs", "check", good, bad, "--release", release)
+    assert done.returncode == 1
+    assert f"error: bad/{first} [missing-storyboard]" in done.stdout
+    shown = fabula_command("outputs", "check", good, bad, "--release", release, "--json")
+    assert shown.returncode == 1
+    one, two = json.loads(shown.stdout)["outputs"]
+    assert (one["ok"], two["ok"]) == (True, False)
+    assert two["invalid"] == [{"codes": ["missing-storyboard"], "seed": None, "story_id": first}]
+
+
+def test_outputs_check_when_the_folder_holds_methods_says_that_alone(
+    fabula_command: Callable, release: Path, tmp_path: Path
+) -> None:
+    write_outputs(tmp_path / "outs" / "crayon", ids(release))
+    done = fabula_command("outputs", "check", tmp_path / "outs", "--release", release)
+    assert done.returncode == 1
+    cause, fix, more, *_ = done.stdout.splitlines()
+    assert cause == "error: outs [nothing-found] this folder holds the outputs of 1 method"
+    assert fix == "  fix: give one of: crayon"
+    assert more == f"... and {len(ids(release)) + 1} more findings that follow from it; --all prints them"
+    assert "missing-storyboard]" in fabula_command(
+        "outputs", "check", tmp_path / "outs", "--release", release, "--all"
+    ).stdout  # fmt: skip
+
+
+def test_outputs_check_when_ocr_is_not_installed_names_the_extra(
+    fabula_command: Callable, release: Path, tmp_path: Path
+) -> None:
+    try:
+        import rapidocr  # noqa: F401
+    except ImportError:
+        folder = write_outputs(tmp_path / "model-x", ids(release))
+        done = fabula_command("outputs", "check", folder, "--release", release, "--ocr")
+        assert done.returncode == 3
+        assert "fabula[ocr]" in done.stderr
+
+
+# fabula outputs keyframes, as a user types it.

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,9 +12,12 @@ from typer.testing import CliRunner
 import fabula as fabula_package
 from fabula.builders.katha.building import BuildOptions, build_katha
 from fabula.cli.main import app
+from fabula.errors import ExitCode
+from fabula.people.review.journal import VoteJournal
 from fabula.testing.katha_folders import write_run
 from fabula.testing.katha_samples import sample_bundles
 from fabula.testing.review_exports import agreed_by, summary_of, votes_on, write_edits, write_review
+from fabula.testing.review_studies import toy_study
 
 SAMPLES = Path(fabula_package.__file__).parent / "builders" / "katha" / "samples"
 SIMULATED = ("simulated-1", "simulated-2", "simulated-3")
@@ -161,3 +165,23 @@ def test_a_pack_when_reviews_are_missing_or_words_unknown_is_refused(
     done = fabula("release", "pack", reviewed[0], "--version", "0.1.0", "--out", tmp_path / "out", *more)
     assert (done.exit_code, text in " ".join(done.stderr.split())) == (code, True), done.output
     assert list(tmp_path.iterdir()) == []
+
+
+# -- fabula review where its extra is not installed, as a user types it
+
+
+@pytest.mark.parametrize("command", [["invite", "--count", "3"], ["serve"]])
+def test_review_when_its_extra_is_not_installed_says_so_and_invites_nobody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: list[str]
+) -> None:
+    study = toy_study(tmp_path / "study").folder
+    with VoteJournal(study) as journal:
+        before = list(journal.events())
+    for library in ("itsdangerous", "starlette", "uvicorn"):
+        monkeypatch.setitem(sys.modules, library, None)
+    result = CliRunner().invoke(app, ["review", command[0], str(study), *command[1:]])
+    assert result.exit_code == ExitCode.MISSING, result.output
+    assert 'pip install "fabula[review]"' in result.output
+    assert "Traceback" not in result.output
+    with VoteJournal(study) as journal:
+        assert list(journal.events()) == before

@@ -1,18 +1,23 @@
 """What every metric of shot images keeps to, ours and those of plug-ins."""
 
 import importlib
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from fabula.engine.pipeline import load_pipeline
+from fabula.errors import ConfigError
 from fabula.evaluation.metrics.metric import Metric
 from fabula.evaluation.metrics.registry import METRICS, registered
 from fabula.evaluation.metrics.story import FoundStory, Story
+from fabula.evaluation.recoverability.definitions import Definitions as DefinitionsOfMatchers
+from fabula.evaluation.recoverability.matching import Key, is_rule, matcher_of, rules
 from fabula.evaluation.shots.definitions import Definitions
 from fabula.evaluation.shots.found import read_found
 from fabula.evaluation.shots.pipeline import PIPELINE
 from fabula.evaluation.shots.scores import score_folder
+from fabula.schemas.text import normalize_answer
 from fabula.testing.simulated_images import Simulated, write_images
 
 CARD = ("Question:", "Formula:", "Input:", "Output:", "Undefined when:", "Source:", "Departures", "Example:")
@@ -88,3 +93,57 @@ def test_metric_of_a_made_up_evaluation_is_in_its_range_and_has_terms_of_its_sho
 def made_up(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = Simulated({"a": 0.9, "b": 0.2}, stories=2, missing=frozenset({("a", "01", 2)}))
     return write_images(tmp_path_factory.mktemp("made-up") / "run", made)
+
+
+# -- What every matcher that is a rule keeps to, ours and those of plug-ins
+
+GOLD = "The mouse frees the lion"
+KEY = Key("q", GOLD, frozenset({normalize_answer(GOLD)}), frozenset({"mouse", "frees", "lion"}))
+ours_matchers = pytest.mark.parametrize("name", list(rules()))
+
+
+@ours_matchers
+def test_matcher_says_what_it_does_and_knows_its_setting(name: str) -> None:
+    rule = rules()[name]
+    assert rule.meaning.endswith(".") and "=" not in name
+    if rule.setting is None:
+        with pytest.raises(ConfigError, match="no setting"):
+            matcher_of(f"{name}=0.5", {})
+        return
+    default, least, most = rule.setting
+    assert least <= default <= most
+    for wrong in (f"{most + 1:g}", f"{least - 1:g}", "", "nan", "much"):
+        with pytest.raises(ConfigError, match="a number from"):
+            matcher_of(f"{name}={wrong}", {})
+
+
+@ours_matchers
+def test_matcher_takes_the_canonical_answer_and_refuses_another_and_none(name: str) -> None:
+    compare = matcher_of(name, {})
+    assert compare(KEY, GOLD)
+    assert not compare(KEY, "nobody knows")
+    assert not compare(KEY, "")
+
+
+@pytest.fixture
+def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    info = tmp_path / "house_matchers-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: house-matchers\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[fabula.matchers]\nlong = house_matchers:LONG\n")
+    (tmp_path / "house_matchers.py").write_text(
+        "from fabula.evaluation.recoverability.matching import Matcher\n"
+        "LONG = Matcher('Long is right.', lambda least: lambda _, text: len(text) >= least, (5, 1, 99))\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    rules.cache_clear()
+    yield
+    monkeypatch.undo()
+    rules.cache_clear()
+
+
+def test_matcher_of_a_plug_in_is_chosen_with_its_setting(house: None) -> None:
+    assert is_rule("long=9") and not is_rule("model")
+    assert matcher_of("long", {})(KEY, "a mouse")
+    assert not matcher_of("long=9", {})(KEY, "a mouse")
+    assert DefinitionsOfMatchers(matcher="long=9").as_json()["matcher"] == "long=9"

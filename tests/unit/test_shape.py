@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
-from functools import cache, lru_cache
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -43,7 +43,12 @@ def sources() -> list[Path]:
     return sorted([*ROOT.glob("*.py"), *(path for folder in packages() for path in folder.rglob("*.py"))])
 
 
-def code_lines(tree: ast.AST, text: str) -> int:
+@cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text("utf-8"))
+
+
+def code_lines(tree: ast.AST, lines: list[str]) -> int:
     """Lines of a node without its docstrings and without blank lines."""
     doc: set[int] = set()
     for node in ast.walk(tree):
@@ -53,8 +58,7 @@ def code_lines(tree: ast.AST, text: str) -> int:
             if isinstance(value, ast.Constant) and isinstance(value.value, str):
                 doc.update(range(body[0].lineno, (body[0].end_lineno or 0) + 1))
     first = getattr(tree, "lineno", 1)
-    last = getattr(tree, "end_lineno", None) or len(text.splitlines())
-    lines = text.splitlines()
+    last = getattr(tree, "end_lineno", None) or len(lines)
     return sum(bool(lines[n - 1].strip()) and n not in doc for n in range(first, last + 1))
 
 
@@ -70,7 +74,7 @@ def parts_named(path: Path, tree: ast.AST) -> Iterator[str]:
 @cache
 def imports_of(path: Path) -> tuple[str, ...]:
     """Top-level areas of the package that a module imports."""
-    here, tree = path.relative_to(ROOT).parent.parts, ast.parse(path.read_text("utf-8"))
+    here, tree = path.relative_to(ROOT).parent.parts, tree_of(path)
     areas = [module.partition(".")[0] for module in parts_named(path, tree)]
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.level:
@@ -97,7 +101,7 @@ def test_imports_when_modules_are_in_folders_follow_the_total_order() -> None:
 
 def needed_by(module: str, code: Code) -> Iterator[str]:
     """Modules that one imports, in functions and for types, too; of a name handed on, the one that has it."""
-    tree = ast.parse(code.paths[module].read_text("utf-8"))
+    tree = tree_of(code.paths[module])
     yield from (f"{code.package}.{part}" for part in parts_named(code.paths[module], tree))
     for _, origin in code.imports(tree, module):
         above = origin.rpartition(".")[0]
@@ -127,14 +131,13 @@ def test_imports_when_followed_through_functions_and_packages_form_no_new_circle
 def test_sizes_when_measured_stay_within_limits() -> None:
     too_long = []
     for path in sources():
-        text = path.read_text("utf-8")
-        tree = ast.parse(text)
-        count = code_lines(tree, text)
+        lines, tree = path.read_text("utf-8").splitlines(), tree_of(path)
+        count = code_lines(tree, lines)
         if count > LONGEST_FILE:
             too_long.append(f"{path.relative_to(ROOT)}: {count} lines")
         for node in ast.walk(tree):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                body = code_lines(node, text)
+                body = code_lines(node, lines)
                 if body > LONGEST_FUNCTION and "cli" not in path.parts:
                     too_long.append(f"{path.relative_to(ROOT)}:{node.name}: {body} lines")
                 arguments = node.args
@@ -176,7 +179,7 @@ def test_files_of_others_when_read_are_opened_in_one_way_only() -> None:
         f"{path.relative_to(ROOT).as_posix()}: {name}"
         for path in sources()
         if path.relative_to(ROOT).parts[0] in READING_OTHERS
-        for name in raw_readings(ast.parse(path.read_text("utf-8")))
+        for name in raw_readings(tree_of(path))
     }
     assert found == set(RAW_READING), "use fabula.schemas.plain_files, or releases.parquet for tables"
 
@@ -204,7 +207,7 @@ def test_names_when_bound_say_what_they_hold() -> None:
         node.arg if isinstance(node, ast.arg) else node.id
         for path in sources()
         if path.relative_to(ROOT).parts[0] != "testing"
-        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        for node in ast.walk(tree_of(path))
         if isinstance(node, ast.arg) or (isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
     ]
     assert sum(name in ("one", "found", "told", "place") for name in bound) <= MOST_EMPTY_NAMES
@@ -318,11 +321,6 @@ def own_kind(path: Path) -> frozenset[str]:
     if path.relative_to(ROOT).parts[0] == "cli" or len(own) != 1:
         return frozenset()
     return own | {"images"} if own == {"shots"} else own
-
-
-@lru_cache(maxsize=8)
-def tree_of(path: Path) -> ast.Module:
-    return ast.parse(path.read_text("utf-8"))
 
 
 @cache

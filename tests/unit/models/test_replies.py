@@ -1,5 +1,7 @@
 """A reply's text into JSON that satisfies its schema."""
 
+import asyncio
+import gzip
 import json
 from typing import Any
 
@@ -7,9 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fabula.models.chat import ChatRequest, Message, ReplySchema
+from fabula.models.chat import CallFault, ChatRequest, Message, Reply, ReplySchema
 from fabula.models.edge import messages_to_send, without_counts
+from fabula.models.faults import explain, kind_of, problem_of, read_problem, retry_after
+from fabula.models.keys import Redactor
+from fabula.models.options import ModelOptions
+from fabula.models.registry import open_model
 from fabula.models.replies import LONGEST_REPLY, Malformed, Parsed, parse_reply
+from fabula.models.spec import parse_spec
+from fabula.models.transport import LONGEST_BODY, LONGEST_PACKED_BODY
 
 SCHEMA = ReplySchema(
     "answer",
@@ -238,3 +246,220 @@ def test_schema_when_limits_are_not_known_to_the_service_says_them_in_words() ->
             },
         },
     }
+
+
+# -- Reading error responses as the services word them
+
+REQUEST = ChatRequest("openai:x", (Message("user", ("hi",)),), ReplySchema("s", {}), temperature=0.0)
+
+
+def kind(status: int, error: Any) -> str:
+    return kind_of(problem_of(status, {"error": error}))
+
+
+@pytest.mark.parametrize(
+    ("status", "error", "expected"),
+    [
+        (400, {"message": "This endpoint's maximum context length is 8192 tokens."}, "too_long"),
+        (400, {"message": "prompt is too long: 250000 tokens > 200000 maximum"}, "too_long"),
+        (400, {"message": "The input token count (9) exceeds the maximum number of tokens"}, "too_long"),
+        (413, {"type": "request_too_large", "message": "Request exceeds the maximum size"}, "too_long"),
+        (400, {"code": "context_length_exceeded", "message": "?"}, "too_long"),
+        (400, {"message": "Unsupported value: 'temperature' does not support 0.0"}, "unsupported"),
+        (400, {"message": "`temperature` is deprecated for this model."}, "unsupported"),
+        (400, {"message": "Invalid schema for response_format 'x': unsupported keyword"}, "unsupported"),
+        (400, {"message": 'Unknown name "seed": Cannot find field.', "status": "X"}, "unsupported"),
+        (422, {"message": "response_format is not supported by this engine"}, "unsupported"),
+        (400, {"message": "images are not supported"}, "bad_request"),
+        (400, {"message": "Invalid value"}, "bad_request"),
+        (400, "a plain text", "bad_request"),
+        (400, {"message": "API key not valid. Please pass a valid API key."}, "key_refused"),
+        (400, {"status": "FAILED_PRECONDITION", "message": "User location is not supported"}, "key_refused"),
+        (403, {"message": "no access"}, "key_refused"),
+        (403, {"code": "model_not_found", "message": "no access to model"}, "no_such_model"),
+        (404, {"message": "no such model"}, "no_such_model"),
+        (400, {"message": "Your credit balance is too low to access the API."}, "no_quota"),
+        (403, {"message": "This API method requires billing to be enabled."}, "no_quota"),
+        (402, {"message": "Payment Required"}, "no_quota"),
+        (429, {"code": "insufficient_quota", "message": "You exceeded your current quota"}, "no_quota"),
+        (429, {"message": "You exceeded your current quota, check your plan and billing"}, "rate_limited"),
+        (429, {"details": [{"violations": [{"quotaId": "RequestsPerMinute"}]}]}, "rate_limited"),
+        (429, {"details": [{"violations": [{"quotaId": "RequestsPerDay"}]}]}, "no_quota"),
+        (429, {"details": [{"violations": 3}, "x"]}, "rate_limited"),
+        (408, {}, "timeout"),
+        (409, {}, "server_error"),
+        (500, {}, "server_error"),
+        (501, {}, "not_an_api"),
+        (529, {"type": "overloaded_error"}, "server_error"),
+        (599, None, "server_error"),
+    ],
+)  # fmt: skip
+def test_error_when_worded_as_a_service_does_is_told_apart(status: int, error: Any, expected: str) -> None:
+    assert kind(status, error) == expected
+
+
+@pytest.mark.parametrize(
+    ("error", "filtered"),
+    [
+        ({"code": "content_filter", "message": "stopped"}, True),
+        ({"code": "x", "innererror": {"code": "ResponsibleAIPolicyViolation"}, "message": "stopped"}, True),
+        ({"message": "Your request was rejected by our safety system."}, True),
+        ({"message": "Invalid value"}, False),
+    ],
+)
+def test_error_when_a_filter_stopped_the_prompt_is_a_block(error: Any, filtered: bool) -> None:
+    assert problem_of(400, {"error": error}).filtered is filtered
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"no", b"[]", b'"x"', b'{"error": null}', b'{"detail": "Not Found"}', b"[" * 9999]
+)
+def test_error_when_its_body_is_anything_is_read(body: bytes) -> None:
+    problem = read_problem(404, "application/json", body)
+    assert kind_of(problem) == "no_such_model"
+    assert explain("no_such_model", problem, REQUEST)
+
+
+NOW = "Sat, 01 Jan 2000 00:00:10 GMT"
+
+
+@pytest.mark.parametrize(
+    ("headers", "details", "seconds"),
+    [
+        ({}, [], None),
+        ({"retry-after": "7"}, [], 7.0),
+        ({"retry-after": "7.5"}, [], 7.5),
+        ({"retry-after": "-3"}, [], 0.0),
+        ({"retry-after": "1e300"}, [], 3600.0),
+        ({"retry-after": "inf"}, [], None),
+        ({"retry-after": "nan"}, [], None),
+        ({"retry-after": "soon", "date": NOW}, [], None),
+        ({"retry-after-ms": "250", "retry-after": "7"}, [], 0.25),
+        ({"retry-after": "Sat, 01 Jan 2000 00:00:40 GMT", "date": NOW}, [], 30.0),
+        ({"retry-after": "Sat, 01 Jan 2000 00:00:00 GMT", "date": NOW}, [], 0.0),
+        ({"retry-after": "Sat, 01 Jan 2000 00:00:40 GMT"}, [], None),
+        ({"retry-after": "Sat, 01 Jan 2000 00:00:40 -0000", "date": NOW}, [], None),
+        ({}, [{"retryDelay": "17s"}], 17.0),
+        ({}, [{"retryDelay": 3}, {"retryDelay": "0.5s"}], 0.5),
+        ({}, [{"retryDelay": "a while"}], None),
+    ],
+)
+def test_retry_after_when_given_in_any_form_is_seconds(
+    headers: dict[str, str], details: list[Any], seconds: float | None
+) -> None:
+    problem = problem_of(429, {"error": {"details": details}})
+    assert retry_after(headers, problem) == (None if seconds is None else pytest.approx(seconds))
+
+
+def test_explanation_when_a_page_answered_names_its_title() -> None:
+    page = b"<!DOCTYPE html><title>\n Sign in </title>"
+    problem = read_problem(200, "text/html", page)
+    assert "'Sign in'" in explain("not_an_api", problem, REQUEST)
+    assert "temperature" in explain(
+        "unsupported", problem_of(400, {"error": json.dumps({"temperature": 1})}), REQUEST
+    )
+
+
+# Responses that no scripted model would give: compressed, endless, redirected, cut inside the head.
+
+REPLY = json.dumps({"choices": [{"message": {"content": "fox"}, "finish_reason": "stop"}]}).encode()
+
+
+def response(body: bytes, *headers: str, status: str = "200 OK", announce: bool = True) -> bytes:
+    lines = [f"HTTP/1.1 {status}", "Content-Type: application/json", *headers]
+    if announce:
+        lines.append(f"Content-Length: {len(body)}")
+    return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
+
+
+def ask(answer: bytes, *, endless: bytes = b"") -> tuple[Reply | CallFault, int]:
+    """Ask a server that sends these bytes, whatever it is asked; also return how often it was asked."""
+    return asyncio.run(_ask(answer, endless))
+
+
+async def _ask(answer: bytes, endless: bytes) -> tuple[Reply | CallFault, int]:
+    asked = 0
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal asked
+        head = await reader.readuntil(b"\r\n\r\n")
+        length = next(
+            int(line[15:]) for line in head.split(b"\r\n") if line.lower().startswith(b"content-length:")
+        )
+        await reader.readexactly(length)
+        asked += 1
+        writer.write(answer)
+        try:
+            while endless:
+                writer.write(endless)
+                await writer.drain()
+        except ConnectionError:
+            pass
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    spec = parse_spec(f"http://127.0.0.1:{port}/v1#tiny")
+    model = open_model(spec, ModelOptions(), Redactor())
+    found: Any
+    try:
+        found = await model.complete(ChatRequest(spec.text, (Message("user", ("hi",)),)))
+    except CallFault as fault:
+        found = fault
+    await model.close()
+    server.close()
+    await server.wait_closed()
+    return found, asked
+
+
+def fault_kind(answer: bytes, **more: bytes) -> str:
+    found, asked = ask(answer, **more)
+    assert isinstance(found, CallFault)
+    assert asked == 1
+    return found.kind
+
+
+@pytest.mark.slow
+def test_response_when_compressed_and_large_is_not_unpacked() -> None:
+    bomb = gzip.compress(bytes(LONGEST_PACKED_BODY * 2000))
+    assert len(bomb) > LONGEST_PACKED_BODY
+    assert fault_kind(response(bomb, "Content-Encoding: gzip")) == "too_long"
+
+
+def test_response_when_it_never_ends_is_left_at_the_limit() -> None:
+    head = response(b"", "Transfer-Encoding: chunked", announce=False)
+    assert fault_kind(head, endless=b"10000\r\n" + b" " * 65536 + b"\r\n") == "too_long"
+    assert LONGEST_BODY == 4 * 1024 * 1024
+
+
+@pytest.mark.parametrize("status", ["301 Moved", "302 Found", "307 Temporary Redirect", "308 Permanent"])
+def test_response_when_it_leads_elsewhere_is_not_followed(status: str) -> None:
+    assert fault_kind(response(b"", "Location: http://127.0.0.1:1/v1", status=status)) == "not_an_api"
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        (b"SSH-2.0-OpenSSH_9.6\r\n", "connection"),
+        (b"HTTP/1.1 200 OK\r\nContent-", "connection"),
+        (response(b"", status="204 No Content"), "broken_reply"),
+        (response(REPLY[:-1]), "broken_reply"),
+        (response(b"\xff\xfe{}"), "not_an_api"),
+        (response(b"[" * 100_000), "broken_reply"),
+        (response(b'{"choices": "many"}'), "not_an_api"),
+    ],
+)
+def test_response_when_it_is_something_else_is_a_named_fault(answer: bytes, expected: str) -> None:
+    assert fault_kind(answer) == expected
+
+
+@pytest.mark.parametrize("user", ["token-in-a-proxy", "user:token-in-a-proxy"])
+def test_proxy_when_its_address_holds_a_secret_makes_it_known(
+    user: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", f"http://{user}@127.0.0.1:1")
+    redactor = Redactor()
+    spec = parse_spec("http://127.0.0.1:2/v1#toy")
+    model = open_model(spec, ModelOptions(), redactor)
+    asyncio.run(model.close())
+    assert redactor.redact("said token-in-a-proxy") == "said [secret removed]"

@@ -1,24 +1,36 @@
 """Judges against people, preferences, agreement, weights: by hand and beside other libraries."""
 
+import json
 import math
+import random
+from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 
 import krippendorff
 import numpy as np
 import pytest
 from scipy.stats import kendalltau, spearmanr
-from sklearn.metrics import accuracy_score, confusion_matrix
+from sklearn.metrics import accuracy_score, cohen_kappa_score, confusion_matrix
 
+from fabula.errors import InputError
 from fabula.evaluation.recoverability.definitions import Definitions, Nonresponse
 from fabula.evaluation.recoverability.items import items_of
 from fabula.evaluation.recoverability.pooling import UNJUDGED, boards
 from fabula.evaluation.recoverability.replies import RIGHT, replies_of
+from fabula.evaluation.stats.correlation import correlate
 from fabula.people.against import LEVELS, Against, against, spearman_of
+from fabula.people.episodes import Judged, Table, agreement, majority
+from fabula.people.events import ALL, alignment, human_rates
 from fabula.people.judged import ENSEMBLE, fitted_weights, judged, label_agreement, preference_agreement
 from fabula.people.participants import Resampling
 from fabula.people.ratings import agreements, preferences
+from fabula.people.read import Known, read_human, read_key
 from fabula.people.recoverability import CONDITIONS
+from fabula.people.review.sources.episodes import Instance, Stratum, accounting, sample
+from fabula.people.review.sources.source import draw_methods
 from fabula.releases.loading import Release
+from fabula.schemas.entities import TYPES
 from fabula.schemas.judgement import HumanRow, Judgement
 from fabula.schemas.katha import Question
 
@@ -341,3 +353,199 @@ def test_verdicts_when_judges_refuse_and_vote_are_those_that_scoring_uses(
                 )
                 assert (unit in mine[judge].silent) == (verdict == UNJUDGED)
     assert bool(mine["test:a"].silent) == (nonresponse == "excluded")
+
+
+# -- Which models' videos people see, and how the verifier's ranking of models follows theirs
+
+MODELS = [f"model_{number:02d}" for number in range(11)]
+VIDEOS = [f"prompt_{number:03d}.mp4" for number in range(450)]
+
+
+def test_methods_when_drawn_are_two_different_ones_of_every_prompt_and_hang_on_the_seed_alone() -> None:
+    there = dict.fromkeys(VIDEOS, MODELS)
+    drawn = draw_methods(there, 2, random.Random(42))
+    by_video: dict[str, set[str]] = {}
+    for video, method in drawn:
+        by_video.setdefault(video, set()).add(method)
+    assert len(drawn) == 900
+    assert all(len(methods) == 2 for methods in by_video.values())
+    per_model = Counter(method for _, method in drawn)
+    assert all(60 < count < 105 for count in per_model.values())  # the paper has about 80 for each of eleven
+    assert drawn == draw_methods(dict.fromkeys(VIDEOS[::-1], MODELS[::-1]), 2, random.Random(42))
+    assert drawn != draw_methods(there, 2, random.Random(7))
+
+
+def test_rates_when_several_people_judge_are_their_mean(line: Callable[..., HumanRow]) -> None:
+    rows = [
+        line("completion", "p", "a.mp4", method="x", completion=(1, 0)),
+        line("completion", "q", "a.mp4", method="x", completion=(1, 1)),
+        line("completion", "q", "a.mp4", method="x", completion=(0, 0), repeat=1),
+    ]
+    assert human_rates(rows) == {("x", "a.mp4"): 0.75}
+
+
+def test_alignment_when_worked_by_hand_is_that() -> None:
+    people = {("x", "a"): 0.2, ("y", "a"): 0.4, ("z", "a"): 0.6, ("z", "b"): 1.0}
+    verifier = {("x", "a"): 0.1, ("y", "a"): 0.5, ("z", "a"): 0.3}
+    found = alignment(people, verifier, {"a": ("human", "easy"), "b": ("animal",)})
+    assert list(found) == ["human", "easy", ALL]
+    # ranks 1, 2, 3 and 1, 3, 2: 1 - 6 * 2 / (3 * 8) = 0.5; (2 - 1) / 3
+    assert found[ALL].spearman.value == pytest.approx(0.5)
+    assert found[ALL].kendall.value == pytest.approx(1 / 3)
+    assert found[ALL].difference == pytest.approx((0.1 + 0.1 + 0.3) / 3)
+    assert found[ALL].models["z"] == (0.6, 0.3, 1)  # the video that the verifier did not answer is out
+
+
+def test_alignment_when_compared_is_that_of_scipy() -> None:
+    people = {(model, video): (number * 7 % 13 + place % 3) / 20 for number, model in enumerate(MODELS)
+              for place, video in enumerate(VIDEOS[:6])}  # fmt: skip
+    verifier = {video: (rate * 17 % 1) for video, rate in people.items()}
+    found = alignment(people, verifier, {video: ("human",) for video in VIDEOS})["human"]
+    rates = list(zip(*[entry[:2] for entry in found.models.values()], strict=True))
+    assert found.spearman.value == pytest.approx(spearmanr(*rates).statistic)
+    assert found.kendall.value == pytest.approx(kendalltau(*rates).statistic)
+
+
+def test_alignment_when_two_models_share_a_class_is_undefined_with_a_reason() -> None:
+    people = {("x", "a"): 0.2, ("y", "a"): 0.4}
+    found = alignment(people, people, {})
+    assert found[ALL].spearman.value is None
+    assert found[ALL].spearman.reason
+    assert alignment({}, {}, {})[ALL].difference is None
+    assert json.dumps(found[ALL].spearman.as_json())
+
+
+# -- Sampling of what a judge of episodes saw, and reading what people say of it
+
+
+def instances(count: int, folder: Path) -> list[Instance]:
+    """So many of each stratum, method and tier."""
+    return [
+        Instance(
+            Stratum("fidelity", kind, passes), method, tier,
+            f"{tier}/fidelity/1:{number}/{kind}:{passes}", kind, "a thing", ((folder / "crop.png",),),
+        )
+        for kind in TYPES for passes in (True, False) for method in ("x", "y") for tier in ("easy", "hard")
+        for number in range(count)
+    ]  # fmt: skip
+
+
+def test_sample_when_strata_are_full_is_in_thirds_and_halves_over_methods_and_tiers(tmp_path: Path) -> None:
+    every = instances(20, tmp_path)
+    drawn = sample(every, "fidelity", 200, 7)
+    assert sorted(Counter(each.stratum.type for each in drawn).values()) == [66, 67, 67]
+    assert Counter(each.stratum.admitted for each in drawn) == {True: 100, False: 100}
+    for part in accounting(every, drawn, {"fidelity": 200}):
+        assert part["drawn"] == part["wanted"] and len(part["cells"]) == 4
+        assert max(part["cells"].values()) - min(part["cells"].values()) <= 1
+    assert drawn == sample(list(reversed(every)), "fidelity", 200, 7)
+    assert drawn != sample(every, "fidelity", 200, 8)
+
+
+def test_sample_when_a_stratum_lacks_some_takes_none_elsewhere_and_counts_it(tmp_path: Path) -> None:
+    lacking = Stratum("fidelity", "object", False)
+    every = [each for each in instances(20, tmp_path) if each.stratum != lacking]
+    drawn = sample(every, "fidelity", 60, 7)
+    told = {
+        (part["type"], part["admitted"]): (part["wanted"], part["available"], part["drawn"])
+        for part in accounting(every, drawn, {"fidelity": 60})
+    }
+    assert told["object", False] == (10, 0, 0) and told["object", True] == (10, 80, 10)
+    assert len(drawn) == 50
+
+
+def test_answers_when_people_saw_tasks_by_number_are_brought_back_by_their_key(tmp_path: Path) -> None:
+    (tmp_path / "key.json").write_text('{"task_1": ["easy/fidelity/1:0/object:x", "x"]}')
+    key = read_key(tmp_path / "key.json")
+    ((item, method),) = key.values()
+    asked = {item: Judged("fidelity", "object", {}).asked}
+    known = Known(methods=frozenset("xy"), asked=asked, kinds=frozenset(("rating",)))
+    line = {"kind": "rating", "rater": "p1", "item": "task_1", "criterion": "present", "value": 1}
+    answers = tmp_path / "people.jsonl"
+    answers.write_text(json.dumps(line), "utf-8")
+    (row,) = read_human(answers, known, key)
+    assert (row.item, row.method) == (item, method)
+    for wrong in ({"value": 2}, {"criterion": "beauty"}, {"item": "task_9"}, {"method": "x"}):
+        answers.write_text(json.dumps(line | wrong), "utf-8")
+        with pytest.raises(InputError) as caught:
+            read_human(answers, known, key)
+        assert next(iter(wrong)) in str(caught.value)
+    for text in ("[]", "{", '{"a": 1}', '{"a": ["b"]}'):
+        (tmp_path / "bad.json").write_text(text)
+        with pytest.raises(InputError, match="not the key of a study"):
+            read_key(tmp_path / "bad.json")
+
+
+# -- A judge beside people. All people here are simulated, with error rates that are known
+
+HAND = Resampling(0)
+
+
+def table(judge: list[float], *people: list[float]) -> Table:
+    return Table(np.array(judge), np.array(people), np.arange(len(judge), dtype=np.int64))
+
+
+def test_kappa_when_worked_by_hand_is_that() -> None:
+    # Judge 1100, majority 1000: they agree on 3/4; by chance on 1/2 * 1/4 + 1/2 * 3/4 = 1/2; kappa 1/2.
+    rated = table([1, 1, 0, 0], [1, 0, 0, 0], [1, 1, 0, 0], [1, 0, 0, 1])
+    found = agreement("kappa", rated, HAND)
+    assert found.judge.value == pytest.approx(0.5)
+    # People 1 and 2: 1/2; 1 and 3: 1/2; 2 and 3: agree on 2/4, by chance on 1/2, so 0.
+    assert (found.least, found.greatest) == (pytest.approx(0.0), pytest.approx(0.5))
+    assert found.people.value == pytest.approx(1 / 3)
+
+
+def test_agreement_when_people_err_at_known_rates_equals_sklearn_and_what_rates_imply() -> None:
+    random = np.random.default_rng(1)
+    truth = np.arange(4000) % 2
+    wrong = random.random((4, len(truth))) < np.array([[0.05], [0.1], [0.1], [0.1]])
+    said = np.where(wrong, 1 - truth, truth).astype(np.float64)
+    owners = np.arange(len(truth), dtype=np.int64)
+    found = agreement("kappa", Table(said[0], said[1:], owners), FEW)
+    assert found.judge.value == pytest.approx(cohen_kappa_score(said[0], majority(said[1:])))
+    between = [cohen_kappa_score(said[one], said[other]) for one, other in ((1, 2), (1, 3), (2, 3))]
+    assert found.people.value == pytest.approx(np.mean(between))
+    assert (found.least, found.greatest) == (pytest.approx(min(between)), pytest.approx(max(between)))
+    # Two who err with 0.1 agree on 0.9^2 + 0.1^2 = 0.82, by chance on 1/2: kappa 0.64. The majority of
+    # three errs with 3 * 0.1^2 * 0.9 + 0.1^3 = 0.028; with a judge's 0.05 they differ on 0.0752: 0.8496.
+    for score, expected in ((found.people, 0.64), (found.judge, 0.8496)):
+        assert score.value == pytest.approx(expected, abs=0.03)
+        assert score.low is not None and score.high is not None
+        assert score.low < score.value < score.high
+
+
+def test_pearson_when_some_did_not_answer_equals_scipy_over_what_is_shared() -> None:
+    random = np.random.default_rng(2)
+    judge, people = random.random(30), random.random((3, 30)).round(1)
+    people[0, :5], people[:, 7], judge[9] = np.nan, np.nan, np.nan
+    found = agreement("pearson", Table(judge, people, np.arange(30, dtype=np.int64)), FEW)
+    together = np.array([np.nan if np.isnan(column).all() else np.nanmean(column) for column in people.T])
+    assert found.judge.value == pytest.approx(correlate("pearson", judge, together).value)
+    pairs = ((0, 1), (0, 2), (1, 2))
+    between = [correlate("pearson", people[one], people[other]).value for one, other in pairs]
+    assert found.people.value == pytest.approx(np.mean([value for value in between if value is not None]))
+    assert found.judge.counts == {"answered": 29, "used": 28, "tied": 0, "without_judge": 1}
+
+
+def test_kappa_when_people_tie_or_the_judge_is_silent_leaves_these_out_and_counts_them() -> None:
+    rated = table([1, 0, 1, np.nan], [1, 0, 1, 1], [1, 0, 0, 1])
+    found = agreement("kappa", rated, HAND)
+    assert found.judge.value == pytest.approx(1.0)
+    assert found.judge.counts == {"answered": 4, "used": 2, "tied": 1, "without_judge": 1}
+
+
+def test_kappa_when_everybody_says_the_same_is_undefined_and_no_score() -> None:
+    found = agreement("kappa", table([1, 1], [1, 1], [1, 1]), FEW)
+    assert (found.judge.value, found.judge.status) == (None, "undefined")
+    assert (found.people.value, found.least) == (None, None)
+
+
+def test_interval_when_entries_share_instances_draws_instances() -> None:
+    judge, people = np.arange(8.0) % 4, np.array([np.arange(8.0) % 4 + [0, 1, 0, 0, 0, 1, 0, 0]])
+    apart = agreement("pearson", Table(judge, people, np.arange(8, dtype=np.int64)), FEW)
+    joined = agreement("pearson", Table(judge, people, np.arange(8, dtype=np.int64) // 4), FEW)
+    assert apart.judge.value == pytest.approx(joined.judge.value)
+    # Both instances hold the same four pairs, so drawing instances changes nothing.
+    assert joined.judge.low == pytest.approx(joined.judge.high)
+    assert apart.judge.low is not None and apart.judge.value is not None
+    assert apart.judge.low < apart.judge.value - 0.01

@@ -5,7 +5,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from sklearn.calibration import calibration_curve
 from typer.testing import CliRunner
 
 from fabula.cli.main import app
@@ -13,6 +15,7 @@ from fabula.errors import ConfigError, InputError
 from fabula.evaluation.archive.archive import release_sha256, write_archive
 from fabula.evaluation.recoverability.score import read_weights
 from fabula.kinds.evaluations import calibrate
+from fabula.people.against import Bin, bins_by, bins_of
 from fabula.people.participants import Resampling
 from fabula.people.study import StudySettings
 from fabula.releases.events.suites import write_suite
@@ -328,3 +331,30 @@ def test_command_when_weights_are_fitted_writes_what_scoring_reads(
     rows = [row for row in people.read_text().splitlines() if not any(story in row for story in stories)]
     people.write_text("\n".join(rows))
     assert CliRunner().invoke(app, [*options, str(tmp_path / "weights.json")]).exit_code == 1
+
+
+# -- Bins of stated confidence: by hand, and beside scikit-learn's calibration curve
+
+
+def test_bins_when_worked_by_hand_are_those() -> None:
+    confidence = np.array([0.9, 0.9, 0.25, 0.9, 0.9])
+    bins = bins_of(confidence, np.array([1, 1, 0, 0, 1], dtype=bool), bins_by(confidence, single=True))
+    assert bins == (Bin(1, 0.25, 0.0), Bin(4, pytest.approx(0.9), 0.75))
+
+
+def test_bins_when_compared_are_those_of_scikit_learn() -> None:
+    random = np.random.default_rng(0)
+    confidence = random.uniform(size=500)
+    right = random.uniform(size=500) < confidence**2
+    accuracy, stated = calibration_curve(right, confidence, n_bins=10)
+    sizes = np.histogram(confidence, bins=np.linspace(0, 1, 11))[0]
+    bins = bins_of(confidence, right, bins_by(confidence, single=False))
+    assert [one.count for one in bins] == list(sizes[sizes > 0])
+    assert [one.accuracy for one in bins] == pytest.approx(accuracy)
+    assert [one.confidence for one in bins] == pytest.approx(stated)
+
+
+def test_bins_when_confidence_is_whole_or_nobody_answered_are_the_last_or_none() -> None:
+    ones = np.ones(3)
+    assert bins_of(ones, ones > 0, bins_by(ones, single=False)) == (Bin(3, 1.0, 1.0),)
+    assert bins_of(np.zeros(0), np.zeros(0, dtype=bool), bins_by(np.zeros(0), single=False)) == ()

@@ -9,6 +9,7 @@ import re
 import shutil
 import tarfile
 from collections.abc import Callable
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ from fabula.releases.verify.files import check_records
 from fabula.schemas.canonical import Json, canonical_bytes, digest, pretty_bytes, sha256_file
 from fabula.schemas.layout import CARD, CROISSANT, LICENSE, README, RELEASE, SOURCE_MANIFEST, STATISTICS, SUMS
 from fabula.testing.drawn_shots import draw_shot_set
+from fabula.testing.endurance import rounds
 from fabula.testing.katha_folders import rehash, write_run
 from fabula.testing.katha_samples import sample_bundles
 from fabula.testing.written_episodes import write_episodes
@@ -384,10 +386,17 @@ def test_verify_when_an_older_version_packed_it_compares_what_it_states(
     assert "made by Fabula 0.1.0, or with other versions" in report.summary()
 
 
+def facts_of(kind: str) -> dict[str, Callable[[Path], None]]:
+    """The same version compares bytes, whatever is in them: each fact is tried on one kind, or on all."""
+    many, begin = rounds(len(KINDS), share=len(KINDS)), KINDS.index(kind)
+    return {name: FACTS[name] for number, name in enumerate(FACTS) if (number - begin) % len(KINDS) < many}
+
+
+@pytest.mark.endurance
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_consistent_forgery_is_found(made: dict[str, Path], tmp_path: Path, kind: str) -> None:
     missed = []
-    for name, forge in {**FACTS, **WORDS}.items():
+    for name, forge in {**facts_of(kind), **WORDS}.items():
         folder = copy(made[kind], tmp_path / name.replace(" ", "_").replace(":", ""))
         forge(folder)
         reseal(folder)
@@ -555,7 +564,7 @@ def test_every_forgery_of_the_changes_is_found(made: dict[str, Path], tmp_path: 
     content = (folder / "changes.json").read_bytes()
     for visible in ("bytes", "facts"):
         missed = []
-        for name, change in CHANGES.items():
+        for name, change in islice(CHANGES.items(), 3 if visible == "bytes" else None):
             edit("changes.json", change)(folder)
             reseal(folder)
             report = verify(folder, readers=False)

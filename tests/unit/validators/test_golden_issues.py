@@ -7,6 +7,7 @@ import json
 import os
 import sys
 from collections.abc import Callable
+from functools import partial, reduce
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,70 @@ def run_case(code: str, *, again: bool = True, count: int = 2) -> Callable[[Edit
         return edit
 
     return register
+
+
+EDITS: dict[str, dict[str, Any]] = {
+    "timestamp": {"0.record.provenance.created_at": "1 January 2025"},
+    "unknown-field": {"0.record.mood": "calm", "0.record.scenes.2.camera": {"lens": 35}},
+    "id-form": {
+        "0.record.questions.0.question_id": "../../etc/passwd",
+        "0.variants.1.pair_id": "pair \u2764",
+    },
+    "story-reference": {
+        "0.record.scenes.1.story_id": "kb25k_0002",
+        "0.variants.0.base_story_id": "kb25k_0002",
+    },
+    "language-tag": {"0.record.language": "English (US)"},
+    "unlisted-value": {
+        "0.record.questions.0.question_type": "casual",
+        "0.record.transitions.0.transition_type": "miracle",
+    },
+    "unfamiliar-value": {"0.record.provenance.source_dataset": "Grimm"},
+    "scene-order": {"0.record.scenes.3.scene_index": 5},
+    "scene-empty": {"0.record.scenes.4.scene_text": " \n"},
+    "moral-target": {
+        "0.record.transitions.0.moral_target": "honesty",
+        "1.record.transitions.3.moral_target": None,
+    },
+    "question-scene": {
+        "0.record.questions.0.target_scene": 6,
+        "0.record.questions.1.evidence_scenes": [0, 3],
+    },
+    "question-transition": {"0.record.questions.0.target_transition": [2, 4]},
+    "question-evidence": {
+        "0.record.questions.0.evidence_scenes": [],
+        "0.record.questions.1.evidence_scenes": [3, 3],
+    },
+    "answer-not-accepted": {"0.record.questions.0.gold_answer": "bad luck"},
+    "answer-leak": {"0.record.questions.1.question": "Who was afraid, and why?"},
+    "variant-scene": {"0.variants.0.changed_scene_id": 9},
+    "variant-delta": {"0.variants.0.semantic_delta": " "},
+    "variant-context": {
+        "0.variants.0.subset": "validation",
+        "0.variants.1.narrative_type": "social_interaction",
+    },
+    "secret-removed": {"0.record.scenes.1.action": f"The {MARK} waits.", "1.variants.0.semantic_delta": MARK},
+    "rights": {"0.record.provenance.source_rights_status": "unresolved"},
+    "license": {"0.record.provenance.dataset_license": ""},
+    "review-mismatch": {
+        "0.record.evidence_status": {"human_evidence_accepted": True, "resolution": "not_reviewed"},
+        "1.record.evidence_status.resolution": "unanimous",
+    },
+    "check-mismatch": {"0.checks.0.passed": False, "1.checks.0.passed": None},
+    "producer-path": {"0.producers.0.path": "scenes", "1.producers.0.path": "$.shots[*]"},
+}
+"""Code -> what is put where, in two sample bundles."""
+
+
+def put(bundles: Bundles, edits: dict[str, Any]) -> None:
+    for path, value in edits.items():
+        *above, last = (int(part) if part.isdigit() else part for part in path.split("."))
+        holder = reduce(lambda inner, part: inner[part], above, bundles)
+        holder[last] = value
+
+
+for _code, _edits in EDITS.items():
+    run_case(_code)(partial(put, edits=_edits))
 
 
 def file_case(code: str) -> Callable[[Callable[[Path], Path]], Callable[[Path], Path]]:
@@ -125,17 +190,6 @@ def _(folder: Path) -> Path:
     return run
 
 
-@run_case("timestamp")
-def _(bundles: Bundles) -> None:
-    bundles[0]["record"]["provenance"]["created_at"] = "1 January 2025"
-
-
-@run_case("unknown-field")
-def _(bundles: Bundles) -> None:
-    bundles[0]["record"]["mood"] = "calm"
-    bundles[0]["record"]["scenes"][2]["camera"] = {"lens": 35}
-
-
 @file_case("empty")
 def _(folder: Path) -> Path:
     return write_run(folder / "run", [])
@@ -149,37 +203,9 @@ def _(folder: Path) -> Path:
     return run
 
 
-@run_case("id-form")
-def _(bundles: Bundles) -> None:
-    bundles[0]["record"]["questions"][0]["question_id"] = "../../etc/passwd"
-    bundles[0]["variants"][1]["pair_id"] = "pair \u2764"
-
-
 @run_case("id-repeated")
 def _(bundles: Bundles) -> None:
     bundles.append(json.loads(json.dumps(bundles[0])))
-
-
-@run_case("story-reference")
-def _(bundles: Bundles) -> None:
-    bundles[0]["record"]["scenes"][1]["story_id"] = "kb25k_0002"
-    bundles[0]["variants"][0]["base_story_id"] = "kb25k_0002"
-
-
-@run_case("language-tag")
-def _(bundles: Bundles) -> None:
-    bundles[0]["record"]["language"] = "English (US)"
-
-
-@run_case("unlisted-value")
-def _(bundles: Bundles) -> None:
-    bundles[0]["record"]["questions"][0]["question_type"] = "casual"
-    bundles[0]["record"]["transitions"][0]["transition_type"] = "miracle"
-
-
-@run_case("unfamiliar-value")
-def _(bundles: Bundles) -> None:
-    bundles[0]["record"]["provenance"]["source_dataset"] = "Grimm"
 
 
 @run_case("scene-count")
@@ -188,16 +214,6 @@ def _(bundles: Bundles) -> None:
     record["source_text"] = record["story_text"] = record["scenes"][0]["scene_text"]
     record |= {"scenes": record["scenes"][:1], "transitions": [], "questions": [], "moral_label": None}
     bundles[0]["variants"] = []
-
-
-@run_case("scene-order")
-def _(bundles: Bundles) -> None:
-    bundles[0]["record"]["scenes"][3]["scene_index"] = 5
-
-
-@run_case("scene-empty")
-def _(bundles: Bundles) -> None:
-    bundles[0]["record"]["scenes"][4]["scene_text"] = " \n"
 
 
 @run_case("scene-span")
@@ -222,34 +238,6 @@ def _(bundles: Bundles) -> None:
     del bundles[1]["record"]["transitions"][0]
 
 
-@run_case("moral-target")
-def _(bundles: Bundles) -> None:
-    bundles[0]["record"]["transitions"][0]["moral_target"] = "honesty"
-    bundles[1]["record"]["transitions"][3]["moral_target"] = None
-
-
-@run_case("question-scene")
-def _(bundles: Bundles) -> None:
-    bundles[0]["record"]["questions"][0]["target_scene"] = 6
-    bundles[0]["record"]["questions"][1]["evidence_scenes"] = [0, 3]
-
-
-@run_case("question-transition")
-def _(bundles: Bundles) -> None:
-    bundles[0]["record"]["questions"][0]["target_transition"] = [2, 4]
-
-
-@run_case("question-evidence")
-def _(bundles: Bundles) -> None:
-    bundles[0]["record"]["questions"][0]["evidence_scenes"] = []
-    bundles[0]["record"]["questions"][1]["evidence_scenes"] = [3, 3]
-
-
-@run_case("answer-not-accepted")
-def _(bundles: Bundles) -> None:
-    bundles[0]["record"]["questions"][0]["gold_answer"] = "bad luck"
-
-
 @run_case("answer-repeated")
 def _(bundles: Bundles) -> None:
     question = bundles[0]["record"]["questions"][1]
@@ -259,11 +247,6 @@ def _(bundles: Bundles) -> None:
 @run_case("answer-empty")
 def _(bundles: Bundles) -> None:
     bundles[0]["record"]["questions"][0]["accepted_answers"] += ["?!", "Something."]
-
-
-@run_case("answer-leak")
-def _(bundles: Bundles) -> None:
-    bundles[0]["record"]["questions"][1]["question"] = "Who was afraid, and why?"
 
 
 @run_case("moral-answer")
@@ -286,11 +269,6 @@ def _(bundles: Bundles) -> None:
 @run_case("variant-reference", again=False)
 def _(bundles: Bundles) -> None:
     bundles[0]["record"]["provenance"]["contrastive_variant_ids"].pop()
-
-
-@run_case("variant-scene")
-def _(bundles: Bundles) -> None:
-    bundles[0]["variants"][0]["changed_scene_id"] = 9
 
 
 @run_case("variant-same")
@@ -319,17 +297,6 @@ def _(bundles: Bundles) -> None:
     bundles[0]["variants"][1]["contrastive_moral"] = bundles[0]["record"]["moral_label"]
 
 
-@run_case("variant-delta")
-def _(bundles: Bundles) -> None:
-    bundles[0]["variants"][0]["semantic_delta"] = " "
-
-
-@run_case("variant-context")
-def _(bundles: Bundles) -> None:
-    bundles[0]["variants"][0]["subset"] = "validation"
-    bundles[0]["variants"][1]["narrative_type"] = "social_interaction"
-
-
 @run_case("hash", again=False)
 def _(bundles: Bundles) -> None:
     bundles[0]["record"]["language"] = "en-GB"
@@ -342,40 +309,6 @@ def _(folder: Path) -> Path:
     bundle = sample_bundles(1)[0]
     bundle["record"]["scenes"][0]["weight"] = 1
     return raw_file(folder, canonical_bytes(bundle).replace(b'"weight":1', b'"weight":1e999') + b"\n")
-
-
-@run_case("secret-removed")
-def _(bundles: Bundles) -> None:
-    bundles[0]["record"]["scenes"][1]["action"] = f"The {MARK} waits."
-    bundles[1]["variants"][0]["semantic_delta"] = MARK
-
-
-@run_case("rights")
-def _(bundles: Bundles) -> None:
-    bundles[0]["record"]["provenance"]["source_rights_status"] = "unresolved"
-
-
-@run_case("license")
-def _(bundles: Bundles) -> None:
-    bundles[0]["record"]["provenance"]["dataset_license"] = ""
-
-
-@run_case("review-mismatch")
-def _(bundles: Bundles) -> None:
-    bundles[0]["record"]["evidence_status"] = {"human_evidence_accepted": True, "resolution": "not_reviewed"}
-    bundles[1]["record"]["evidence_status"]["resolution"] = "unanimous"
-
-
-@run_case("check-mismatch")
-def _(bundles: Bundles) -> None:
-    bundles[0]["checks"][0]["passed"] = False
-    bundles[1]["checks"][0]["passed"] = None
-
-
-@run_case("producer-path")
-def _(bundles: Bundles) -> None:
-    bundles[0]["producers"][0]["path"] = "scenes"
-    bundles[1]["producers"][0]["path"] = "$.shots[*]"
 
 
 @run_case("incomplete")

@@ -9,17 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+from fabula.errors import ConfigError, MissingRequirement
 from fabula.models.vision.detectors import fitted, load_grounding_dino
-from fabula.models.vision.segmenters import SAM2_CARD, Sam2
-from fabula.models.vision.types import Box, Points
-from fabula.models.vision.weights import Place
-from fabula.testing.drawn_shots import draw_shot, onstage
-from fabula.testing.tiny_vision import tiny_settings
-
-pytest.importorskip("insightface", reason="the extra metrics is not installed")
-pytest.importorskip("onnx", reason="the extra metrics is not installed")
-pytest.importorskip("cv2", reason="the extra metrics is not installed")
-
 from fabula.models.vision.face_encoders import load_adaface, load_arcface, load_facenet
 from fabula.models.vision.faces import (
     ARCFACE,
@@ -31,14 +22,28 @@ from fabula.models.vision.faces import (
     positioned,
     similarity,
 )
+from fabula.models.vision.registry import open_vision
+from fabula.models.vision.segmenters import SAM2_CARD, Sam2
+from fabula.models.vision.types import Box, Encoder, Points, TextEncoder
+from fabula.models.vision.weights import Place
+from fabula.testing.drawn_shots import CAST, draw_reference, draw_shot, onstage
 from fabula.testing.tiny_vision import (
     FACE_SIDE,
     STRIDE,
     draw_faces,
     encoder_weights,
+    tiny_settings,
     write_encoder,
     write_face_detector,
 )
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+pytest.importorskip("insightface", reason="the extra metrics is not installed")
+pytest.importorskip("onnx", reason="the extra metrics is not installed")
+pytest.importorskip("cv2", reason="the extra metrics is not installed")
+
 
 pytestmark = pytest.mark.slow
 
@@ -183,9 +188,6 @@ def test_encoders_of_one_detector_look_for_faces_once(
 
 # Detectors of characters and of people, and the segmenter: what is prepared, kept and refused.
 
-if TYPE_CHECKING:
-    from PIL.Image import Image
-
 
 @pytest.fixture
 def shot() -> "Image":
@@ -271,3 +273,223 @@ def test_segmenter_when_asked_gives_points_by_side_and_keeps_the_mask_that_is_ra
     assert asked["input_labels"].tolist() == [[[1, 1, 0]]]
     assert asked["multimask_output"] is True and asked["pixel_values"].shape == (1, 3, 64, 64)
     assert np.array_equal(mask, np.repeat([[False], [True]], 10, axis=0) & np.ones((20, 40), bool))
+
+
+# -- CLIP through the real class, from a tiny random configuration saved and loaded like the published one
+
+torch = pytest.importorskip("torch", reason="the extra metrics is not installed")
+transformers = pytest.importorskip("transformers", reason="the extra metrics is not installed")
+
+
+@pytest.fixture(scope="module")
+def weights_clip(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    torch.manual_seed(0)
+    config = transformers.CLIPVisionConfig(
+        hidden_size=32, intermediate_size=64, num_hidden_layers=2, num_attention_heads=4, image_size=28,
+        patch_size=14, projection_dim=16,
+    )  # fmt: skip
+    folder = tmp_path_factory.mktemp("clip")
+    transformers.CLIPVisionModelWithProjection(config).save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def pictures() -> "list[Image]":
+    import io
+
+    from PIL import Image
+
+    return [Image.open(io.BytesIO(draw_reference(key))).convert("RGB") for key, *_ in CAST] * 3
+
+
+def load(weights_clip: Path) -> Encoder:
+    from fabula.models.vision.clip import load_clip
+
+    return load_clip(Place(), weights_clip)
+
+
+def test_clip_gives_what_the_library_gives_for_the_same_pixels(
+    weights_clip: Path, pictures: "list[Image]"
+) -> None:
+    from fabula.models.vision.networks import Preparation
+
+    module = transformers.CLIPVisionModelWithProjection.from_pretrained(weights_clip).eval()
+    with torch.no_grad():
+        raw = module(pixel_values=torch.from_numpy(Preparation(28, 28).pixels(pictures))).image_embeds
+    wanted = (raw / raw.norm(dim=1, keepdim=True)).numpy()
+    assert np.abs(load(weights_clip).encode(pictures) - wanted).max() < 1e-5
+
+
+# The text side of CLIP through the real classes: its tokens, its vectors, and weights that lack a part.
+
+CLIP = "clip-vit-l-14"
+
+
+@pytest.fixture(scope="module")
+def text_weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    torch.set_num_threads(1)
+    return Path(tiny_settings(CLIP, tmp_path_factory.mktemp("clip"))["local"])
+
+
+@pytest.fixture(scope="module")
+def clip(text_weights: Path) -> TextEncoder:
+    model = open_vision(CLIP, Place(), {"local": text_weights}, "text encoder")
+    assert isinstance(model, TextEncoder)
+    return model
+
+
+def test_texts_when_they_fit_get_what_the_library_gives(clip: TextEncoder, text_weights: Path) -> None:
+    texts = ["A wolf", "an old man by the well"]
+    tokenizer = transformers.CLIPTokenizer.from_pretrained(text_weights)
+    given = tokenizer(texts, padding="max_length", max_length=77, return_tensors="pt")
+    module = transformers.CLIPModel.from_pretrained(text_weights).eval()
+    with torch.no_grad():
+        pooled = module.text_model(**given).pooler_output
+        wanted = module.text_projection(pooled)
+    wanted = (wanted / wanted.norm(dim=1, keepdim=True)).numpy()
+    found = clip.encode_texts(texts)
+    assert np.abs(found.rows - wanted).max() < 1e-5
+    assert found.cut == (0, 0)
+
+
+def test_texts_when_too_long_are_cut_behind_and_say_by_how_much(clip: TextEncoder) -> None:
+    # Without merges every letter is a token: 75 fit beside the two marks.
+    fits, long = "a" * 75, "a" * 75 + "b" * 20
+    found = clip.encode_texts([fits, long])
+    assert found.cut == (0, 20)
+    assert np.abs(found.rows[0] - clip.encode_texts([fits]).rows[0]).max() <= clip.card.tolerance
+    assert np.abs(found.rows[0] - clip.encode_texts(["a" * 74]).rows[0]).max() > 1e-4
+
+
+def test_weights_when_tensors_are_missing_are_refused_not_made_up(text_weights: Path, tmp_path: Path) -> None:
+    from safetensors.torch import load_file, save_file
+
+    for file in text_weights.iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    tensors = load_file(text_weights / "model.safetensors")
+    del tensors["visual_projection.weight"]
+    save_file(tensors, tmp_path / "model.safetensors", {"format": "pt"})
+    with pytest.raises(MissingRequirement, match=r"1 of its tensors, such as visual_projection\.weight"):
+        open_vision(CLIP, Place(), {"local": tmp_path})
+
+
+def test_model_when_it_reads_no_text_is_refused_where_one_is_needed() -> None:
+    place = "fabula.testing.table_detector:load_colour_encoder"
+    with pytest.raises(
+        ConfigError, match=r"the kind text encoder is needed here, and this is: encoder[\s\S]*clip-vit-l-14"
+    ):
+        open_vision(place, Place(), kind="text encoder")
+
+
+# -- The style encoder: a checkpoint with OpenAI's names gives what OpenAI's network would give
+
+torch: Any = pytest.importorskip("torch", reason="the extra metrics is not installed")
+pytest.importorskip("transformers", reason="the extra metrics is not installed")
+WIDTH, LAYERS, PATCH, SIDE, SIZE = 64, 2, 56, 224, 24
+
+
+def block(width: int) -> Any:
+    nn = torch.nn
+
+    class QuickGelu(nn.Module):
+        def forward(self, x: Any) -> Any:
+            return x * torch.sigmoid(1.702 * x)
+
+    class Block(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.attn = nn.MultiheadAttention(width, 1, batch_first=True)
+            self.ln_1, self.ln_2 = nn.LayerNorm(width), nn.LayerNorm(width)
+            self.mlp = nn.Sequential()
+            self.mlp.add_module("c_fc", nn.Linear(width, 4 * width))
+            self.mlp.add_module("gelu", QuickGelu())
+            self.mlp.add_module("c_proj", nn.Linear(4 * width, width))
+
+        def forward(self, x: Any) -> Any:
+            normed = self.ln_1(x)
+            x = x + self.attn(normed, normed, normed, need_weights=False)[0]
+            return x + self.mlp(self.ln_2(x))
+
+    return Block()
+
+
+class Tower:
+    """A visual tower built from torch's own modules, with the names that OpenAI's checkpoints have."""
+
+    def __init__(self) -> None:
+        torch.manual_seed(3)
+        nn, self.module = torch.nn, torch.nn.Module()
+        self.module.conv1 = nn.Conv2d(3, WIDTH, PATCH, PATCH, bias=False)
+        self.module.class_embedding = nn.Parameter(torch.randn(WIDTH))
+        self.module.positional_embedding = nn.Parameter(torch.randn((SIDE // PATCH) ** 2 + 1, WIDTH))
+        self.module.ln_pre, self.module.ln_post = nn.LayerNorm(WIDTH), nn.LayerNorm(WIDTH)
+        self.module.transformer = nn.Module()
+        self.module.transformer.resblocks = nn.Sequential(*(block(WIDTH) for _ in range(LAYERS)))
+        self.style = torch.randn(WIDTH, SIZE)
+
+    def forward(self, pixels: Any) -> Any:
+        module = self.module
+        patches = module.conv1(pixels).flatten(2).transpose(1, 2)
+        first = module.class_embedding.expand(len(pixels), 1, -1)
+        x = module.ln_pre(torch.cat([first, patches], dim=1) + module.positional_embedding)
+        return module.ln_post(module.transformer.resblocks(x)[:, 0]) @ self.style
+
+    def state(self) -> dict[str, Any]:
+        inner = {f"module.backbone.{name}": tensor for name, tensor in self.module.state_dict().items()}
+        heads = {"module.last_layer_style": self.style, "module.last_layer_content": self.style * 2}
+        return {**inner, **heads, "module.backbone.proj": self.style}
+
+
+@pytest.fixture(scope="module")
+def tower() -> Tower:
+    return Tower()
+
+
+@pytest.fixture
+def pictures_csd() -> "list[Image]":
+    from PIL import Image
+
+    return [Image.open(io.BytesIO(draw_reference(key))).convert("RGB") for key, *_ in CAST]
+
+
+def save(state: Any, path: Path) -> Path:
+    torch.save({"model_state_dict": state, "epoch": 3}, path)
+    return path
+
+
+def test_csd_gives_what_the_network_of_the_checkpoint_gives(
+    tower: Tower, pictures_csd: "list[Image]", tmp_path: Path
+) -> None:
+    from fabula.models.vision.csd import PREPARATION, load_csd
+
+    model = load_csd(Place(), save(tower.state(), tmp_path / "csd.pth"))
+    with torch.no_grad():
+        raw = tower.forward(torch.from_numpy(PREPARATION.pixels(pictures_csd)))
+    wanted = (raw / raw.norm(dim=1, keepdim=True)).numpy()
+    found = model.encode(pictures_csd)
+    assert found.shape == (3, SIZE)
+    assert np.abs(found - wanted).max() < 1e-5
+    alone = np.concatenate([model.encode([picture]) for picture in pictures_csd])
+    assert np.abs(found - alone).max() <= model.card.tolerance
+
+
+@pytest.mark.parametrize(
+    "change", ["no style", "a layer less", "another tensor", "not tensors", "cut", "none"]
+)
+def test_csd_when_the_checkpoint_is_another_says_so(tower: Tower, tmp_path: Path, change: str) -> None:
+    from fabula.models.vision.csd import load_csd
+
+    state, path = tower.state(), tmp_path / "csd.pth"
+    if change == "no style":
+        del state["module.last_layer_style"]
+    if change == "a layer less":
+        del state["module.backbone.transformer.resblocks.1.mlp.c_fc.bias"]
+    if change == "another tensor":
+        state["module.backbone.transformer.resblocks.0.extra"] = torch.zeros(2)
+    save(["no", "tensors"] if change == "not tensors" else state, path)
+    if change == "cut":
+        path.write_bytes(path.read_bytes()[:1000])
+    if change == "none":
+        path.unlink()
+    with pytest.raises(MissingRequirement, match="CSD-ViT-L"):
+        load_csd(Place(), path)

@@ -8,10 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 
+from fabula.engine.execute import execute
 from fabula.errors import ConfigError, FabulaError, InputError
 from fabula.evaluation.archive.archive import EVALUATION, read_archive
 from fabula.evaluation.entities.facts import CRITERIA
+from fabula.evaluation.events.requests import EventOptions, events_request
 from fabula.kinds.studies import SOURCES, draw_items, source_of
 from fabula.people.audits.form import RUBRIC, units_of
 from fabula.people.audits.records import read_records
@@ -32,10 +35,13 @@ from fabula.schemas.canonical import Json, jsonl_lines, write_atomic
 from fabula.schemas.judgement import HumanRow
 from fabula.schemas.katha import StoryRecord
 from fabula.schemas.vocabulary import vocabulary
+from fabula.testing.drawn_evaluations import draw_evaluation
 from fabula.testing.drawn_shots import draw_shot_outputs, draw_shot_set
 from fabula.testing.drawn_storyboards import draw_outputs, numbers_in
+from fabula.testing.model_server import ModelServer
 from fabula.testing.review_studies import NOW, add_votes
 from fabula.testing.simulated_evaluations import Simulated
+from fabula.testing.stand_in_models import EventModel
 from fabula.testing.study_sources import (
     EVENTS,
     METHODS,
@@ -489,3 +495,48 @@ def test_items_when_drawn_again_are_the_same_and_name_what_they_come_from(boards
     assert first.source["release_sha256"] and first.source["judgements_sha256"]
     assert load(boards.release).records[0].story_id == first.items[0].about
     assert len({item.named for item in first.items}) == len(first.items)
+
+
+# -- Items drawn from evaluations that were run: what was looked at is what people see, and nothing else
+
+CREATED = "2026-01-01T00:00:00Z"
+
+
+@pytest.mark.slow
+def test_shots_when_drawn_from_an_evaluation_are_its_pictures_and_no_others(tmp_path: Path) -> None:
+    run = draw_evaluation(tmp_path, 2, 3)
+    shots = load_task("shots")
+    drawing = draw_items(shots, run, DrawOptions(stories=("02",)))
+    assert [(item.about, item.methods, len(item.sides[0])) for item in drawing.items] == [
+        ("02", ("copy-paste",), 3), ("02", ("model-a",), 2)  # shot 3 of story 02 is missing
+    ]  # fmt: skip
+    assert drawing.source["release_sha256"] == json.loads((run / "evaluation.json").read_text())["protocol"][
+        "release"]["sha256"]  # fmt: skip
+    Image.new("RGB", (64, 64)).save(tmp_path / "model-a/01/shots/shot_01.png")
+    with pytest.raises(InputError, match="not the picture that was evaluated") as caught:
+        draw_items(shots, run)
+    assert len(caught.value.problems) == 1
+    assert len(draw_items(shots, run, DrawOptions(methods=("copy-paste",))).items) == 2
+    (run / "run.json").unlink()  # only a copy of the archive is there
+    with pytest.raises(InputError, match="give the run folder of the evaluation"):
+        draw_items(shots, run)
+
+
+def test_videos_when_drawn_from_an_evaluation_are_judged_ones_as_they_were(tmp_path: Path) -> None:
+    suite, folders = drawn_videos(tmp_path / "videos")
+    (folders[1] / "cup.mp4").write_bytes(b"no video")
+    with ModelServer(EventModel({})) as server:
+        judge = f"{server.openai_url}#one"
+        options = EventOptions(judges=[judge], models={judge: {"attempts": 2}}, workers=0, created_at=CREATED)
+        execute(events_request(suite, folders, tmp_path / "run", options))
+    events = load_task("events")
+    drawing = draw_items(events, tmp_path / "run")
+    assert {(item.about, item.methods[0]) for item in drawing.items} == {
+        ("cup.mp4", "model-a"), ("dog.mp4", "model-a"), ("dog.mp4", "model-b")
+    }  # fmt: skip
+    assert drawing.short == ("1 of 2 prompts have judged videos of fewer methods",)
+    (folders[0] / "dog.mp4").write_bytes((folders[1] / "dog.mp4").read_bytes())
+    with pytest.raises(InputError, match="these are not the videos that were judged"):
+        draw_items(events, tmp_path / "run")
+    with pytest.raises(InputError, match="these are not the videos"):
+        draw_items(events, tmp_path / "run", DrawOptions(outputs=(folders[0],)))

@@ -3,7 +3,6 @@
 import base64
 import copy
 import csv
-import importlib.util
 import io
 import json
 import random
@@ -20,7 +19,7 @@ from PIL import Image
 from fabula.engine.lock import hold
 from fabula.errors import ConfigError, InputError, RunBusy
 from fabula.people.review.design import Plan
-from fabula.people.review.exchange.cells import answer_of, hint, tokens
+from fabula.people.review.exchange.cells import answer_of, hint
 from fabula.people.review.exchange.forms import FORMS, ExportOptions, export_seat, import_answers
 from fabula.people.review.exchange.label_studio import interface_of
 from fabula.people.review.exchange.sheets import Asked, Load, sheets_of
@@ -39,7 +38,6 @@ from fabula.testing.simulated_reviewers import drawn_answer
 
 NOW = "2026-02-01T08:00:00.000Z"
 PERSON = "simulated-ana"
-NO_SDK = importlib.util.find_spec("label_studio_sdk") is None
 GOLDEN = Path(__file__).parents[3] / "golden"
 TEXTS: dict[Any, str] = {
     2: "good", -2: "bad", "a, b": "first", "x|y": "second", "=1+1": "third", "2": "two", "'": "quote",
@@ -644,44 +642,6 @@ def test_fields_when_items_have_different_parts_are_as_many_as_the_most(tmp_path
     FORMS["label-studio"].write(load, tmp_path)
     reading = FORMS["label-studio"].read(returned("label-studio", tmp_path, load, answers), study)
     assert {each.key: dict(each.answers) for each in reading.given} == answers
-
-
-@pytest.mark.skipif(NO_SDK, reason="label-studio-sdk is not installed")
-def test_project_when_label_studio_checks_it_is_sound(tmp_path: Path) -> None:
-    from label_studio_sdk.label_interface import LabelInterface
-
-    study = toy_study(tmp_path / "study")
-    load, document = toy_export(study, tmp_path)
-    interface = LabelInterface((tmp_path / "config.xml").read_text("utf-8"))
-    interface.validate()
-    named = {control.name: tokens(known.question) for control in interface.controls
-             for known in [interface_of(load).controls[control.name]]}  # fmt: skip
-    assert {control.name for control in interface.controls} == set(named)
-    for control in interface.controls:
-        if control.tag == "Choices":
-            assert set(control.labels) <= set(named[control.name])
-    for task in document:
-        assert interface.validate_task({"data": task["data"]})  # with annotations it fails by itself
-        for each in task["annotations"]:
-            assert interface.validate_annotation(each)
-    assert interface.generate_sample_annotation() is not None
-
-
-@pytest.mark.skipif(NO_SDK, reason="label-studio-sdk is not installed")
-@pytest.mark.parametrize("name", task_names())
-def test_interface_of_a_task_of_ours_when_label_studio_checks_it_is_sound(tmp_path: Path, name: str) -> None:
-    from label_studio_sdk.label_interface import LabelInterface
-
-    study = study_of(tmp_path / "study", name)
-    sheets = sheets_of(study, 1)
-    answers = {sheet.key: drawn_answers(study, sheet, random.Random(sheet.number)) for sheet in sheets}
-    load = Load(study, 1, sheets)
-    interface = LabelInterface(interface_of(load).xml)
-    interface.validate()
-    for sheet in sheets:
-        results = list(results_of(load, sheet, answers[sheet.key]))
-        assert interface.validate_annotation({"result": results})
-        assert interface.validate_prediction({"result": results}, return_errors=True) == []
 
 
 def test_standing_when_made_of_imported_events_is_that_of_the_study(filled: Callable[..., Any]) -> None:

@@ -330,7 +330,7 @@ class AnyStudy(RuleBasedStateMachine):
 
 @pytest.mark.parametrize(
     ("examples", "steps"),
-    [(2, 20), pytest.param(rounds(300), 40, marks=[pytest.mark.slow, pytest.mark.endurance])],
+    [(2, 20), pytest.param(rounds(300, share=20), 40, marks=[pytest.mark.slow, pytest.mark.endurance])],
 )
 def test_study_when_anything_happens_in_any_order_keeps_every_vote(examples: int, steps: int) -> None:
     chosen = settings(

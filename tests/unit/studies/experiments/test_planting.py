@@ -4,22 +4,29 @@ import io
 import json
 import shutil
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from PIL import Image
+from scipy.stats import binom
 
-from fabula.errors import InputError
+from fabula.errors import BudgetStop, ConfigError, InputError, MissingRequirement
+from fabula.evaluation.archive.archive import Archive, read_archive
+from fabula.evaluation.katha.requests import EvaluateOptions, evaluate_katha
 from fabula.evaluation.outputs.storyboards import check_outputs
 from fabula.models.generators.drawn.canvas import NEUTRAL
 from fabula.models.generators.drawn.codes import code_of
 from fabula.models.generators.drawn.reading import read_marks
 from fabula.releases.loading import Release
 from fabula.schemas.katha import Question
+from fabula.schemas.text import normalize_answer
 from fabula.studies.experiments import planting
+from fabula.studies.experiments.desk import Desk, ExperimentOptions
 from fabula.studies.experiments.losses import (
     LOSSES,
     Boxes,
@@ -30,11 +37,26 @@ from fabula.studies.experiments.losses import (
     paint_over,
     scenes_needed,
 )
-from fabula.studies.experiments.planting import PLANTS, UNPLANTED, PlantOptions, boxes_of_truth, plant
+from fabula.studies.experiments.measures.falls import read_plants
+from fabula.studies.experiments.ordering import orders_of
+from fabula.studies.experiments.planting import (
+    PLANTS,
+    UNPLANTED,
+    Planted,
+    PlantOptions,
+    boxes_of_truth,
+    plant,
+)
+from fabula.studies.experiments.running import run_study
+from fabula.studies.experiments.study import Study
 from fabula.studies.pictures.plans import plan_named
+from fabula.testing.drawn_judge import GUESSES
 from fabula.testing.drawn_outputs import draw_method
+from fabula.testing.drawn_service import service_of
 from fabula.testing.drawn_storyboards import judged_release
 from fabula.testing.gold_stories import gold_bundles, gold_records
+from fabula.testing.katha_samples import sample_bundles
+from fabula.testing.model_server import ModelServer
 
 STORIES = 3
 
@@ -315,3 +337,241 @@ def test_control_when_stored_anew_differs_in_four_pixels_by_eight_levels() -> No
         difference = np.abs(pixels(panel).astype(int) - pixels(before).astype(int))
         assert (difference.max(axis=2) > 0).sum() == 4
         assert difference.max() == 8
+
+
+# -- Reading a study, and what its folder is to be called
+
+MODEL = "image:drawn:storyboard"
+NO_KEY = (MissingRequirement, "OPENAI_API_KEY")
+
+
+def study(**more: object) -> Study:
+    given = {
+        "name": "s",
+        "release": "r",
+        "plans": ["direct"],
+        "renderers": {"a": {"model": MODEL}},
+        "judges": ["x:y"],
+    }
+    return Study.model_validate(given | more)
+
+
+@pytest.fixture
+def release(tmp_path: Path):
+    bundles = sample_bundles(3)
+    for bundle, split in zip(bundles, ("public_test", "public_test", "validation"), strict=True):
+        bundle["record"]["split"] = split
+    return judged_release(tmp_path / "release", bundles)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"judges": []}, "judges"),
+        ({"seeds": []}, "seeds"),
+        ({"conditions": ["smell"]}, "conditions"),
+        ({"renderers": {"a": {"model": "video:drawn:faithful"}}}, "makes no pictures"),
+        ({"renderers": {"a": {"model": MODEL, "rewrite": MODEL}}}, "no chat model"),
+        ({"name": "No Name"}, "name"),
+        (
+            {
+                "compass": {
+                    "plan": "direct",
+                    "renderer": "a",
+                    "coverage": "c",
+                    "copies": "p",
+                    "tuned_on": "public_test",
+                }
+            },
+            "tuned on public_test, which the study reports on",
+        ),
+    ],
+)
+def test_study_when_a_value_is_wrong_is_refused(change: dict[str, object], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        study(**change)
+
+
+def test_orders_when_compass_is_wanted_have_candidates_of_its_split_for_its_method_alone(release) -> None:
+    renderers = {"a": {"model": MODEL}, "b": {"model": MODEL, "seeded": False}}
+    compass = {"plan": "direct", "renderer": "a", "coverage": "drawn-marks", "copies": "pixels"}
+    ordered = orders_of(study(renderers=renderers, compass=compass, seeds=[1, 2]), release)
+    stories = {split: ordered.stories[split] for split in ("public_test", "validation")}
+    assert {split: len(names) for split, names in stories.items()} == {"public_test": 2, "validation": 1}
+    keys = [order.key for order in ordered.orders]
+    # a: 2 stories of the test and 1 of validation with 2 seeds each; b: 2 stories, once, without a seed.
+    assert len(keys) == 3 * 2 + 2 and ordered.pictures == 8 * 5
+    assert {key for key in keys if key.startswith("direct+b/")} == {
+        f"direct+b/{story}" for story in stories["public_test"]
+    }
+    limited = orders_of(study(renderers=renderers, seeds=[1], limit=1), release)
+    assert len(limited.orders) == 2 and list(limited.stories) == ["public_test"]
+
+
+def test_orders_when_the_release_lacks_the_split_or_drafts_lack_a_story_say_so(
+    release, tmp_path: Path
+) -> None:
+    with pytest.raises(ConfigError, match="the release has none; it has: validation, public_test"):
+        orders_of(study(split=["train"]), release)
+    other = judged_release(tmp_path / "other", [dict(bundle) for bundle in sample_bundles(6)[4:]])
+    with pytest.raises(ConfigError, match="no record with the text of"):
+        orders_of(study(drafts=str(other.path)), release)
+
+
+def test_desk_when_the_limit_is_spent_by_others_stops_before_anything_is_asked(
+    release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = ExperimentOptions(max_cost=1.0)
+    desk = Desk(study(release=str(release.path)), {}, release, tmp_path / "out", options)
+    assert desk.run_options(tmp_path / "out" / "run")["max_cost"] == 1.0
+    spent = {desk.folder: 1.25, desk.folder / "run": 0.5}
+    monkeypatch.setattr("fabula.studies.experiments.desk.spent_below", spent.__getitem__)
+    # 0.75 USD are others', so that 0.25 are left beside the 0.5 of the run itself.
+    assert desk.run_options(desk.folder / "run")["max_cost"] == 0.25
+    spent[desk.folder] = 2.0
+    with pytest.raises(BudgetStop, match=r"1\.5000 of 1 USD are spent"):
+        desk.run_options(desk.folder / "run")
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"judges": ["openai:gpt-4.1"]}, NO_KEY),
+        ({"judges": ["nobody:gpt"]}, (ConfigError, "nobody")),
+        ({"match_with": ["openai:gpt-4.1"]}, NO_KEY),
+        (
+            {"question_writer": "openai:gpt-4.1", "evaluators": ["tifa"]},
+            NO_KEY,
+        ),
+    ],
+    ids=["key", "nobody", "matcher", "writer"],
+)
+def test_study_when_somebody_cannot_be_asked_stops_before_a_picture_is_made(
+    release, tmp_path: Path, change: dict[str, object], problem: tuple[type[Exception], str]
+) -> None:
+    served = {"judges": ["http://127.0.0.1:9/v1#judge"]}
+    desk = Desk(study(release=str(release.path), **(served | change)), {}, release, tmp_path / "out")
+    with pytest.raises(problem[0], match=problem[1]):
+        run_study(desk)
+    assert not (tmp_path / "out").exists()
+
+
+# -- From planted losses to verdicts: the judge that reads drawn frames loses what was planted, nothing else
+
+STORIES_PLANTED_EVALUATION = 4
+CREATED = "2026-01-01T00:00:00Z"
+CHOSEN = ("swapped", "removed", "repeated", "object_erased", "emotion_flattened", "none")
+
+
+@dataclass(frozen=True)
+class World:
+    folder: Path
+    release: Release
+    outputs: Path
+    planted: Planted
+
+    def judged(self, outputs: Sequence[Path], names: Sequence[str], out: str) -> Archive:
+        """Have judges of these names answer about some outputs, through the real client."""
+        with ModelServer(service_of(self.release.records)) as server:
+            judges = [f"{server.openai_url}#{name}" for name in names]
+            options = EvaluateOptions(
+                judges=judges, models={judge: {"attempts": 2, "patience": 5} for judge in judges},
+                questions_only=True, workers=0, created_at=CREATED,
+            )  # fmt: skip
+            evaluate_katha(self.release.path, list(outputs), self.folder / out, options)
+        return read_archive(self.folder / out)
+
+    def questions(self) -> list[Question]:
+        return [question for record in self.release.records for question in record.questions]
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> World:
+    folder = tmp_path_factory.mktemp("planted")
+    release = judged_release(folder / "release", gold_bundles()[:STORIES_PLANTED_EVALUATION])
+    truth = folder / "truth.jsonl"
+    plan = plan_named("transition-aware")
+    outputs = draw_method(folder / "outputs", release.records, plan, truth=truth)
+    planted = plant(outputs, release, folder / "planted", PlantOptions(losses=CHOSEN, truth=truth))
+    return World(folder, release, outputs, planted)
+
+
+def expected_losses(question: Question, loss: str, hit: Sequence[int]) -> bool:
+    """Whether a question is lost, by its own fields: every question of the samples has these."""
+    kind, evidence = question.question_type, set(question.evidence_scenes)
+    pair = set(question.target_transition or ())
+    if loss == "swapped":
+        return kind == "temporal_order" and set(hit) <= evidence
+    if loss == "object_erased":
+        return kind == "action_visibility" and question.target_scene == hit[0]
+    if loss == "emotion_flattened":
+        return kind == "emotional" and hit[0] in evidence
+    if loss == "none":
+        return False
+    shown_by = {
+        "action_visibility": {question.target_scene}, "causal": pair, "consequence": pair,
+        "emotional": evidence, "temporal_order": evidence, "moral": set(),
+    }  # fmt: skip
+    return hit[0] in shown_by[kind]
+
+
+def right(archive: Archive, world: World, condition: str = "image") -> dict[tuple[Any, ...], bool]:
+    """(method, judge, question) -> whether it was answered with an accepted answer."""
+    accepted = {
+        question.question_id: {normalize_answer(text) for text in question.accepted_answers}
+        for question in world.questions()
+    }
+    key = "final_answer" if condition == "text_image" else "answer"
+    verdicts = {}
+    for row in archive.judgements:
+        if row.kind == "question" and row.condition == condition:
+            assert row.outcome == "answered"
+            name = row.judge.spec.rpartition(":")[2]
+            verdicts[row.method, name, row.item] = normalize_answer(row.parsed[key]) in accepted[row.item]
+    return verdicts
+
+
+@pytest.mark.slow
+def test_verdicts_when_losses_are_planted_are_exactly_as_computed_before(world: World) -> None:
+    archive = world.judged([world.outputs, *world.planted.methods.values()], ["drawn"], "exact")
+    verdicts = right(archive, world)
+    base = world.outputs.name
+    expected = {(base, "drawn", question.question_id): True for question in world.questions()}
+    for row in world.planted.rows:
+        for question in world.questions():
+            if question.story_id == row["story_id"]:
+                lost = expected_losses(question, str(row["loss"]), row["panels"])
+                expected[row["method"], "drawn", question.question_id] = not lost
+                assert (question.question_id in row["questions"]) == lost
+    assert len(expected) == (1 + len(CHOSEN)) * len(world.questions())
+    assert verdicts == expected
+    lost = {key[0].rpartition("-")[2] for key, was_right in verdicts.items() if not was_right}
+    assert lost == set(CHOSEN) - {"none"}
+    assert all(right(archive, world, "text").values())
+    assert all(right(archive, world, "text_image").values())
+
+
+@pytest.mark.slow
+def test_rates_when_the_judge_errs_or_guesses_lie_within_their_binomials(world: World) -> None:
+    """All is visible: a judge with error e is right at each question with 1 - e, one that guesses with 1/4;
+    over the three conditions that is 3 n independent draws. 99.9% intervals."""
+    names = {"drawn-0.1": 0.9, "drawn-0.3": 0.7, "drawn-guessing": 1 / GUESSES}
+    archive = world.judged([world.outputs], list(names), "erring")
+    for name, share in names.items():
+        verdicts = [
+            was_right
+            for condition in ("text", "image", "text_image")
+            for (_, judge, _), was_right in right(archive, world, condition).items()
+            if judge == name
+        ]
+        assert len(verdicts) == 3 * len(world.questions())
+        low, high = binom.ppf([0.0005, 0.9995], len(verdicts), share)
+        assert low <= sum(verdicts) <= high, name
+
+
+def test_plants_when_read_by_the_measures_are_what_was_written(world: World) -> None:
+    plants = read_plants(world.folder / "planted" / PLANTS)
+    assert [each.loss for each in plants] == [row["loss"] for row in world.planted.rows]
+    assert [list(each.dimensions) for each in plants] == [row["dimensions"] for row in world.planted.rows]
+    assert {each.loss for each in plants if len(each.transitions) == 1} >= {"swapped"}
+    assert [each.is_control for each in plants].count(True) == STORIES_PLANTED_EVALUATION

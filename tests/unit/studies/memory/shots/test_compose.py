@@ -3,21 +3,35 @@
 After a change that is meant: UPDATE_GOLDEN=1 make test PYTEST_ARGS="-k test_compose"
 """
 
+import json
+import subprocess
+from pathlib import Path
+
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image, ImageDraw
 
+from fabula.errors import ConfigError, TargetError
+from fabula.schemas.plain_files import json_lines
 from fabula.studies.memory.shots.compose import Cutout, compose, soft
+from fabula.studies.memory.shots.exports import PlacedPacket, export_packets, read_packets
 from fabula.studies.memory.shots.layout import (
+    Angle,
     Beside,
     Keyframe,
+    Pan,
     ShotCast,
+    ShotLayout,
     places_of,
     plain_layout,
     standing_at,
 )
-from fabula.studies.memory.shots.plan_layouts import layout_faults
+from fabula.studies.memory.shots.pipeline import PacketOptions, make_packets
+from fabula.studies.memory.shots.plan_layouts import MOST_KEYFRAMES, layout_faults, pan_faults
+from fabula.testing.memory_banks import write_bank
+from fabula.testing.written_episodes import write_episodes
 
 SIZE = (140, 80)
 """Seven cells of 20 pixels."""
@@ -155,3 +169,229 @@ def test_layouts_when_anything_is_scheduled_keep_every_rule(
 
 
 # The storyboard of layouts: what it shows, and that texts of episodes stay texts.
+
+
+# -- Each rule of layouts, broken once
+
+ACTION = "Ana holds the cup. Ben enters from the left."
+HALL = {"location": "Hall"}
+
+
+def cast(before: Keyframe | None = None) -> ShotCast:
+    return ShotCast("1:1", ACTION, ("Ana", "Ben"), ("Hall",), ("the cup",), before)
+
+
+def good(**changed: object) -> Keyframe:
+    fields = {
+        "characters": standing_at({"Ben": 1, "Ana": 3}), "objects": (Beside(name="the cup", user="Ana"),),
+        **HALL,
+    }  # fmt: skip
+    return Keyframe(**{**fields, **changed})
+
+
+def faults(*keyframes: Keyframe, before: Keyframe | None = None) -> list[str]:
+    layout = ShotLayout(shot="1:1", continues=before is not None, keyframes=keyframes)
+    return layout_faults(layout, cast(before))
+
+
+def test_layout_when_it_keeps_the_rules_has_no_fault() -> None:
+    assert faults(good()) == []
+    before = Keyframe(characters=standing_at({"Ana": 3, "Cleo": 5}), **HALL)
+    assert faults(good(), before=before) == []
+    assert faults(good(objects=(Beside(name="the cup"),))) == []
+
+
+@pytest.mark.parametrize(
+    ("keyframe_set", "words"),
+    [
+        (good(characters=(*standing_at({"Ana": 1}), *standing_at({"Ben": 1}))), "Ana and Ben are both left"),
+        (good(characters=standing_at({"Ana": 3, "Ben": 1, "Cleo": 5})), "Cleo is no character of this shot"),
+        (
+            good(characters=(*standing_at({"Ana": 1}), *standing_at({"Ana": 2, "Ben": 0}))),
+            "Ana is there 2 times",
+        ),
+        (good(characters=standing_at({"Ana": 3})), "Ben is in no keyframe"),
+        (good(objects=()), "the cup is in no keyframe"),
+        (good(objects=(Beside(name="the cup", user="Cleo"),)), "stands beside Cleo, who is not there"),
+        (good(objects=(Beside(name="a hat"), Beside(name="the cup"))), "a hat is no object of this shot"),
+        (good(location="Yard"), "Yard is no place of this shot; there is: Hall"),
+        (good(location=None), "none is no place of this shot"),
+    ],
+)
+def test_layout_when_it_breaks_a_rule_is_told_which(keyframe_set: Keyframe, words: str) -> None:
+    assert any(words in fault for fault in faults(keyframe_set)), faults(keyframe_set)
+
+
+def test_layout_when_it_has_too_many_keyframes_is_told_so() -> None:
+    assert faults(*[good()] * MOST_KEYFRAMES) == []
+    assert faults(*[good()] * (MOST_KEYFRAMES + 1)) == ["there are 9 keyframes; at most 8"]
+
+
+def test_shot_when_it_goes_on_has_who_stays_where_they_were() -> None:
+    before = Keyframe(characters=standing_at({"Ana": 4}), **HALL)
+    assert any("Ana was centre-right and is centre" in fault for fault in faults(good(), before=before))
+    late = Keyframe(characters=standing_at({"Ben": 1}), **HALL)
+    assert any("Ana was there" in fault for fault in faults(late, good(), before=before))
+
+
+def keyframe_set(
+    places: dict[str, int], angle: Angle = "front", pan: Pan = "none", at: str = "Hall"
+) -> Keyframe:
+    return Keyframe(characters=standing_at(places), location=at, angle=angle, pan=pan)
+
+
+def test_faults_when_a_pan_is_physical_are_none() -> None:
+    before = keyframe_set({"Ana": 2, "Ben": 4})
+    assert pan_faults(before, keyframe_set({"Ana": 2, "Ben": 4}), ["Ana", "Ben"]) == []
+    assert pan_faults(before, keyframe_set({"Ana": 0, "Ben": 2}, "right", "right"), ["Ana", "Ben"]) == []
+    assert pan_faults(before, keyframe_set({"Ana": 2, "Ben": 4}, "right", "right"), ["Ana", "Ben"]) == []
+    assert pan_faults(before, keyframe_set({"Ana": 4, "Ben": 6}, "left", "left"), ["Ana", "Ben"]) == []
+    # Another place has views of its own.
+    assert (
+        pan_faults(before, keyframe_set({"Ana": 2, "Ben": 4}, "left", "none", "Yard"), ["Ana", "Ben"]) == []
+    )
+
+
+@pytest.mark.parametrize(
+    ("after", "words"),
+    [
+        (
+            keyframe_set({"Ana": 3, "Ben": 4}),
+            "Ana was centre-left and is centre, though the camera does not turn",
+        ),
+        (keyframe_set({"Ana": 3, "Ben": 4}, "right", "right"), "who stays moves left"),
+        (keyframe_set({"Ana": 1, "Ben": 4}, "left", "left"), "who stays moves right"),
+        (
+            keyframe_set({"Ana": 1, "Ben": 0}, "right", "right"),
+            "stood in this order from left to right",
+        ),
+        (
+            keyframe_set({"Ana": 2, "Ben": 4}, "right"),
+            "the view was front and is right, though the camera does not",
+        ),
+        (
+            keyframe_set({"Ana": 2, "Ben": 4}, "left", "right"),
+            "the view was front and is left, though the camera turns",
+        ),
+    ],
+)
+def test_faults_when_a_pan_is_not_physical_name_it(after: Keyframe, words: str) -> None:
+    faults = pan_faults(keyframe_set({"Ana": 2, "Ben": 4}), after, ["Ana", "Ben"])
+    assert any(words in fault for fault in faults), faults
+
+
+# -- Packets as generators read them: the bundled forms, one that a user writes, and what is refused
+
+FORM = """
+about = "Mine."
+image = "pictures/{{ episode.id }}-{{ shot.name }}-{{ image.place }}.jpg"
+result = "{{ episode.id }}_{{ shot.name }}.mp4"
+[values]
+mood = "calm"
+[shot]
+said = "{{ shot.action }} ({{ values.mood }})"
+[[file]]
+path = "{{ episode.id }}/{{ shot.name }}.json"
+per = "shot"
+content = '''{"text": {{ shot.said | tojson }}, "out": {{ shot.result | tojson }}}'''
+"""
+
+
+@pytest.fixture(scope="module")
+def packets(tmp_path_factory: pytest.TempPathFactory) -> tuple[PlacedPacket, ...]:
+    folder = tmp_path_factory.mktemp("packets")
+    write_episodes(folder / "set")
+    write_bank(folder / "set", folder / "memory")
+    options = PacketOptions(workers=0, created_at="2026-01-01T00:00:00Z")
+    make_packets(folder / "memory", folder / "run", options, folder / "set")
+    return read_packets(folder / "run")
+
+
+def test_image_video_when_exported_has_a_line_for_each_shot_with_files_that_are_there(
+    packets: tuple[PlacedPacket, ...], tmp_path: Path
+) -> None:
+    done = export_packets(packets, "image-video", tmp_path / "out", {"seconds": 8})
+    assert done.as_json() == {
+        "out": str(tmp_path / "out"), "files": ["requests.jsonl"], "images": 16, "shots": 7, "frames": 4,
+    }  # fmt: skip
+    lines = list(json_lines(tmp_path / "out/requests.jsonl"))
+    assert lines[1]["images"] == [
+        "ep_a/001_002/01_portrait.png", "ep_a/001_002/02_portrait.png", "ep_a/001_002/03_keyframe.png",
+    ]  # fmt: skip
+    assert [line["first_frame_from"] for line in lines][:4] == [
+        None,
+        "ep_a/001_001.mp4",
+        None,
+        "ep_a/002_001.mp4",
+    ]
+    assert lines[0]["memory_frame_from"] is None and lines[0]["seconds"] == 8
+    assert lines[0]["prompt"] == packets[0].packet.prompt and lines[0]["out"] == "ep_a/001_001.mp4"
+    for line in lines:
+        for name in line["images"]:
+            assert (tmp_path / "out" / name).is_file()
+    portrait = packets[0].picture("01_portrait.png")
+    assert (tmp_path / "out/ep_a/001_001/01_portrait.png").read_bytes() == portrait
+
+
+def test_storymem_when_exported_has_a_story_of_one_shot_its_memory_and_a_script_that_parses(
+    packets: tuple[PlacedPacket, ...], tmp_path: Path
+) -> None:
+    export_packets(packets, "storymem", tmp_path / "out", {})
+    folder = tmp_path / "out/ep_a/001_002"
+    assert sorted(path.name for path in folder.iterdir()) == [
+        *(f"00_00_keyframe0{number}.jpg" for number in range(3)), "story.json",
+    ]  # fmt: skip
+    story = json.loads((folder / "story.json").read_text("utf-8"))
+    assert story["scenes"] == [
+        {"scene_num": 1, "video_prompts": [packets[1].packet.prompt], "cut": [False]}
+    ]  # fmt: skip
+    with Image.open(folder / "00_00_keyframe00.jpg") as image:
+        assert image.format == "JPEG" and image.size == (256, 256)
+    script = tmp_path / "out/run.sh"
+    assert script.read_text("utf-8").startswith("#!/bin/sh\n")
+    subprocess.run(["sh", "-n", str(script)], check=True)
+    # A stand-in for the pipeline that notes what it is given and leaves a video and a last frame.
+    (tmp_path / "pipeline.sh").write_text(
+        'while [ "$1" != --output_dir ]; do shift; done\n'
+        'echo v > "$2/01_01.mp4"\necho f > "$2/last_frame.jpg"\n'
+    )
+    text = script.read_text("utf-8").replace("python pipeline.py", f"sh {tmp_path / 'pipeline.sh'}")
+    script.write_text(text, "utf-8")
+    subprocess.run(["sh", "run.sh"], check=True, cwd=tmp_path / "out")
+    assert (tmp_path / "out/ep_a/002_003.mp4").is_file() and (
+        tmp_path / "out/ep_a/002_003/last_frame.jpg"
+    ).is_file()
+
+
+def test_form_of_a_users_own_when_given_writes_what_it_says(
+    packets: tuple[PlacedPacket, ...], tmp_path: Path
+) -> None:
+    (tmp_path / "mine.toml").write_text(FORM)
+    done = export_packets(packets, str(tmp_path / "mine.toml"), tmp_path / "out", {"mood": "wild"})
+    assert len(done.files) == 7
+    assert json.loads((tmp_path / "out/ep_b/001_001.json").read_text()) == {
+        "text": "Ben sits alone in The Garden. (wild)", "out": "ep_b_001_001.mp4",
+    }  # fmt: skip
+    assert (tmp_path / "out/pictures/ep_a-001_001-0.jpg").is_file()
+    with pytest.raises(TargetError, match="not empty"):
+        export_packets(packets, str(tmp_path / "mine.toml"), tmp_path / "out", {})
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (("about", "abuot"), "abuot"),
+        (("| tojson }}, ", "}}, "), "gives no JSON"),
+        (("{{ shot.said | tojson }}", '"{{ shot.sayed }}"'), "sayed"),
+        (('"pictures/', '"../pictures/'), "is no path below the new folder"),
+        (("{{ episode.id }}/{{ shot.name }}.json", "same.json"), "is written twice"),
+        (("[values]", "[values"), "cannot be read"),
+    ],
+)
+def test_form_when_it_is_wrong_is_refused_and_nothing_is_written(
+    packets: tuple[PlacedPacket, ...], tmp_path: Path, change: tuple[str, str], words: str
+) -> None:
+    (tmp_path / "mine.toml").write_text(FORM.replace(*change))
+    with pytest.raises(ConfigError, match=words):
+        export_packets(packets, str(tmp_path / "mine.toml"), tmp_path / "out", {})
+    assert not (tmp_path / "out").exists()
