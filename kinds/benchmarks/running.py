@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ...engine.progress import Event
 from ...engine.run_options import RunOptions
 from ...errors import ConfigError, FabulaError
 from ...models.spec import parse_spec
@@ -183,7 +184,13 @@ def run(
     if outputs:
         evaluating = evaluating_of(require_set(benchmark), benchmark.noun)
         chosen = options_for(benchmark, evaluating, options)
-        report = evaluating.evaluate(require_set(benchmark), outputs, out, chosen, reporter)
+        request = evaluating.request(require_set(benchmark), outputs, out, chosen)
+        evaluating.check(request)
+        if reporter is not None:
+            for line in evaluating.budget(request).lines():
+                reporter.emit(Event("note", data={"message": line}))
+            evaluating.tell(request, reporter)
+        report = evaluating.run(request, reporter)
     alone = judging_of(out).protocol().archive.alone
     judged_by = None if alone else require_set(benchmark)
     rows = rows_of(benchmark, out, judged_by, options.resamples)

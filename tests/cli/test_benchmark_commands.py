@@ -15,6 +15,7 @@ from fabula.testing.drawn import write_outputs, write_video
 from fabula.testing.drawn_entities import SETTINGS as LOOKING_AT_EPISODES
 from fabula.testing.drawn_entities import write_outputs as write_episode_outputs
 from fabula.testing.drawn_shots import draw_shot_outputs, draw_shot_set
+from fabula.testing.hub import TOKEN, HubServer
 from fabula.testing.model_server import Asked, ModelServer
 from fabula.testing.official_packages import write_package
 from fabula.testing.table_detector import SETTINGS
@@ -83,6 +84,27 @@ def test_get_when_nobody_accepts_the_terms_brings_nothing() -> None:
     told = run("benchmark", "get", "vistorybench", "--from", "data", "--without-weights", code=2)
     assert "nobody accepted these terms: data: no licence" in told
     assert not Path("cache/fabula/benchmarks").exists()
+
+
+@pytest.mark.slow
+def test_kathabench_when_got_from_a_hub_records_the_commit_that_came(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from huggingface_hub import HfApi
+
+    repo = {"repo_id": "iamjamuna/KathaBench-25K", "repo_type": "dataset"}
+    with HubServer({TOKEN: "iamjamuna"}) as server:
+        monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+        monkeypatch.setenv("HF_ENDPOINT", server.url)
+        monkeypatch.setenv("HF_TOKEN", TOKEN)
+        hub = HfApi(endpoint=server.url, token=TOKEN)
+        hub.create_repo(**repo)
+        commit = hub.upload_folder(folder_path=write_package(tmp_path / "package"), **repo).oid
+        assert "here     set" in run("fetch", "kathabench")
+    (note,) = Path("cache/fabula/benchmarks/data").glob("*.json")
+    read = json.loads(note.read_text("utf-8"))
+    assert read["revision"] == commit and len(read["files"]["annotations.jsonl"][1]) == 64
+    assert commit in run("benchmark", "show", "kathabench"), "what is here needs no network"
 
 
 @pytest.mark.slow
