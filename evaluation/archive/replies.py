@@ -10,15 +10,15 @@ Whether an evaluation was made by programs that stand in for models, so that its
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from ...engine.manifest import Manifest
-from ...engine.stage import UNASKED
+from ...engine.stage import UNASKED, Item
 from ...models.spec import PROGRAMS, is_stand_in
 from ...prompts.loader import load_prompt
-from ...schemas.canonical import Json
+from ...schemas.canonical import Json, jsonl_lines, write_atomic
 from ...schemas.judgement import EvaluationManifest, Judgement
 from ...schemas.text import counted
 from .archive import merged, write_archive
@@ -122,14 +122,20 @@ IDENTITY = ("structured", "unsupported", "extra")
 
 
 class ReplyTally:
-    """Counts the replies of judges, and what was not asked yet.
+    """Counts the replies of judges, and what was not asked yet; with what the manifest of a protocol says.
 
     Args:
         run: the manifest of the run.
     """
 
+    kind: ClassVar[str]
+    """Name of the protocol."""
+    first: ClassVar[str]
+    """The stage whose settings say what was chosen."""
+
     def __init__(self, run: Manifest) -> None:
         self._run = run
+        self._outputs: dict[str, Json] = {}  # method -> what checking its outputs said
         self._replies = ReplyCounts()
         self._unasked: Counter[str] = Counter()
 
@@ -156,18 +162,67 @@ class ReplyTally:
             self.count(judgement)
         write_archive(folder, self.manifest(), kept)
 
-    def manifest(self) -> EvaluationManifest:
-        """Return what the evaluation says of itself; each protocol has its own."""
+    def add(self, item: Item) -> None:
+        """Take in one item of the run."""
         raise NotImplementedError
 
-    def environment(self, selection: str) -> dict[str, Any]:
-        """Return the part ``environment`` of the manifest."""
+    def finish(
+        self, folder: Path, items: Iterable[Item], name: str, line_of: Callable[[Item], Json],
+        rows_of: Callable[[Item], Iterable[Json]],
+    ) -> None:  # fmt: skip
+        """Write the archive, and a line for each item into the file of that name.
+
+        ``rows_of``: item -> the rows of its replies.
+        """
+
+        def lines() -> Iterator[Json]:
+            for item in items:
+                self.add(item)
+                yield line_of(item)
+
+        def judgements() -> Iterator[Judgement]:
+            for item in items:
+                method, _, unit = item.id.partition("/")
+                yield from self.answered(
+                    rows_of(item), protocol=self.kind, method=method, unit=unit, seed=None
+                )
+
+        write_atomic(folder / name, jsonl_lines(lines()))
+        self.write(folder, judgements())
+
+    def manifest(self) -> EvaluationManifest:
+        """Return what the evaluation says of itself."""
+        return EvaluationManifest(
+            kind=self.kind,
+            protocol={
+                **self.protocol(), "seed": self._run.seed, "attempts": self._run.run.attempts,
+            },
+            subject={"methods": {name: self.method(name) for name in sorted(self._outputs)}},
+            environment=self.environment(),
+        )  # fmt: skip
+
+    def protocol(self) -> dict[str, Any]:
+        """Return how it was judged: what must be the same for scores to be compared."""
+        raise NotImplementedError
+
+    def method(self, name: str) -> dict[str, Any]:
+        """Return what was asked for of a method and is there."""
+        raise NotImplementedError
+
+    def identities(self, specs: Iterable[str]) -> dict[str, Any]:
+        """Return judges by their names in archives, with those settings that change their answers."""
+        from ..judging.settings import public_judge  # scoring needs none of what it loads
+
+        return {public_judge(spec).spec: identity_of(self._run.models.get(spec, {})) for spec in specs}
+
+    def environment(self) -> dict[str, Any]:
+        """Return when, where and how it went."""
         run = self._run
         return {
             "fabula": run.fabula_version,
             "libraries": {name: text for stage in run.stages for name, text in stage.libraries.items()},
             "created_at": run.created_at,
-            "selection": run.settings[selection],
+            "selection": run.settings[self.first],
             "sources": [{"role": source.role, "name": source.name} for source in run.sources],
             "judges": self._replies.as_json(),
             **({"incomplete": {"unasked": dict(sorted(self._unasked.items()))}} if self._unasked else {}),

@@ -11,11 +11,10 @@ from ...engine.pipeline import Pipeline
 from ...engine.stage import Item
 from ...errors import InputError
 from ...models.vision.registry import loader_of
-from ...schemas.canonical import Json, digest, jsonl_lines, write_atomic
-from ...schemas.judgement import EvaluationManifest, Judgement
+from ...schemas.canonical import Json, digest
 from ...schemas.plain_files import json_lines
 from ..archive.merging import LineForm, Lines
-from ..archive.replies import ReplyTally, identity_of
+from ..archive.replies import ReplyTally
 from ..judging.settings import public_judge
 from .facts import EPISODES, PROTOCOL
 from .judging import PUBLISHED, EpisodeJudgeSettings
@@ -66,9 +65,11 @@ class About(ReplyTally):
         run: the manifest of the run.
     """
 
+    kind = PROTOCOL
+    first = "load_episodes"
+
     def __init__(self, run: Manifest) -> None:
         super().__init__(run)
-        self._outputs: dict[str, Json] = {}
         self._videos: dict[str, list[Json]] = {}
         self._models: dict[str, Json] = {}
 
@@ -81,24 +82,17 @@ class About(ReplyTally):
         for shot in shots:
             self._models |= models_of(shot)
 
-    def manifest(self) -> EvaluationManifest:
-        """Return the manifest."""
-        return EvaluationManifest(
-            kind=PROTOCOL,
-            protocol=self._protocol(),
-            subject={"methods": {method: self._method(method) for method in sorted(self._outputs)}},
-            environment=self.environment("load_episodes"),
-        )
-
-    def _method(self, method: str) -> dict[str, Any]:
-        outputs, videos = self._outputs[method], self._videos[method]
+    def method(self, name: str) -> dict[str, Any]:
+        """Return the accounting of a method, and what identifies its videos."""
+        outputs, videos = self._outputs[name], self._videos[name]
         return {
             **accounting({episode: invalid for episode, _, invalid in videos}),
             "findings": outputs["codes"],
             "outputs_sha256": digest([[episode, sha256] for episode, sha256, _ in sorted(videos)]),
         }
 
-    def _protocol(self) -> dict[str, Any]:
+    def protocol(self) -> dict[str, Any]:
+        """Return how videos were looked at and judged."""
         settings = self._run.settings
         asking = EpisodeJudgeSettings.model_validate(settings["judge_fidelity"])
         outputs: Json = next(iter(self._outputs.values()), {"release": None, "episodes": None})
@@ -114,12 +108,8 @@ class About(ReplyTally):
             "judges": judges,
             "votes": dict.fromkeys(judges, 1),
             "judging": _judging(settings["judge_fidelity"], judges),
-            "judge_models": {
-                public_judge(spec).spec: identity_of(self._run.models.get(spec, {})) for spec in asking.judges
-            },
+            "judge_models": self.identities(asking.judges),
             **PUBLISHED.protocol(asking, self._run),
-            "seed": self._run.seed,
-            "attempts": self._run.run.attempts,
         }
 
 
@@ -213,22 +203,7 @@ def accounting(episodes: dict[str, list[list[str]]]) -> dict[str, Any]:
 
 def finish(folder: Path, items: Iterable[Item]) -> None:
     """Write archive, manifest, and what was seen of every episode into the run folder."""
-    about = About(read_manifest(folder))
-
-    def lines() -> Iterator[Json]:
-        for item in items:
-            about.add(item)
-            yield line_of(item)
-
-    def judgements() -> Iterator[Judgement]:
-        for item in items:
-            method, _, episode_id = item.id.partition("/")
-            yield from about.answered(
-                rows_of(item), protocol=PROTOCOL, method=method, unit=episode_id, seed=None
-            )
-
-    write_atomic(folder / EPISODES, jsonl_lines(lines()))
-    about.write(folder, judgements())
+    About(read_manifest(folder)).finish(folder, items, EPISODES, line_of, rows_of)
 
 
 def rows_of(item: Item) -> Iterator[Json]:

@@ -11,8 +11,8 @@ from ...engine.pipeline import Pipeline
 from ...engine.stage import Item
 from ...releases.events.suites import SUITE, load_suite, write_suite
 from ...schemas.canonical import Json, jsonl_lines, write_atomic
-from ...schemas.judgement import EvaluationManifest, Judgement
-from ..archive.replies import ReplyTally, identity_of
+from ...schemas.judgement import Judgement
+from ..archive.replies import ReplyTally
 from ..judging.settings import public_judge
 from .judging import PUBLISHED
 from .load_videos import SUITE_ROLE, outputs_sha256
@@ -29,9 +29,11 @@ class About(ReplyTally):
         run: the manifest of the run.
     """
 
+    kind = "events"
+    first = "load_videos"
+
     def __init__(self, run: Manifest) -> None:
         super().__init__(run)
-        self._outputs: dict[str, Json] = {}
         self._videos: dict[str, list[Json]] = {}
         self._invalid: dict[str, list[Json]] = {}
         self._frames: Counter[str] = Counter()
@@ -47,34 +49,25 @@ class About(ReplyTally):
             video_key = {"unit": video["unit"], "seed": video["seed"]}
             self._invalid.setdefault(method, []).append({**video_key, "code": taken["invalid"]})
 
-    def manifest(self) -> EvaluationManifest:
-        """Return the manifest."""
-        methods = {method: self._method(method) for method in sorted(self._videos)}
-        return EvaluationManifest(
-            kind="events",
-            protocol=self._protocol(),
-            subject={"methods": methods},
-            environment=self.environment("load_videos"),
-        )
-
-    def _method(self, method: str) -> dict[str, Any]:
-        videos, invalid = self._videos[method], self._invalid.get(method, [])
+    def method(self, name: str) -> dict[str, Any]:
+        """Return the accounting of a method, and what identifies its videos."""
+        videos, invalid = self._videos[name], self._invalid.get(name, [])
         return {
             "requested": len(videos),
             "valid": len(videos) - len(invalid),
             "invalid_rate": len(invalid) / len(videos),
             "invalid": invalid,
-            "seeds": self._outputs[method]["seeds"],
-            "frames": self._frames[method],
-            "strays": self._outputs[method]["strays"],
+            "seeds": self._outputs[name]["seeds"],
+            "frames": self._frames[name],
+            "strays": self._outputs[name]["strays"],
             "outputs_sha256": outputs_sha256(videos),
         }
 
-    def _protocol(self) -> dict[str, Any]:
+    def protocol(self) -> dict[str, Any]:
+        """Return how videos were judged."""
         given = self._run.settings["judge_events"]
         settings = EventJudgeSettings.model_validate(given)
         outputs: Json = next(iter(self._outputs.values()), {"suite": None, "units": None})
-        models = self._run.models
         return {
             "suite": outputs["suite"],
             "units": outputs["units"],
@@ -82,13 +75,9 @@ class About(ReplyTally):
             "votes": {public_judge(spec).spec: settings.votes_of(spec) for spec in sorted(settings.judges)},
             "retries": settings.retries,
             "decoding": {name: given[name] for name in DECODING},
-            "models": {
-                public_judge(spec).spec: identity_of(models.get(spec, {})) for spec in sorted(settings.judges)
-            },
+            "models": self.identities(sorted(settings.judges)),
             **PUBLISHED.protocol(settings, self._run),
             "frames": self._run.settings["take_frames"],
-            "seed": self._run.seed,
-            "attempts": self._run.run.attempts,
             "metrics": {METRIC.name: METRIC.version},
         }
 

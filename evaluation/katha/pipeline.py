@@ -18,9 +18,9 @@ from ...engine.manifest import Manifest, read_manifest
 from ...engine.pipeline import Pipeline
 from ...engine.stage import UNASKED, Item
 from ...schemas.canonical import Json, digest, jsonl_lines, write_atomic
-from ...schemas.judgement import EvaluationManifest, Judgement
+from ...schemas.judgement import Judgement
 from ..archive.archive import write_judgements, write_manifest
-from ..archive.replies import ReplyTally, identity_of, labels_of
+from ..archive.replies import ReplyTally, labels_of
 from ..judging.answers import judgement_of
 from ..judging.presets import Published
 from ..judging.settings import MAIN, of_sets, public_judge
@@ -109,6 +109,9 @@ class About(ReplyTally):
         run: the manifest of the run.
     """
 
+    kind = PROTOCOL
+    first = "load_items"
+
     def __init__(self, run: Manifest) -> None:
         super().__init__(run)
         self._stories: set[str] = set()
@@ -122,6 +125,7 @@ class About(ReplyTally):
         shown, outputs = item["shown"], item["about"]["outputs"]
         self._release = item["about"]["release"]
         self._stories.add(shown["story_id"])
+        self._outputs[shown["method"]] = outputs
         counted = self._counts.setdefault(shown["method"], Accounting(outputs))
         counted.add(item)
         method = self._methods.setdefault(shown["method"], _method())
@@ -142,23 +146,17 @@ class About(ReplyTally):
             self._unasked_texts.add(key)
         self.leave(row)
 
-    def manifest(self) -> EvaluationManifest:
-        """Return the manifest."""
-        return EvaluationManifest(
-            kind=PROTOCOL,
-            protocol=self._protocol(),
-            subject={"methods": {name: self._about(name) for name in sorted(self._methods)}},
-            environment={
-                **self.environment("load_items"),
-                "release": {"version": self._release.get("version")},
-            },
-        )
+    def environment(self) -> dict[str, Any]:
+        """Return when, where and how it went, and the version of the release."""
+        return {**super().environment(), "release": {"version": self._release.get("version")}}
 
-    def _about(self, name: str) -> dict[str, Any]:
+    def method(self, name: str) -> dict[str, Any]:
+        """Return the accounting of a method, and what was scanned of it."""
         counted = self._counts[name]
         return {**counted.as_json(), **self._methods[name], "invalid": counted.invalid}
 
-    def _protocol(self) -> dict[str, Any]:
+    def protocol(self) -> dict[str, Any]:
+        """Return how storyboards were judged."""
         settings = self._run.settings
         judges = {spec for name in ASKING for spec in settings[name]["judges"]}
         asked = {
@@ -175,17 +173,12 @@ class About(ReplyTally):
             "matcher": [*self._matchers()],
             "labels": settings["judge_images"]["labels"],
             "decoding": {name: {key: settings[name][key] for key in DECODING} for name in ASKING},
-            "models": {
-                public_judge(spec).spec: identity_of(self._run.models.get(spec, {}))
-                for spec in sorted(judges)
-            },
+            "models": self.identities(sorted(judges)),
             "prompts": labels_of(
                 of_sets(self._run.prompts, {settings[stage]["prompts"] for stage in ASKING})
             ),
             **PUBLISHED.chosen(settings["judge_images"].get("preset"), self._run),
             "images": settings["prepare_images"],
-            "seed": self._run.seed,
-            "attempts": self._run.run.attempts,
             "metrics": versions(),
         }
 

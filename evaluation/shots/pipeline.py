@@ -1,7 +1,7 @@
 """The stages of evaluating shot images, the files of a finished run, and what it says of itself."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +9,8 @@ from ...engine.execute import STORE
 from ...engine.manifest import Manifest, read_manifest
 from ...engine.pipeline import Pipeline
 from ...engine.stage import Item
-from ...schemas.canonical import Json, jsonl_lines, write_atomic
-from ...schemas.judgement import EvaluationManifest, Judgement
-from ..archive.replies import ReplyTally, identity_of
+from ...schemas.canonical import Json
+from ..archive.replies import ReplyTally
 from ..judging.settings import public_judge
 from ..metrics.metric import Metric
 from ..metrics.registry import metrics
@@ -31,9 +30,11 @@ class About(ReplyTally):
         run: the manifest of the run.
     """
 
+    kind = "images"
+    first = "load_stories"
+
     def __init__(self, run: Manifest) -> None:
         super().__init__(run)
-        self._outputs: dict[str, Json] = {}
         self._models: dict[str, Json] = {}
         self._boxes: Counter[str] = Counter()
 
@@ -50,22 +51,13 @@ class About(ReplyTally):
         if pictures is not None:
             self._models |= {name: model for name, model in pictures["models"].items() if model is not None}
 
-    def manifest(self) -> EvaluationManifest:
-        """Return the manifest."""
-        methods = {method: self._method(method) for method in sorted(self._outputs)}
-        return EvaluationManifest(
-            kind="images",
-            protocol=self._protocol(),
-            subject={"methods": methods},
-            environment=self.environment("load_stories"),
-        )
-
-    def _method(self, method: str) -> dict[str, Any]:
-        outputs = self._outputs[method]
-        accounting = {name: value for name, value in outputs["accounting"].items() if name != "method"}
+    def method(self, name: str) -> dict[str, Any]:
+        """Return the accounting of a method, and what identifies its pictures."""
+        outputs = self._outputs[name]
+        accounting = {key: value for key, value in outputs["accounting"].items() if key != "method"}
         return {
             **accounting, "findings": outputs["codes"], "outputs_sha256": outputs["sha256"],
-            "boxes": self._boxes[method],
+            "boxes": self._boxes[name],
         }  # fmt: skip
 
     def _has(self, metric: Metric, settings: AlignmentSettings) -> bool:
@@ -74,7 +66,8 @@ class About(ReplyTally):
             return bool(settings.judges)
         return all(need.part in self._models for need in metric.needs)
 
-    def _protocol(self) -> dict[str, Any]:
+    def protocol(self) -> dict[str, Any]:
+        """Return how pictures were looked at and judged."""
         given = self._run.settings["judge_alignment"]
         settings = AlignmentSettings.model_validate(given)
         outputs: Json = next(iter(self._outputs.values()), {name: None for name in UNREAD})
@@ -88,16 +81,12 @@ class About(ReplyTally):
             "dimensions": list(settings.dimensions) if judges else [],
             "interaction_from": settings.interaction_from,
             "decoding": {name: given[name] for name in DECODING},
-            "judge_models": {
-                public_judge(spec).spec: identity_of(self._run.models.get(spec, {})) for spec in judges
-            },
+            "judge_models": self.identities(judges),
             **PUBLISHED.protocol(settings, self._run),
             "views": {
                 name: value for name, value in self._run.settings["prepare_views"].items() if name != "wanted"
             },
             "matching": {"least": self._run.settings["match_crops"]["least"]},
-            "seed": self._run.seed,
-            "attempts": self._run.run.attempts,
         }
 
 
@@ -122,22 +111,7 @@ PIPELINE = Pipeline(
 
 def finish(folder: Path, items: Iterable[Item]) -> None:
     """Write archive, manifest, and what was found in the pictures into the run folder."""
-    about = About(read_manifest(folder))
-
-    def lines() -> Iterator[Json]:
-        for item in items:
-            about.add(item)
-            yield line_of(item)
-
-    def judgements() -> Iterator[Judgement]:
-        for item in items:
-            method, _, story = item.id.rpartition("/")
-            yield from about.answered(
-                item["ratings"], protocol="images", method=method, unit=story, seed=None
-            )
-
-    write_atomic(folder / IMAGES, jsonl_lines(lines()))
-    about.write(folder, judgements())
+    About(read_manifest(folder)).finish(folder, items, IMAGES, line_of, lambda item: item["ratings"])
 
 
 def line_of(item: Item) -> Json:
