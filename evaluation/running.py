@@ -1,7 +1,7 @@
 """Running an evaluation: what is checked before anybody is asked, and what is kept when it stops early."""
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -23,7 +23,7 @@ from ..releases.verify.files import check_release_document
 from ..schemas.layout import RELEASE as DOCUMENT
 from .archive.archive import JUDGEMENTS, ArchiveForm
 from .archive.keeping import SoFar, keep_so_far, set_aside, unite
-from .judging.settings import JUDGES
+from .judging.settings import JUDGES, without_judges
 from .protocol import Protocol, Shown
 
 if TYPE_CHECKING:
@@ -46,14 +46,35 @@ class Evaluating:
     # execute
     request: Callable[..., RunRequest]
     budget: Callable[[RunRequest], Shown]  # what an evaluation takes, by rule; no output is opened
-    # what would be asked of judges now, and about what that costs; nothing is asked
-    estimate: Callable[[RunRequest], "CallPlan"]
-    # tells how many calls a new evaluation makes and about what they cost
-    tell: Callable[[RunRequest, "Reporter"], None]
     check: Callable[[RunRequest], None]  # what is checked before anything is told or looked at
     options: type["RunOptions"]  # the type of its options
     # what the user gives, a file or folder -> what the outputs are judged by
     opened: Callable[[Path], Path] = Path
+    # settings -> those under which no judge is asked, and no model looks where that can be left out
+    alone: Callable[[RunConfig], RunConfig] = without_judges
+    # request -> the one that is rehearsed in its place to tell what judges will be asked
+    rehearsed: Callable[[RunRequest], RunRequest] = lambda request: request
+    # request -> how many items are rehearsed, and the rest taken to be like them; None for all
+    sample: Callable[[RunRequest], int | None] = lambda _: None
+    # the same before a run, where it is another number
+    told: Callable[[RunRequest], int | None] | None = None
+    # request -> stage -> calls by rule, where items that are rehearsed do not show them
+    by_rule: Callable[[RunRequest], Mapping[str, int]] | None = None
+
+    def estimate(self, request: RunRequest) -> "CallPlan":
+        """Tell what would be asked of judges now, and about what that costs. Asks nothing."""
+        from ..engine.estimate import plan_calls
+
+        rehearsed = self.rehearsed(request)
+        return plan_calls(rehearsed, self.alone(rehearsed.config), sample=self.sample(request))
+
+    def tell(self, request: RunRequest, reporter: "Reporter") -> None:
+        """Tell how many calls a new evaluation makes and about what they cost, or what it has cost so far."""
+        from ..builders.spending import tell_plan
+
+        by_rule = None if self.by_rule is None else partial(self.by_rule, request)
+        sample = (self.told or self.sample)(request)
+        tell_plan(self.rehearsed(request), reporter, self.alone, sample, by_rule=by_rule)
 
     def run(
         self, request: RunRequest, reporter: "Reporter | None" = None, *, replace: bool = False

@@ -4,9 +4,8 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
-from ...builders.spending import tell_plan
 from ...engine.config import RUN, RunConfig, models_of
 from ...engine.execute import RunRequest, Source
 from ...engine.run_options import RunOptions, Sets, setting_texts
@@ -15,7 +14,7 @@ from ...models.vision.needs import VisionSettings
 from ...releases.entities.tree import EntitySet, Episode, read_entity_set
 from ...schemas.text import tallied, tallies
 from ..judging.presets import asking_with
-from ..judging.settings import JUDGES, judges_of, without_judges
+from ..judging.settings import JUDGES, judges_of
 from ..running import (
     Evaluating,
     check_places,
@@ -40,11 +39,6 @@ from .looking.settings import (
 )
 from .pipeline import ARCHIVE, ASSUMED, PIPELINE
 from .quality.definitions import QualitySettings
-
-if TYPE_CHECKING:
-    from ...engine.estimate import CallPlan
-    from ...engine.progress import Reporter
-
 
 # -- What an evaluation of episodes takes, by rule: what is looked at, and how many questions are asked
 
@@ -303,25 +297,12 @@ def episode_budget(request: RunRequest) -> EpisodeBudget:
     return for_methods(budget, len(methods), {code: report.counts[code] for code in sorted(wrong)})
 
 
-def estimate_episodes(request: RunRequest) -> "CallPlan":
-    """Tell what an evaluation would ask of the judge now, and about what that costs. Asks nothing.
+def as_assumed(request: RunRequest) -> RunRequest:
+    """Return the same with the stages that look at pictures left out; see :mod:`.assume_shots`.
 
     No video is opened: every shot that has one is taken to show all that is scheduled, so that costs are
     rather over than under.
     """
-    from ...engine.estimate import plan_calls
-
-    assumed = as_assumed(request)
-    return plan_calls(assumed, without_judges(assumed.config), sample=None)
-
-
-def tell_episodes(request: RunRequest, reporter: "Reporter") -> None:
-    """Tell how many calls a new evaluation makes and about what they cost, or what it has cost so far."""
-    tell_plan(as_assumed(request), reporter, without_judges, None)
-
-
-def as_assumed(request: RunRequest) -> RunRequest:
-    """Return the same with the stages that look at pictures left out; see :mod:`.assume_shots`."""
     pillars = _pillars(request)
     assumed = AssumeSettings(entities=pillars != (1,), actions=2 in pillars, across=3 in pillars)
     config = replace(request.config, stages={**request.config.stages, "assume_shots": assumed})
@@ -365,7 +346,7 @@ def _of_pillars(config: RunConfig, pillars: Sequence[int]) -> RunConfig:
 
 
 EVALUATING = Evaluating(
-    PIPELINE, ARCHIVE, episodes_request, episode_budget, estimate_episodes, tell_episodes,
-    lambda request: check_weights(request.config), EpisodeOptions,
+    PIPELINE, ARCHIVE, episodes_request, episode_budget, lambda request: check_weights(request.config),
+    EpisodeOptions, rehearsed=as_assumed,
 )  # fmt: skip
 PROTOCOL = EVALUATING.protocol()

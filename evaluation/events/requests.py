@@ -3,9 +3,8 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
-from ...builders.spending import tell_plan
 from ...engine.execute import RunRequest, Source
 from ...engine.run_options import RunOptions, Sets, setting_texts
 from ...errors import ConfigError, InputError
@@ -15,17 +14,13 @@ from ...schemas.layout import RELEASE as RELEASE_DOCUMENT
 from ...schemas.text import tallied
 from ..archive.archive import ArchiveForm, Beside
 from ..judging.presets import asking_with
-from ..judging.settings import JUDGES, judges_of, without_judges
+from ..judging.settings import JUDGES, judges_of
 from ..outputs.videos import check_methods, videos_of
 from ..running import Evaluating, check_intact, check_request
 from .judging import PUBLISHED
 from .load_videos import OUTPUTS, SUITE_ROLE, chosen_prompts
 from .pipeline import PIPELINE
 from .settings import EventJudgeSettings, VideoSelection
-
-if TYPE_CHECKING:
-    from ...engine.estimate import CallPlan
-    from ...engine.progress import Reporter
 
 REHEARSED = 50
 
@@ -117,23 +112,8 @@ def video_budget(request: RunRequest) -> VideoBudget:
     return VideoBudget(len(places), present, len(asking.judges), 2 * votes * present)
 
 
-def estimate_events(request: RunRequest) -> "CallPlan":
-    """Tell what an evaluation would ask of judges now, and about what that costs. Asks nothing.
-
-    Frames are taken from the first :data:`REHEARSED` items, and the numbers are scaled up from these; where
-    no more videos than that are there, all items are gone through, as most of the first may lack theirs.
-    """
-    from ...engine.estimate import plan_calls
-
-    return plan_calls(request, without_judges(request.config), sample=_rehearsed(request))
-
-
-def tell_events(request: RunRequest, reporter: "Reporter") -> None:
-    """Tell how many calls a new evaluation makes and about what they cost, or what it has cost so far."""
-    tell_plan(request, reporter, without_judges, _rehearsed(request))
-
-
 def _rehearsed(request: RunRequest) -> int | None:
+    """Return how many items are rehearsed; all where few videos are there, as the first may lack theirs."""
     return REHEARSED if video_budget(request).present > REHEARSED else None
 
 
@@ -152,7 +132,6 @@ def _join(places: Sequence[Path], _first_wins: bool) -> Beside:
 ARCHIVE = ArchiveForm(("judges", "metrics", "models", "prompts", "units", "votes"), (SUITE,), join=_join)
 """Archives of videos: the suite that was judged lies beside the replies."""
 EVALUATING = Evaluating(
-    PIPELINE, ARCHIVE, events_request, video_budget, estimate_events, tell_events, check_request,
-    EventOptions, suite_of,
+    PIPELINE, ARCHIVE, events_request, video_budget, check_request, EventOptions, suite_of, sample=_rehearsed,
 )  # fmt: skip
 PROTOCOL = EVALUATING.protocol()

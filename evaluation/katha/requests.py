@@ -6,9 +6,9 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from ...builders.spending import tell_plan
+from ...builders.spending import REHEARSED
 from ...engine.config import RunConfig
-from ...engine.estimate import CallPlan, plan_calls
+from ...engine.estimate import CallPlan
 from ...engine.execute import RunRequest, Source
 from ...engine.pipeline import Pipeline
 from ...engine.run_options import RunOptions, Sets, setting_texts
@@ -32,7 +32,6 @@ from ..judging.settings import (
     judges_of,
     specs_of,
     trained_on,
-    without_judges,
 )
 from ..outputs.named import read_manifest
 from ..outputs.story_folders import find_story_folders
@@ -197,11 +196,6 @@ def _budget(
     )  # fmt: skip
 
 
-def tell_judging(request: RunRequest, reporter: "Reporter") -> None:
-    """Tell how many calls a new evaluation makes and about what they cost, or what it has cost so far."""
-    tell_plan(request, reporter, without_judges, by_rule=lambda: _calls_of_stages(request))
-
-
 def _calls_of_stages(request: RunRequest) -> dict[str, int]:
     """Return stage -> calls by rule: methods share questions about texts, which few items do not show."""
     if request.options.items or request.options.shard is not None:
@@ -311,23 +305,19 @@ def evaluate_katha(
     return EVALUATING.evaluate(release, _listed(outputs), out, options, reporter)
 
 
-def estimate_evaluation(
-    release: Path | str, outputs: Sequence[Path | str] | Path | str, out: Path | str, options: EvaluateOptions
-) -> CallPlan:
-    """Tell what :func:`evaluate_katha` would ask of judges now, and about what that costs. Asks nothing."""
-    return _planned(evaluation_request(release, _listed(outputs), out, options))
-
-
-def _planned(request: RunRequest) -> CallPlan:
-    return plan_calls(request, without_judges(request.config))
-
-
 def _listed(outputs: Sequence[Path | str] | Path | str) -> list[Path | str]:
     return [outputs] if isinstance(outputs, str | Path) else list(outputs)
 
 
+def estimate_evaluation(
+    release: Path | str, outputs: Sequence[Path | str] | Path | str, out: Path | str, options: EvaluateOptions
+) -> CallPlan:
+    """Tell what :func:`evaluate_katha` would ask of judges now, and about what that costs. Asks nothing."""
+    return EVALUATING.estimate(evaluation_request(release, _listed(outputs), out, options))
+
+
 EVALUATING = Evaluating(
-    PIPELINE, ARCHIVE, evaluation_request, judging_budget, _planned, tell_judging, check_request,
-    EvaluateOptions,
+    PIPELINE, ARCHIVE, evaluation_request, judging_budget, check_request, EvaluateOptions,
+    told=lambda _: REHEARSED, by_rule=_calls_of_stages,
 )  # fmt: skip
 PROTOCOL = EVALUATING.protocol()

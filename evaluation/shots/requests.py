@@ -3,9 +3,9 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
-from ...builders.spending import tell_plan
+from ...builders.spending import REHEARSED as STORIES
 from ...engine.config import RUN, RunConfig
 from ...engine.execute import RunRequest, Source
 from ...engine.run_options import RunOptions, Sets, setting_texts
@@ -35,11 +35,6 @@ from .settings import (
     check_needs,
     models_needed,
 )
-
-if TYPE_CHECKING:
-    from ...engine.estimate import CallPlan
-    from ...engine.progress import Reporter
-
 
 # -- Archives of shot images: what was found in pictures lies beside the ratings
 
@@ -262,18 +257,6 @@ def without_looking(config: RunConfig) -> RunConfig:
     return replace(config, stages=stages, models={})
 
 
-def estimate_images(request: RunRequest) -> "CallPlan":
-    """Tell what an evaluation would ask of judges now, and about what that costs. Asks nothing."""
-    from ...engine.estimate import plan_calls
-
-    return plan_calls(request, without_looking(request.config), sample=REHEARSED)
-
-
-def tell_images(request: RunRequest, reporter: "Reporter") -> None:
-    """Tell how many calls a new evaluation makes and about what they cost, or what it has cost so far."""
-    tell_plan(request, reporter, without_looking)
-
-
 def _metrics(named: Sequence[str]) -> tuple[str, ...]:
     wanted = [name.strip() for text in named for name in text.split(",") if name.strip()]
     known = names()
@@ -324,7 +307,7 @@ def _trimmed(config: RunConfig, metrics: Collection[str]) -> RunConfig:
 
 
 EVALUATING = Evaluating(
-    PIPELINE, ARCHIVE, images_request, image_budget, estimate_images, tell_images,
-    lambda request: check_weights(request.config), ImageOptions,
+    PIPELINE, ARCHIVE, images_request, image_budget, lambda request: check_weights(request.config),
+    ImageOptions, alone=without_looking, sample=lambda _: REHEARSED, told=lambda _: STORIES,
 )  # fmt: skip
 PROTOCOL = EVALUATING.protocol()

@@ -13,7 +13,7 @@ from fabula.engine.execute import execute
 from fabula.errors import InputError
 from fabula.evaluation.archive.archive import Archive, read_archive
 from fabula.evaluation.archive.replies import LATER, last_attempts
-from fabula.evaluation.events.requests import EVALUATING, EventOptions, estimate_events, events_request
+from fabula.evaluation.events.requests import EVALUATING, EventOptions, events_request
 from fabula.evaluation.events.score import score_folder as score_events
 from fabula.evaluation.katha.requests import EvaluateOptions, estimate_evaluation, evaluate_katha
 from fabula.evaluation.recoverability.compare import compare_folders
@@ -225,7 +225,9 @@ def test_votes_on_videos_when_too_few_answered_are_asked_again_until_enough_did(
         silent = sum(one.outcome != "answered" for one in first.judgements)
         assert silent == (3 if isinstance(fault, Refused) else 2)
         retry = events_request(suite, [videos], out, replace(plain, retry_failed=True))
-        assert estimate_events(retry).calls == 1, "of the second vote nobody knows yet whether it is needed"
+        assert EVALUATING.estimate(retry).calls == 1, (
+            "of the second vote nobody knows yet whether it is needed"
+        )
         before, spoiling = len(log), False
         EVALUATING.run(retry)
         assert log[before:] == ["dog", "dog"], "two answers are enough"

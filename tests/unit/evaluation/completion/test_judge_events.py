@@ -10,7 +10,7 @@ import pytest
 from fabula.engine.execute import execute
 from fabula.errors import InputError
 from fabula.evaluation.archive.archive import read_archive
-from fabula.evaluation.events.requests import EventOptions, estimate_events, events_request, video_budget
+from fabula.evaluation.events.requests import EVALUATING, EventOptions, events_request, video_budget
 from fabula.evaluation.events.score import score_folder
 from fabula.evaluation.outputs.videos import check_videos
 from fabula.releases.events.suites import load_suite, suite_bytes
@@ -213,7 +213,7 @@ def test_evaluation_when_no_video_can_be_judged_asks_nobody_and_says_what_it_saw
     with ModelServer(EventModel()) as server:
         options = EventOptions(judges=[f"{server.openai_url}#one"], workers=0)
         request = events_request(one_suite, [tmp_path / "videos"], tmp_path / "run", options)
-        for run in (execute, estimate_events):
+        for run in (execute, EVALUATING.estimate):
             with pytest.raises(InputError, match=said) as caught:
                 run(request)
         assert server.count == 0 and caught.value.exit_code == 1

@@ -19,7 +19,6 @@ from fabula.evaluation.entities.requests import (
     EpisodeOptions,
     episode_budget,
     episodes_request,
-    estimate_episodes,
 )
 from fabula.kinds.evaluations import make_report, merge_archives
 from fabula.people.episodes import judged
@@ -238,7 +237,7 @@ def test_archives_when_of_two_methods_merge_into_what_both_together_give(
 def test_cost_when_asked_for_first_is_what_a_flawless_method_takes(data: Path, server: ModelServer) -> None:
     options = options_for(server, judge="openai:one")
     request = episodes_request(data / "set", [data / "good"], data / "run", options)
-    budget, plan = episode_budget(request), estimate_episodes(request)
+    budget, plan = episode_budget(request), EVALUATING.estimate(request)
     assert budget.as_json() == {
         "episodes": 2, "shots": 7, "frames": 63, "queries": 180, "crops": 20,
         "calls": {"fidelity": 20, "action": 7, "pair": 7, "location": 4}, "errors": {},
@@ -251,7 +250,7 @@ def test_cost_when_asked_for_first_is_what_a_flawless_method_takes(data: Path, s
     EVALUATING.run(request)
     assert len(read_archive(data / "run").judgements) == plan.calls
     poor = episodes_request(data / "set", [data / "poor"], data / "run2", options)
-    assert estimate_episodes(poor).calls < plan.calls, "of a shot that is missing nothing is asked"
+    assert EVALUATING.estimate(poor).calls < plan.calls, "of a shot that is missing nothing is asked"
 
 
 @pytest.mark.parametrize(
