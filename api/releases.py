@@ -8,8 +8,7 @@ from .calling import Place, Progress, check_names, chosen, released, teller_of
 if TYPE_CHECKING:
     from ..releases.diff.compare import ReleaseDiff
     from ..releases.hub.fetch import Fetched, FetchOptions
-    from ..releases.hub.plan import PublishPlan
-    from ..releases.hub.publish import Published, PublishOptions
+    from ..releases.hub.publish import Published, PublishOptions, PublishPlan
     from ..releases.options import PackOptions
     from ..releases.pack.packing import PackResult
     from ..releases.verify.verification import VerifyReport

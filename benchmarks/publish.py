@@ -32,7 +32,7 @@ from fabula.kinds.verbs import pack, verify
 from fabula.releases.hub.fetch import FetchOptions, fetch
 from fabula.releases.hub.publish import PublishOptions, plan_publishing, publish
 from fabula.releases.options import PackOptions
-from fabula.releases.pack.documents import checksums, file_entries
+from fabula.releases.pack.packing import checksums, file_entries
 from fabula.schemas.canonical import pretty_bytes
 from fabula.schemas.layout import RELEASE, SUMS
 from fabula.testing.made_stories import write_stories

@@ -26,7 +26,7 @@ from fabula.evaluation.events.votes import Definitions
 from fabula.evaluation.metrics.alignment import average
 from fabula.evaluation.stats.tables import Table, correlate_tables, read_table
 from fabula.releases.entities.tree import read_entity_set, statistics_of_set
-from fabula.releases.events.suites import load_suite
+from fabula.releases.events.form import load_suite
 from fabula.schemas.values import Score
 
 REPRODUCED = "reproduced"

@@ -309,7 +309,7 @@ def given_suite(suite: Path | None, release: Path | None) -> Path:
             fix="name a file with --suite, or a release of events with --release",
         )  # fmt: skip
     from ..evaluation.events.requests import suite_of
-    from ..releases.events.suites import EVENTS
+    from ..releases.events.form import EVENTS
     from ..releases.loading import read_release_document
 
     folder = released(release)

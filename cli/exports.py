@@ -31,7 +31,7 @@ def katha(
     Examples:
         fabula export katha dist/kathabench --out KathaBench-25K
     """
-    from ..releases.katha.package_export import export_package
+    from ..releases.katha.package import export_package
 
     show(export_package(released(folder), out), as_json=as_json)
     return 0

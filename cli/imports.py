@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from ..builders.books.building import BookOptions
     from ..builders.shots.references import Sees
     from ..evaluation.events.published import Imported
-    from ..releases.katha.package_lines import ImportOptions
+    from ..releases.katha.package_import import ImportOptions
 
 
-@command("import katha", "releases.katha.package_lines:ImportOptions")
+@command("import katha", "releases.katha.package_import:ImportOptions")
 def katha(
     source: Annotated[str, typer.Argument(metavar="FOLDER|REPO@VERSION")],
     *,
@@ -135,7 +135,7 @@ def storyeval_results(
             all_prompts.json --out runs/mine
     """
     from ..evaluation.events.published import Results, import_results, save_import
-    from ..releases.events.suites import load_suite
+    from ..releases.events.form import load_suite
 
     loaded = load_suite(released(suite))
     imported = import_results([Results(path, method, judge) for path in files], loaded)

@@ -81,7 +81,7 @@ def check(
         )  # fmt: skip
     if suite is not None or folder is None or events.MARKS.match(folder):
         from ..evaluation.outputs.videos import check_video_methods
-        from ..releases.events.suites import load_suite
+        from ..releases.events.form import load_suite
 
         given = given_suite(suite, folder)
         _refuse(splits, ocr, "videos of a suite")

@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     from ..engine.run_options import RunOptions
     from ..engine.status import RunReport
     from ..releases.diff.compare import ReleaseDiff
-    from ..releases.hub.plan import PublishPlan
-    from ..releases.hub.publish import Published, PublishOptions
+    from ..releases.hub.publish import Published, PublishOptions, PublishPlan
     from ..releases.loading import Release
     from ..releases.options import PackOptions
     from ..releases.pack.packing import PackResult

@@ -25,7 +25,7 @@ from ..evaluation.archive.archive import Archive, check_hash
 from ..evaluation.events.score import PanelScore, score_archive, subject_methods
 from ..evaluation.events.votes import Definitions, NonResponse
 from ..evaluation.stats.correlation import Correlation, kendall, spearman
-from ..releases.events.suites import SUITE, load_suite
+from ..releases.events.form import SUITE, load_suite
 from ..schemas.events import Suite
 from ..schemas.judgement import HumanRow
 from ..schemas.text import tallied

@@ -183,13 +183,13 @@ class LoadedRelease(Tabular, Generic[Row]):
 
         The column ``split`` of records is theirs; a table that has none has its files' instead.
         """
-        from .flat_tables import arrow_table
+        from .parquet import arrow_table
 
         return arrow_table(self.path, name)
 
     def to_datasets(self, name: str | None = None) -> "DatasetDict":
         """Return a flat table as ``datasets`` loads it, split by split, with the release's own features."""
-        from .flat_tables import dataset_dict
+        from .parquet import dataset_dict
 
         return dataset_dict(self.path, name)
 

@@ -307,3 +307,20 @@ def one_licence(stated: Counter[str | None], options: PackOptions, where: str) -
 
 def _names(entry: Licence) -> tuple[str, ...]:
     return (entry.hub_id, entry.spdx_id) if entry.spdx_id else (entry.hub_id,)
+
+
+# -- On what ground a picture may be given away with a release
+
+PUBLIC_DOMAIN = ("public domain", "public-domain", "public_domain")
+
+
+def may_be_released(rights: str | None) -> bool:
+    """Whether the rights of a picture are a licence's SPDX id, or the public domain."""
+    stated = (rights or "").strip()
+    if stated.casefold() in PUBLIC_DOMAIN:
+        return True
+    try:
+        licence(stated)
+    except ConfigError:
+        return False
+    return True

@@ -7,7 +7,7 @@ from pathlib import Path
 from ..evaluation.archive.archive import EVALUATION
 from ..evaluation.entities.facts import EPISODES
 from ..evaluation.report.pictures import FRAMES
-from ..releases.events.suites import SUITE
+from ..releases.events.form import SUITE
 from ..schemas.canonical import Json, jsonl_lines, pretty_bytes, write_atomic
 from ..schemas.katha import StoryRecord
 from .drawn import write_video

@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, quote, unquote, urlencode, urlsplit
 from ..engine.edits import edits_of
 from ..errors import FabulaError
 from ..pages.page import policy_of, style_of, template_of
-from ..releases.entities.episode import EPISODE_STYLE, EPISODE_TEMPLATE, shown_episode
+from ..releases.entities.page import EPISODE_STYLE, EPISODE_TEMPLATE, shown_episode
 from ..validators.entities.view import view_of
 from .differing import Differing, answer_of
 from .records import (

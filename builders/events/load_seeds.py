@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from ...engine.stage import Child, Item, Made, StageSpec, Tools
 from ...errors import InputError, UserError, mismatch
 from ...media.kept_files import keep_file
-from ...releases.events.suites import load_suite
+from ...releases.events.form import load_suite
 from ...schemas.canonical import Json, digest, pretty_bytes, sha256_bytes
 from ...schemas.events import video_name
 from ...schemas.paths import format_path

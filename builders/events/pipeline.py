@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ...engine.pipeline import Pipeline
 from ...engine.stage import Item
-from ...releases.events.suites import PROMPTS, SUITE, write_suite
+from ...releases.events.form import PROMPTS, SUITE, write_suite
 from ...schemas.canonical import jsonl_lines, write_atomic
 from ...schemas.events import EventPrompt, Suite
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ...engine.stage import Child, Item, Made, StageSpec, Tools
 from ...errors import ConfigError
-from ...releases.events.suites import load_suite
+from ...releases.events.form import load_suite
 from ...schemas.canonical import Json, digest, sha256_file
 from ...schemas.events import Suite
 from ...schemas.plain_files import composed

@@ -9,7 +9,7 @@ from ...engine.execute import STORE
 from ...engine.manifest import Manifest, read_manifest
 from ...engine.pipeline import Pipeline
 from ...engine.stage import Item
-from ...releases.events.suites import SUITE, load_suite, write_suite
+from ...releases.events.form import SUITE, load_suite, write_suite
 from ...schemas.canonical import Json, jsonl_lines, write_atomic
 from ...schemas.judgement import Judgement
 from ..archive.replies import ReplyTally

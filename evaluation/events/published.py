@@ -10,7 +10,7 @@ from typing import Any
 
 from ... import version
 from ...errors import InputError, UserError, mismatch
-from ...releases.events.suites import SUITE, read_named, write_suite
+from ...releases.events.form import SUITE, read_named, write_suite
 from ...schemas.canonical import new_folder, sha256_file
 from ...schemas.events import Suite
 from ...schemas.judgement import EvaluationManifest, Judge, Judgement, JudgementOutcome

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...pages.figures import Plot, PlotPoint
 from ...pages.grid import if_intervals, label_text
-from ...releases.events.suites import SUITE, load_suite
+from ...releases.events.form import SUITE, load_suite
 from ...releases.loading import evaluated_name
 from ...schemas.canonical import digest
 from ...schemas.events import Suite

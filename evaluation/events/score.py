@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import ConfigError, InputError, UserError, mismatch
-from ...releases.events.suites import SUITE, load_suite
+from ...releases.events.form import SUITE, load_suite
 from ...schemas.canonical import plain
 from ...schemas.events import Suite
 from ...schemas.judgement import EvaluationManifest

@@ -12,8 +12,8 @@ from ...errors import ConfigError, InputError, UserError
 from ...media.images import MediaProblem, open_picture
 from ...releases.loading import Release
 from ...releases.options import Licence, licence
-from ...releases.pack.documents import checksums, file_entries
 from ...releases.pack.front_matter import front_matter_text, size_category, table_info
+from ...releases.pack.packing import checksums, file_entries
 from ...releases.parquet import TableWriter
 from ...releases.tables import table
 from ...releases.target import require_free, staged

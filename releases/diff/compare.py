@@ -12,10 +12,9 @@ from ...pages.grid import Grid, Tabular
 from ...schemas.canonical import Json
 from ...schemas.layout import RELEASE
 from .changes import Change, changes_between, pattern_of
-from .form import DiffForm, RecordFile
+from .form import DiffForm, RecordFile, Step, Version, is_enough, next_version
 from .sections import ABOUT, HiddenChange, hidden_change, sections_of
 from .sides import Side, open_side
-from .version import Step, Version, is_enough, next_version
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,8 @@ from ...schemas.layout import DATA, RELEASE, SUMS
 from ...schemas.text import printable, tallied
 from ..subsets.requests import SubsetRequest, read_subsets
 from .changes import Change, changes_between, path_text
-from .form import DiffForm, Reasons, Section
+from .form import DiffForm, Reasons, Section, Step
 from .sides import Side
-from .version import Step
 
 ABOUT_CHANGED = "what is said about the release changed: "
 _ABOUT = ("name", "title", "creators", "contact")

@@ -18,8 +18,7 @@ from ...schemas.entities import EpisodePicture, EpisodeRecord, PictureKind, Take
 from ...schemas.paths import format_path
 from ...schemas.plain_files import open_plain, read_plain
 from ...schemas.values import Issue, Own
-from ..options import PackOptions
-from ..rights import may_be_released
+from ..options import PackOptions, may_be_released
 
 PICTURES = "pictures.jsonl"
 """The pictures that a run took, and those that a release holds, one line each."""

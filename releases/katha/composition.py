@@ -21,7 +21,7 @@ from ...validators.katha.field_rules import names_judges
 from ...validators.report import CODES
 from ...validators.review_marks import VOTES, is_simulated
 from ..tables import PlacedRow, Table, columns_of, read_lines, row_of
-from .votes import VOTE_TABLE, vote_rows
+from .reviews import VOTE_TABLE, vote_rows
 
 if TYPE_CHECKING:
     from ...validators.statistics import StatisticsCollector

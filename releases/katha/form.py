@@ -38,21 +38,19 @@ from ...schemas.vocabulary import vocabulary
 from ...validators.report import issue
 from ...validators.retellings import PLAIN, Traces, links_between
 from ...validators.review_marks import BINDINGS, MARK, REVIEWED, VOTES
-from ..canary import canary_file
 from ..diff.form import DiffForm, RecordFile
 from ..form import CROISSANT_FILE, Facts, HiddenTest, LeftOut, ReleaseForm
-from ..hidden.commitments import CURE, RETELL
+from ..hidden.commitments import CURE, RETELL, canary_file
 from ..hidden.marks import marks_of, public_has_whole
 from ..hidden.search import search
 from ..loading import load
 from ..templates import Markup, markdown
-from .additions import Additions, StoryFacts
+from .additions import Additions, StoryFacts, Subset, subset_files, title_of
 from .composition import PARTS, SIZES, TABLES, Composition, story_rows
-from .evidence import EVIDENCE, check_evidence
 from .packing import StoryPacking
 from .reading import StoryReading
 from .review_card import review_tables_shown
-from .subsets import Subset, subset_files, title_of
+from .selection import EVIDENCE, check_evidence
 
 # -- Nothing of a hidden-test story may be in a public file, and a hidden folder holds nothing else
 

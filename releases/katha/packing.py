@@ -41,15 +41,18 @@ from ..options import Licence, PackOptions, licence
 from ..parquet import TableWriter
 from ..subsets.closeness import Traits
 from ..tables import row_of
-from .additions import Additions, StoryFacts, Wanted, add, wanted
-from .care import signs_in
+from .additions import Additions, StoryFacts, Subset, Wanted, add, draw_subsets, traits_of, wanted
 from .composition import PARTS, SIZES, VARIANT_TABLE, Composition, Counted, known_details, record_rows
-from .evidence import write_evidence, write_retellings
 from .reviews import UNREAD as UNREAD_STATUS
-from .reviews import Reviews, check_against
-from .selection import Selection, left_out_files, left_out_reason, require_records
-from .subsets import Subset, draw_subsets, traits_of
-from .votes import VOTE_TABLE, check_votes, vote_rows
+from .reviews import VOTE_TABLE, Reviews, check_against, check_votes, signs_in, vote_rows
+from .selection import (
+    Selection,
+    left_out_files,
+    left_out_reason,
+    require_records,
+    write_evidence,
+    write_retellings,
+)
 
 # -- What packing tells of a review: the data of its tables, over public stories, and notes for who packs
 

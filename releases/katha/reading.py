@@ -33,14 +33,30 @@ from ..diff.since import Since
 from ..form import Facts, LeftOut, ReleaseForm
 from ..subsets.requests import read_subsets
 from ..tables import read_lines
-from .additions import Additions, StoryFacts, review_lines
-from .care import signs_in, signs_of
+from .additions import (
+    Additions,
+    StoryFacts,
+    Subset,
+    check_subsets,
+    draw_subsets,
+    read_traits,
+    review_lines,
+    stated_subsets,
+    stories_of,
+)
 from .composition import CHECKS, SOURCES_KEY, Composition, Counted, known_details
-from .evidence import check_retellings
-from .reviews import STATUS_WORDS, Reviews, released_reviews
-from .selection import left_out_files
-from .subsets import Subset, check_subsets, draw_subsets, read_traits, stated_subsets, stories_of
-from .votes import KEPT, NONE, PUBLISHED, vote_lines
+from .reviews import (
+    KEPT,
+    NONE,
+    PUBLISHED,
+    STATUS_WORDS,
+    Reviews,
+    released_reviews,
+    signs_in,
+    signs_of,
+    vote_lines,
+)
+from .selection import check_retellings, left_out_files
 
 _CURE = "pack the run again"
 MARKED = 4

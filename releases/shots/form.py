@@ -19,13 +19,12 @@ from ...schemas.layout import SOURCE_MANIFEST, STATISTICS
 from ...schemas.plain_files import parse_json, read_plain
 from ...schemas.shots import ReferenceImage, ShotRecord
 from ...schemas.values import Issue
-from ..diff.form import DiffForm, FileSection, RecordFile
+from ..diff.form import DiffForm, FileSection, RecordFile, Step
 from ..diff.sides import Side
-from ..diff.version import Step
 from ..flat_records import FlatRecords
 from ..form import Facts, ReleaseForm
 from ..loading import LoadedRelease, load_records
-from ..rights import may_be_released
+from ..options import may_be_released
 from .imports import read_story_facts, statistics_of_shots, with_provenance, write_facts
 from .references import IMAGES
 from .subset import DOCUMENT, is_subset_document, read_subset_document

@@ -26,12 +26,11 @@ from ...schemas.text import tallied
 from ...schemas.values import Issue
 from ..diff.changes import changes_between, path_text
 from ..diff.since import Since
-from ..flat_tables import parse_front_matter
 from ..form import Facts, LeftOut, Reading
 from ..options import METADATA, PackOptions, licence
-from ..pack.documents import EDITION, ORIGIN, Origin, documents_of, file_entries, tools
 from ..pack.front_matter import check_front_matter
-from ..parquet import measured
+from ..pack.packing import EDITION, ORIGIN, Origin, documents_of, file_entries, tools
+from ..parquet import measured, parse_front_matter
 
 _CURE = "pack the run again"
 _SHOWN = 3

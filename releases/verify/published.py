@@ -17,7 +17,7 @@ from ...schemas.values import Issue
 from ...validators.report import by_line
 from ..hub.address import looks_like_reference, parse_reference
 from ..hub.client import open_hub
-from .findings import VerifyReport
+from .files import VerifyReport
 
 _OPTION = "--against"
 _HASH = re.compile(r"(?:sha256:)?([0-9a-f]{64})", re.IGNORECASE)

@@ -21,8 +21,7 @@ from ...schemas.layout import CROISSANT, README, files_in
 from ...schemas.plain_files import open_plain, read_text
 from ...schemas.text import tallied
 from ...schemas.values import Issue
-from ..flat_tables import parse_front_matter
-from ..parquet import TooLarge, as_stated, batches, features_of, open_table
+from ..parquet import TooLarge, as_stated, batches, features_of, open_table, parse_front_matter
 from ..tables import PlacedRow, Table
 
 Rows = Callable[[Path], Iterator[PlacedRow]]

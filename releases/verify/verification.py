@@ -22,23 +22,25 @@ from ...schemas.layout import (
 )
 from ...schemas.plain_files import read_json
 from ...schemas.values import Issue
-from ..canary import check_canary
-from ..diff.check import check_changes
+from ..diff.since import check_changes
 from ..form import Reading, ReleaseForm
-from ..hidden.commitments import check_commitments, check_promises, read_salt, salt_beside
+from ..hidden.commitments import check_canary, check_commitments, check_promises, read_salt, salt_beside
 from ..hidden.search import search_rows
 from ..loading import misshapen
-from ..pack.croissant import CONFORMS_TO, CONTEXT
+from ..pack.front_matter import CONFORMS_TO, CONTEXT
 from .documents import check_documents, check_left_out, made_by_these_tools, recount
 from .files import (
+    Findings,
+    VerifyReport,
     check_listing,
     check_records,
     check_release_document,
     check_sums,
     check_table_bytes,
     check_tables,
+    document_of,
+    read_back,
 )
-from .findings import Findings, VerifyReport, document_of, read_back
 
 # -- What mlcroissant does not check in Croissant metadata, checked by us on the document itself
 

@@ -20,7 +20,7 @@ from fabula.leaderboard.checking import check
 from fabula.leaderboard.making import BoardOptions, init
 from fabula.leaderboard.standing import standings
 from fabula.leaderboard.submission import SubmitOptions, submit
-from fabula.releases.events.suites import SUITE, load_suite
+from fabula.releases.events.form import SUITE, load_suite
 from fabula.testing.drawn import write_video
 from fabula.testing.model_server import Asked, ModelServer
 

@@ -24,7 +24,7 @@ from fabula.evaluation.stats.tables import Pairing, correlate_tables, read_table
 from fabula.kinds.verbs import validate
 from fabula.media.shot_detection import detect
 from fabula.media.video import frames_at, probe, sample_frames
-from fabula.releases.events.suites import load_suite, read_named, suite_bytes, write_suite
+from fabula.releases.events.form import load_suite, read_named, suite_bytes, write_suite
 from fabula.schemas.events import Suite, video_name
 from fabula.testing.drawn_videos import write_frames
 from fabula.testing.model_server import ModelServer

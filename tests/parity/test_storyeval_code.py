@@ -31,7 +31,7 @@ from fabula.evaluation.events.requests import EventOptions, events_request
 from fabula.evaluation.events.score import score_archive
 from fabula.evaluation.events.votes import Definitions, Unreadable, parse_completion
 from fabula.prompts.fetching import fetch_prompts
-from fabula.releases.events.suites import load_suite, suite_bytes
+from fabula.releases.events.form import load_suite, suite_bytes
 from fabula.testing.drawn import write_video
 from fabula.testing.model_server import Asked, ModelServer
 

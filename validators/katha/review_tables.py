@@ -389,7 +389,7 @@ def votes_of(dataset: Dataset) -> list[Vote] | None:
 
 
 def gold_of(dataset: Dataset) -> dict[str, frozenset[str]]:
-    """Return name of a gold subset -> its members; see :mod:`fabula.releases.katha.subsets`."""
+    """Return name of a gold subset -> its members; see :mod:`fabula.releases.katha.additions`."""
     document = dataset.document(SUBSETS, ignore)
     names: list[str] = []
     with suppress(AttributeError, LookupError, TypeError):

@@ -21,7 +21,7 @@ from fabula.evaluation.recoverability.definitions import Definitions
 from fabula.evaluation.recoverability.score import score_folder
 from fabula.kinds.evaluations import merge_archives
 from fabula.kinds.verbs import continue_run
-from fabula.releases.events.suites import suite_bytes
+from fabula.releases.events.form import suite_bytes
 from fabula.releases.loading import Release
 from fabula.schemas.canonical import canonical_text, digest
 from fabula.schemas.judgement import Judgement

@@ -18,7 +18,7 @@ from fabula.kinds.evaluations import calibrate
 from fabula.people.against import Bin, bins_by, bins_of
 from fabula.people.participants import Resampling
 from fabula.people.study import StudySettings
-from fabula.releases.events.suites import write_suite
+from fabula.releases.events.form import write_suite
 from fabula.releases.loading import Release
 from fabula.schemas.events import EventPrompt, Suite
 from fabula.schemas.judgement import EvaluationManifest, HumanRow, Judgement

@@ -12,8 +12,7 @@ from fabula.builders.events.building import SuiteOptions, build_suite
 from fabula.errors import ConfigError, InputError
 from fabula.kinds.registry import form_of_release
 from fabula.kinds.verbs import pack, verify
-from fabula.releases.diff.check import check_changes
-from fabula.releases.diff.since import options_since
+from fabula.releases.diff.since import check_changes, options_since
 from fabula.releases.katha.form import FORM
 from fabula.releases.options import PackOptions
 from fabula.releases.pack.packing import PackResult

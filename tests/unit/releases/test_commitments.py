@@ -7,13 +7,16 @@ from pathlib import Path
 import pytest
 
 from fabula.errors import ConfigError, InputError, TargetError
-from fabula.releases.canary import CANARY_FORM, canary_file, check_canary, make_canary
-from fabula.releases.diff.version import Step, Version, is_enough, next_version
+from fabula.releases.diff.form import Step, Version, is_enough, next_version
 from fabula.releases.entities.imports import import_episodes
 from fabula.releases.hidden.commitments import (
+    CANARY_FORM,
     SALT_FILE,
+    canary_file,
+    check_canary,
     commitment,
     keep_salt,
+    make_canary,
     read_salt,
     record_key,
     write_salt,

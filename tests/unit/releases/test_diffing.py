@@ -14,8 +14,8 @@ from fabula.builders.events.building import SuiteOptions, build_suite
 from fabula.errors import ConfigError, InputError
 from fabula.kinds.verbs import diff, pack, verify
 from fabula.releases.diff.compare import ReleaseDiff
+from fabula.releases.diff.form import Step
 from fabula.releases.diff.render import as_json, lines
-from fabula.releases.diff.version import Step
 from fabula.releases.options import PackOptions
 from fabula.releases.shots.imports import import_set, with_provenance, write_facts
 from fabula.releases.shots.tree import FOLDER, read_shot_set

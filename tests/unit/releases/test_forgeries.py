@@ -22,7 +22,7 @@ from fabula.kinds.registry import kind_named
 from fabula.kinds.verbs import pack, verify
 from fabula.releases.entities.imports import import_episodes
 from fabula.releases.options import PackOptions
-from fabula.releases.pack.documents import checksums, file_entries
+from fabula.releases.pack.packing import checksums, file_entries
 from fabula.releases.parquet import TableWriter
 from fabula.releases.shots.imports import import_set, with_provenance, write_facts
 from fabula.releases.shots.tree import read_shot_set

@@ -9,8 +9,8 @@ import pytest
 from fabula.errors import ConfigError
 from fabula.kinds.shots import KIND
 from fabula.kinds.verbs import pack, verify
+from fabula.releases.katha.additions import KINDS, QUESTIONS, draw_subsets, quotas_of
 from fabula.releases.katha.reviews import Reviews
-from fabula.releases.katha.subsets import KINDS, QUESTIONS, draw_subsets, quotas_of
 from fabula.releases.options import PackOptions
 from fabula.releases.shots.imports import read_story_facts, statistics_of_shots
 from fabula.releases.shots.subset import choose, subset_document, write_subset

@@ -5,9 +5,8 @@ import os
 import pytest
 
 from fabula.errors import ConfigError, InputError, TargetError
-from fabula.releases.katha.package_export import export_package
-from fabula.releases.katha.package_import import import_package
-from fabula.releases.katha.package_lines import ImportOptions
+from fabula.releases.katha.package import export_package
+from fabula.releases.katha.package_import import ImportOptions, import_package
 from fabula.testing.official_packages import package_rows, write_package
 from fabula.validators.katha.validation import validate
 

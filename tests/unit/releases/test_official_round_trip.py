@@ -9,9 +9,8 @@ from fabula.evaluation.judging.settings import SelectionSettings
 from fabula.evaluation.katha.load_items import chosen_records
 from fabula.kinds.verbs import diff, load, verify
 from fabula.releases.diff.render import lines as diff_lines
-from fabula.releases.katha.package_export import export_package
-from fabula.releases.katha.package_import import import_package
-from fabula.releases.katha.package_lines import ImportOptions
+from fabula.releases.katha.package import export_package
+from fabula.releases.katha.package_import import ImportOptions, import_package
 from fabula.schemas.layout import MORAL_BALANCE
 from fabula.schemas.text import normalize_text
 from fabula.testing.hub import TOKEN, HubServer

@@ -13,7 +13,7 @@ from fabula.errors import ConfigError, InputError, RunBusy, RunError, TargetErro
 from fabula.kinds.verbs import pack, verify
 from fabula.releases import target
 from fabula.releases.options import PackOptions
-from fabula.releases.pack import documents
+from fabula.releases.pack import packing
 from fabula.schemas.canonical import canonical_bytes, digest, sha256_file
 from fabula.testing.katha_folders import read_rows, write_run
 from fabula.testing.katha_samples import CREATED_AT, sample_bundles
@@ -283,7 +283,7 @@ def test_a_pack_that_fails_leaves_nothing(run, tmp_path, monkeypatch):
     def full(*_):
         raise OSError(errno.ENOSPC, "No space left on device", "dataset_card.md")
 
-    monkeypatch.setattr(documents, "render_card", full)
+    monkeypatch.setattr(packing, "render_card", full)
     with pytest.raises(TargetError, match="No space left on device"):
         pack(run, tmp_path / "out", OPTIONS)
     assert list(tmp_path.iterdir()) == []

@@ -7,7 +7,7 @@ import pytest
 from fabula.errors import ConfigError, InputError
 from fabula.kinds.verbs import load, pack, verify
 from fabula.releases.hidden.commitments import read_salt
-from fabula.releases.katha.subsets import check_subsets
+from fabula.releases.katha.additions import check_subsets
 from fabula.releases.options import PackOptions
 from fabula.testing.katha_folders import write_jsonl, write_run
 from fabula.testing.katha_samples import sample_bundles

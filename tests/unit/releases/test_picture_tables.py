@@ -16,7 +16,7 @@ from fabula.media.images import LIMITS
 from fabula.releases.entities.imports import import_episodes
 from fabula.releases.entities.pictures import PICTURES
 from fabula.releases.options import PackOptions
-from fabula.releases.pack.documents import checksums, file_entries
+from fabula.releases.pack.packing import checksums, file_entries
 from fabula.releases.parquet import (
     GROUP_BYTES,
     PICTURE_ROWS,

@@ -4,7 +4,7 @@ from itertools import combinations
 
 import pytest
 
-from fabula.releases.katha.subsets import KINDS, QUESTIONS
+from fabula.releases.katha.additions import KINDS, QUESTIONS
 from fabula.releases.subsets.closeness import Traits, closeness
 from fabula.releases.subsets.drawing import ALL, draw
 

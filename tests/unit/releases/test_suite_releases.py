@@ -10,8 +10,7 @@ import fabula
 from fabula.builders.events.building import SuiteOptions, build_suite
 from fabula.errors import InputError
 from fabula.kinds.verbs import pack, verify
-from fabula.releases.events.form import SuiteRelease
-from fabula.releases.events.suites import load_suite, suite_bytes, write_suite
+from fabula.releases.events.form import SuiteRelease, load_suite, suite_bytes, write_suite
 from fabula.releases.loading import load as load_stories
 from fabula.releases.options import PackOptions
 from fabula.schemas.events import LONGEST_NAME, video_name

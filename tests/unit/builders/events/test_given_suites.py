@@ -11,7 +11,7 @@ from fabula.builders.events.grade_prompts import grade, labelled
 from fabula.builders.events.settings import GradeSettings
 from fabula.errors import ConfigError, InputError
 from fabula.kinds.verbs import validate
-from fabula.releases.events.suites import load_suite, suite_bytes
+from fabula.releases.events.form import load_suite, suite_bytes
 from fabula.testing.model_server import ModelServer
 from fabula.testing.stand_in_models import answer_suite
 

@@ -9,7 +9,7 @@ import pytest
 
 from fabula.builders.events.building import SuiteOptions, build_suite
 from fabula.errors import InputError
-from fabula.releases.events.suites import load_suite
+from fabula.releases.events.form import load_suite
 from fabula.testing.drawn import write_video
 from fabula.testing.model_server import Asked, ModelServer
 from fabula.testing.stand_in_models import answer_suite

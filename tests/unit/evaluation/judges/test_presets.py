@@ -20,7 +20,7 @@ from fabula.evaluation.katha.requests import EvaluateOptions, evaluate_katha
 from fabula.evaluation.recoverability.score import score_folder
 from fabula.evaluation.report.writing import write_report
 from fabula.prompts.sets import SetManifest, SetText, write_set
-from fabula.releases.events.suites import suite_bytes
+from fabula.releases.events.form import suite_bytes
 from fabula.schemas.canonical import sha256_bytes
 from fabula.testing.drawn import write_video
 from fabula.testing.drawn_storyboards import draw_outputs, drawn_release

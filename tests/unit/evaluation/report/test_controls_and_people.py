@@ -21,7 +21,7 @@ from fabula.evaluation.report.writing import scores_csv
 from fabula.kinds.evaluations import calibrate
 from fabula.people.participants import Resampling
 from fabula.people.study import StudySettings
-from fabula.releases.events.suites import SUITE, write_suite
+from fabula.releases.events.form import SUITE, write_suite
 from fabula.schemas.events import EventPrompt, Suite
 from fabula.schemas.judgement import EvaluationManifest, Judge, Judgement
 from fabula.testing.simulated_evaluations import Simulated, write_simulated

@@ -12,7 +12,7 @@ from fabula.evaluation.events.report import EACH, events_report
 from fabula.evaluation.events.score import score_folder
 from fabula.evaluation.report.page import render_page
 from fabula.kinds.evaluations import make_report
-from fabula.releases.events.suites import SUITE, write_suite
+from fabula.releases.events.form import SUITE, write_suite
 from fabula.schemas.canonical import jsonl_lines, write_atomic
 from fabula.schemas.events import EventPrompt, Suite
 from fabula.schemas.judgement import EvaluationManifest, Judge, Judgement

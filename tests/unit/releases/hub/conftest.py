@@ -15,7 +15,7 @@ from fabula.releases.hub.fetch import FetchOptions
 from fabula.releases.hub.publish import PublishOptions
 from fabula.releases.options import PackOptions
 from fabula.releases.pack.packing import PackResult
-from fabula.releases.verify.findings import VerifyReport
+from fabula.releases.verify.files import VerifyReport
 from fabula.releases.verify.verification import verify
 from fabula.schemas.canonical import digest, sha256_bytes
 from fabula.testing.hub import TOKEN, HubServer

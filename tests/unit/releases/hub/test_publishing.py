@@ -11,7 +11,7 @@ import pytest
 from fabula.errors import ConfigError, HubUnavailable, InputError, TargetError
 from fabula.kinds.verbs import pack, plan_publishing, publish
 from fabula.releases.hub.client import open_hub
-from fabula.releases.hub.plan import Local, look, require_same_benchmark
+from fabula.releases.hub.publish import Local, look, require_same_benchmark
 from fabula.releases.options import PackOptions
 from fabula.releases.pack.packing import PackResult
 from fabula.schemas.canonical import pretty_bytes, sha256_file

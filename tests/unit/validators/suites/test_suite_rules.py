@@ -10,7 +10,7 @@ import pytest
 
 from fabula.kinds.verbs import validate
 from fabula.models.keys import MARK
-from fabula.releases.events.suites import suite_bytes
+from fabula.releases.events.form import suite_bytes
 from fabula.schemas.events import video_name
 
 GOLDEN = Path(__file__).parents[3] / "golden" / "validators" / "suites"
