@@ -182,7 +182,7 @@ def publish(
         True
     """
     from ..kinds import verbs
-    from ..releases.hub.faults import Retries
+    from ..releases.hub.client import Retries
     from ..releases.hub.publish import PublishOptions
 
     tell = teller_of(progress)
@@ -222,7 +222,7 @@ def fetch(
         '0.1.0'
     """
     from ..releases.hub import fetch as fetching
-    from ..releases.hub.faults import Retries
+    from ..releases.hub.client import Retries
 
     tell = teller_of(progress)
     options = chosen(fetching.FetchOptions, options, {"retries": Retries(tell=tell), **given})

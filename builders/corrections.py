@@ -20,7 +20,7 @@ from ..errors import ConfigError, RunError
 from ..schemas.canonical import Json
 from ..schemas.paths import parse_quoted, value_at
 from ..schemas.values import Edit, Issue
-from .editing import Consequence, Editing
+from .drafting import Consequence, Editing
 
 
 @dataclass(frozen=True, slots=True)

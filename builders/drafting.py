@@ -1,21 +1,185 @@
 """How a kind's records are drafted: the part that a build of any kind needs."""
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
-from ..engine.estimate import CallPlan
-from ..engine.execute import RunRequest
+from ..engine.calls import model_uses
+from ..engine.config import RunConfig, models_of
+from ..engine.estimate import CallPlan, plan_calls
+from ..engine.execute import RunRequest, execute
+from ..engine.journal import NAME as JOURNAL
+from ..engine.manifest import NAME as MANIFEST
+from ..engine.manifest import read_manifest
 from ..engine.pipeline import Pipeline, load_pipeline
+from ..engine.progress import Event
 from ..engine.run_options import RunOptions, setting_texts
 from ..engine.running import RunKind
 from ..engine.sources import Source
-from ..engine.status import RunReport
-from ..errors import ConfigError, InputError, UserError
+from ..engine.stage import Tools
+from ..engine.status import NAME as REPORT
+from ..engine.status import RunReport, read_report
+from ..errors import BelowThreshold, ConfigError, InputError, UserError
 from ..models.spec import ModelSettings
 from ..prompts.loader import ENDING, other_form
-from .editing import Editing
+from ..schemas.canonical import Json
+from ..schemas.paths import Steps
+from ..schemas.values import Edit, Issue, Own
 from .step import PlannerSettings, Worded, check_planner
+
+if TYPE_CHECKING:
+    from ..engine.progress import Reporter
+
+
+# -- Telling what a build is about to cost, before it costs anything
+
+REHEARSED = 20
+"""Stories that are rehearsed to tell what a build will cost; ``--dry-run`` rehearses all."""
+
+
+def without_models(config: RunConfig, planner: Literal["rules", "rehearsal"] = "rehearsal") -> RunConfig:
+    """Return settings under which nobody is asked."""
+    stages = {name: _without_model(settings, planner) for name, settings in config.stages.items()}
+    return replace(config, stages=stages, models={})
+
+
+def estimate(request: RunRequest) -> CallPlan:
+    """Tell what a run would ask of models now, and about what that costs. Asks nothing."""
+    return plan_calls(request, without_models(request.config))
+
+
+def _without_model(settings: Own, planner: str) -> Own:
+    if isinstance(settings, PlannerSettings):
+        drafts = settings.planner == "model" and settings.models()
+        return settings.model_copy(update={"planner": planner if drafts else "rules"})
+    if isinstance(settings, ModelSettings):
+        return settings.model_copy(update={"model": None})
+    return settings
+
+
+def tell_plan(
+    request: RunRequest,
+    reporter: "Reporter",
+    stand_in: Callable[[RunConfig], RunConfig] = without_models,
+    sample: int | None = REHEARSED,
+    *,
+    use_known: bool = False,
+    by_rule: Callable[[], Mapping[str, int]] | None = None,
+) -> None:
+    """Tell how many calls a new run makes and about what they cost; what it cost so far where one goes on.
+
+    ``sample``: how many items are rehearsed, and the rest taken to be like them; None for all.
+    """
+    if not request.config.models or _is_finished(request):
+        return
+    journal, limit = request.folder / JOURNAL, request.options.max_cost
+    data: dict[str, object] = {} if limit is None else {"max_cost": limit}
+    uses = model_uses(journal) if journal.exists() else ()
+    if uses:
+        data["answered"] = sum(use.calls for use in uses)
+        uncertain = math.fsum(use.uncertain_cost for use in uses)
+        data["uncertain"] = uncertain
+        data["spent"] = math.fsum(use.cost for use in uses) + uncertain
+        data["unpriced"] = sum(use.unpriced for use in uses)
+    else:
+        plan = plan_calls(request, stand_in(request.config), sample=sample, use_known=use_known)
+        if by_rule is not None and plan.share < 1:
+            plan = plan.with_calls(by_rule())
+        data |= {"calls": plan.calls, "cost": plan.cost, "stages": plan.stage_costs()}
+    reporter.emit(Event("plan", data=data))
+
+
+def tell_added(request: RunRequest, added: Sequence[str], reporter: "Reporter") -> None:
+    """Tell how many calls the new stories of a run will make and about what they cost."""
+    if not request.config.models or not added:
+        return
+    some = tuple(added[:REHEARSED])
+    options = replace(request.options, items=some, workers=0)
+    plan = plan_calls(replace(request, options=options), without_models(request.config))
+    share = len(some) / len(added)
+    cost = None if plan.cost is None else plan.cost / share
+    data: dict[str, object] = {"calls": round(plan.calls / share), "cost": cost}
+    if options.max_cost is not None:
+        data["max_cost"] = options.max_cost
+    reporter.emit(Event("plan", data=data))
+
+
+def _is_finished(request: RunRequest) -> bool:
+    """Whether the run was finished with these settings; a changed source is seen by the engine alone."""
+    folder = request.folder
+    if not (folder / MANIFEST).exists() or not (folder / REPORT).exists() or request.options.retry_failed:
+        return False
+    manifest, report = read_manifest(folder), read_report(folder)
+    versions = {stage.name: stage.version for stage in manifest.stages}
+    same = manifest.settings == request.config.as_json() and versions == {
+        stage.name: stage.spec.version for stage in load_pipeline(request.pipeline).stages
+    }
+    return same and not report.totals["pending"] and not report.totals["failed"]
+
+
+def draft_sample(request: RunRequest, count: int, reporter: "Reporter | None") -> None:
+    """Run the stages that ask models, and those before them, for the first stories of a run.
+
+    Nothing behind them runs: the split of a story must not depend on whether there was a sample.
+    """
+    names = load_pipeline(request.pipeline).names()
+    asking = [name for name in names if models_of(request.config.stages[name])]
+    if not asking:
+        return
+    stages = names[: names.index(asking[-1]) + 1]
+    limit = count if request.options.limit is None else min(count, request.options.limit)
+    try:
+        options = replace(request.options, limit=limit, stages=stages, retry_failed=False)
+        execute(replace(request, options=options), reporter)
+    except BelowThreshold:
+        return  # what the sample shows of failures is in its report; an estimate can be made all the same
+
+
+# -- What a kind of run says about corrections of its items; :mod:`.corrections` adds them
+
+
+class Refused(ValueError):
+    """An edit cannot be applied; the text says which and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Consequence:
+    """What a correction of one field asks for in others."""
+
+    values: Mapping[str, Json]  # JSON path -> the value that belongs there now; corrections of their own
+    notes: tuple[str, ...] = ()  # what a person may want to do besides, in sentences
+
+
+@dataclass(frozen=True, slots=True)
+class Editing:
+    """How the items of one kind are corrected. ``reads`` are the fields that the editing stage read."""
+
+    # from reads and the stage's tools, the draft without any correction
+    first: Callable[[Mapping[str, Json], Tools], Json]
+    # from reads, draft and a correction as JSON, the draft with it; Refused where it cannot be
+    apply: Callable[[Mapping[str, Json], Json, Json], Json]
+    # from reads and draft, the draft by the paths that people use
+    form: Callable[[Mapping[str, Json], Json], Json]
+    # from reads, draft, the steps of a corrected field and its new value, what else follows. The draft is the
+    # one before the correction, which is known to be possible.
+    consequence: Callable[[Mapping[str, Json], Json, Steps, Json], Consequence]
+    # from reads and draft, what the rules of the kind find in its record
+    issues: Callable[[Mapping[str, Json], Json], list[Issue]]
+
+    def draft(self, reads: Mapping[str, Json], edits: Sequence[Edit], tools: Tools) -> Json:
+        """Return the draft with corrections applied in order.
+
+        Whether the parts still cover the story is not asked: it takes two corrections to move a boundary.
+        """
+        draft = self.first(reads, tools)
+        for edit in edits:
+            draft = self.apply(reads, draft, edit.as_json())
+        return draft
+
+
+# -- How a kind's records are drafted
 
 NOBODY = "none"
 """What ``--verifier`` says where no model is to check."""
@@ -26,18 +190,51 @@ class Drafting:
     """How the records of a kind are drafted."""
 
     run: RunKind  # what executes its builds
-    # called with sources, a run folder, options and ``reporter=``, builds, and returns the report
-    build: Callable[..., RunReport]
+    request: Callable[..., RunRequest]  # sources, a run folder and options -> the build
     options: type[RunOptions]  # the type of the options that it takes
     editing: Editing | None = None  # how its items are corrected; None where no stage applies corrections
     # how records are corrected that no stage corrects, as imported ones; None where only their sources can be
     corrected_in_files: str | None = None
-    # called with a file or folder of stories, a run folder and options of the build by name, returns that
-    # build; None where nothing is built from stories
-    one_story: Callable[..., RunRequest] | None = None
-    # called with sources, a run folder and options, tells what models would be asked, and asks nothing; None
-    # where the kind cannot say
-    estimate: Callable[..., CallPlan] | None = None
+    of_stories: bool = False  # whether its sources are stories, so that what is asked about one can be shown
+    # in place of what is usual: builds, and tells what models would be asked; both take what ``request``
+    # takes, the first ``reporter=`` as well
+    building: Callable[..., RunReport] | None = None
+    estimating: Callable[..., CallPlan] | None = None
+
+    def build(
+        self,
+        sources: Sequence[Path | str] | Path | str,
+        out: Path | str,
+        options: RunOptions | None = None,
+        *,
+        reporter: "Reporter | None" = None,
+    ) -> RunReport:
+        """Build records from sources; an existing run folder is continued."""
+        chosen = self.options() if options is None else options
+        if self.building is not None:
+            return self.building(sources, out, chosen, reporter=reporter)
+        return self.run.make(self.request(sources, out, chosen), reporter)
+
+    def estimate(
+        self,
+        sources: Sequence[Path | str] | Path | str,
+        out: Path | str,
+        options: RunOptions | None = None,
+        *,
+        sample: int = 0,
+        reporter: "Reporter | None" = None,
+    ) -> CallPlan:
+        """Tell what :meth:`build` would ask of models now, and about what that costs.
+
+        Nothing is asked but about a ``sample`` of so many items, if one is wanted: the run keeps its drafts.
+        """
+        chosen = self.options() if options is None else options
+        if self.estimating is not None:
+            return self.estimating(sources, out, chosen)
+        request = self.request(sources, out, chosen)
+        if sample:
+            draft_sample(request, sample, reporter)
+        return estimate(request)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,7 @@ from ..engine.status import StageView, show_item
 from ..errors import BelowThreshold, ConfigError, RunError
 from ..models.chat import ChatRequest
 from ..schemas.values import Own
-from .drafting import Drafting
-from .spending import without_models
+from .drafting import Drafting, without_models
 
 NOBODY = "openai:none"
 """The model that stands in a preview where the settings name none. It is never asked."""
@@ -77,9 +76,7 @@ def preview_story(
     """Return what a new run would ask with a prompt about one story, on the drafts of the rules planner."""
     with tempfile.TemporaryDirectory(prefix="fabula-preview-") as scratch:
         run = Path(scratch) / "run"
-        if drafting.one_story is None:
-            raise not_asked(prompt_id)
-        request = drafting.one_story(stories, run, items=(item,), workers=0, **options)
+        request = drafting.request(stories, run, drafting.options(items=(item,), workers=0, **options))
         with suppress(BelowThreshold):  # why the story goes no further is said below
             try:
                 execute(replace(request, config=without_models(request.config, "rules")))

@@ -55,7 +55,7 @@ def katha(
         fabula build katha stories.jsonl --model openai:gpt-4.1-mini --max-cost 5 --out runs/mine
     """
     from ..api.reporters import choose_reporter
-    from ..builders.katha.building import build_katha, estimate_katha
+    from ..builders.katha.building import DRAFTING
 
     if dry_run:
         if sample:
@@ -63,14 +63,16 @@ def katha(
             out = run_folder(out, "runs/mine", what)
         with dry_folder(out) as folder:
             reporter = choose_reporter(as_json=as_json)
-            show(estimate_katha(sources, folder, options, sample=sample, reporter=reporter), as_json=as_json)
+            show(
+                DRAFTING.estimate(sources, folder, options, sample=sample, reporter=reporter), as_json=as_json
+            )
         return 0
     if sample:
         raise ConfigError(
             "--sample", what="this option goes only with --dry-run", fix="to build a part, use --limit"
         )
     folder = run_folder(out, "runs/mine", "a build needs a run folder")
-    if _build(build_katha, sources, folder, options, as_json=as_json):
+    if _build(DRAFTING.build, sources, folder, options, as_json=as_json):
         say(*incomplete_lines(folder), f"run: {folder}", f"next: fabula validate {folder}")
     return 0
 
@@ -99,17 +101,17 @@ def shots(
             --max-cost 5 --out runs/shots
         fabula build shots stories.jsonl --scripts cast.jsonl --model openai:gpt-4.1-mini --dry-run
     """
-    from ..builders.shots.building import build_shots, estimate_shots
+    from ..builders.shots.building import DRAFTING
 
     if options.languages is not None:  # en,ch
         named = [language.strip() for text in options.languages for language in text.split(",")]
         options = replace(options, languages=named)
     if dry_run:
         with dry_folder(out) as folder:
-            show(estimate_shots(sources, folder, options), as_json=as_json)
+            show(DRAFTING.estimate(sources, folder, options), as_json=as_json)
         return 0
     folder = run_folder(out, "runs/shots")
-    if _build(build_shots, sources, folder, options, as_json=as_json):
+    if _build(DRAFTING.build, sources, folder, options, as_json=as_json):
         say(f"run: {folder}", f"scripts: {folder / 'ViStory'}")
     return 0
 
@@ -190,21 +192,21 @@ def events(
         fabula build events seeds.jsonl --results runs/eval-b --set grade_prompts.easy=20
             --out runs/suite
     """
-    from ..builders.events.building import build_suite, estimate_suite
+    from ..builders.events.building import DRAFTING
 
     rated = replace(
         options, results=_rates(results, judge, people), people=None if people is None else _people(people)
     )
     if dry_run:
         with dry_folder(out) as folder:
-            plan = estimate_suite(seeds, folder, rated)
+            plan = DRAFTING.estimate(seeds, folder, rated)
         if as_json:
             emit(plan.as_json())
         else:
             say(*plan.lines(sample=False))
         return 0
     folder = run_folder(out, "runs/suite")
-    if _build(build_suite, seeds, folder, rated, as_json=as_json):
+    if _build(DRAFTING.build, seeds, folder, rated, as_json=as_json):
         say(f"run: {folder}", f"suite: {folder / 'all_prompts.json'}")
     return 0
 

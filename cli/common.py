@@ -168,7 +168,7 @@ def released(given: Place) -> Place:
 
     A version is fetched into the cache first; a benchmark must have been got before.
     """
-    from ..releases.hub.address import looks_like_reference
+    from ..releases.hub.client import looks_like_reference
 
     if given is not None and given.name == str(given) and not given.exists():
         from ..kinds.benchmarks.benchmark import benchmark_named, is_benchmark

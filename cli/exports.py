@@ -185,7 +185,7 @@ def export_entitybench(
     Examples:
         fabula export entitybench runs/eb --out EntityBench/data
     """
-    from ..releases.entities.imports import export_episodes
+    from ..releases.entities.form import export_episodes
 
     entity_set, code = usable_set(released(folder))
     counts = export_episodes(entity_set, out)

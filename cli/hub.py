@@ -40,7 +40,7 @@ def publish(
         fabula publish dist/mine-0.2.0 --repo user/mine --private
     """
     from ..kinds.verbs import plan_publishing, publish
-    from ..releases.hub.faults import Retries
+    from ..releases.hub.client import Retries
     from ..releases.hub.publish import PublishOptions
 
     options = PublishOptions(
@@ -87,7 +87,7 @@ def fetch(
         fabula fetch user/mine@0.2.0 --config stories --split train --out data/
     """
     from ..kinds.benchmarks.benchmark import is_benchmark
-    from ..releases.hub.faults import Retries
+    from ..releases.hub.client import Retries
     from ..releases.hub.fetch import FetchOptions, fetch
 
     if is_benchmark(reference):

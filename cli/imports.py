@@ -248,7 +248,7 @@ def import_entitybench(
     Examples:
         fabula import entitybench EntityBench/data --out runs/eb
     """
-    from ..releases.entities.imports import import_episodes
+    from ..releases.entities.form import import_episodes
 
     made = import_episodes(source, out, created_at)
     if not as_json:

@@ -47,7 +47,7 @@ def packets(
         fabula memory packets runs/memory --no-keyframes --out runs/packets-portraits
     """
     from ..api.reporters import choose_reporter
-    from ..builders.spending import estimate
+    from ..builders.drafting import estimate
     from ..studies.memory.shots.exports import PACKETS, read_packets
     from ..studies.memory.shots.pipeline import make_packets, packets_request
     from ..studies.memory.shots.strips import PAGE
@@ -111,7 +111,7 @@ def generate(
         fabula evaluate episodes --release eb --outputs outputs/mine --judge openai:gpt-4.1 --out runs/judged
     """
     from ..api.reporters import choose_reporter
-    from ..builders.spending import estimate
+    from ..builders.drafting import estimate
     from ..studies.memory.shots.generating import generate_request, generate_shots, place_videos
 
     source = run / PACKETS_RUN if (run / PACKETS_RUN).is_dir() else run

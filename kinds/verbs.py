@@ -146,7 +146,7 @@ def preview_story(stories: Path, item: str, prompt_id: str, settings: Path | Non
     asking = [
         (kind.name, drafting)
         for kind in kinds()
-        if (drafting := kind.drafting()).one_story is not None
+        if (drafting := kind.drafting()).of_stories
         and preview.stages_asking(drafting.run.pipeline, prompt_id)
     ]
     if not asking:
@@ -178,9 +178,6 @@ def estimate(
 ) -> "CallPlan":
     """Tell what :func:`build` would ask of models now, and about what that costs; nothing is asked."""
     drafting = kind_named(name).drafting()
-    if drafting.estimate is None:
-        what = f"the kind {name} does not say what a build would ask"
-        raise ConfigError("dry_run", what=what, fix="leave it out")
     return drafting.estimate(sources, out, _with_others(drafting, options))
 
 
@@ -249,7 +246,7 @@ def load(path: str | Path, *, streaming: bool = False) -> Any:  # noqa: ANN401 -
 
 
 def _streamed(path: str | Path) -> Any:  # noqa: ANN401 - every kind has its own type
-    from ..releases.hub.stream import StreamedRelease, open_source
+    from ..releases.hub.fetch import StreamedRelease, open_source
 
     source = open_source(path)
     name = str(source.info["kind"])

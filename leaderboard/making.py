@@ -15,7 +15,7 @@ from ..evaluation.report.formats import Table
 from ..evaluation.report.model import ScoreTable
 from ..kinds.benchmarks.published import published_table
 from ..kinds.evaluations import judging_of, score_tables
-from ..releases.hub.address import looks_like_reference
+from ..releases.hub.client import looks_like_reference
 from ..releases.hub.fetch import release_folder
 from ..schemas.canonical import sha256_file, write_atomic
 from ..schemas.judgement import Judgement

@@ -12,8 +12,7 @@ from ...engine.running import RunKind
 from ...engine.stage import Item
 from ...engine.status import RunReport
 from ...schemas.canonical import Json, jsonl_lines, pretty_bytes, write_atomic
-from ..drafting import DraftOptions, listed, planner_texts
-from ..spending import estimate, tell_plan
+from ..drafting import DraftOptions, estimate, listed, planner_texts, tell_plan
 from .blocks import words_of
 from .collect_stories import WANTED
 from .load_books import ROLE

@@ -26,8 +26,7 @@ from ...errors import BelowThreshold, ConfigError
 from ...models.vision.measured import vision_plan
 from ...schemas.canonical import Json, pretty_bytes, sha256_file, write_atomic
 from ...schemas.plain_files import parse_json, read_plain
-from ..drafting import Drafting, DraftOptions, listed, planner_texts
-from ..spending import estimate, tell_plan, without_models
+from ..drafting import Drafting, DraftOptions, estimate, listed, planner_texts, tell_plan, without_models
 from .load_videos import ROLE
 from .needs import check_needs, pinned
 from .pipeline import EPISODES, FUNNEL, PIPELINE, Step, curation_funnel
@@ -210,11 +209,12 @@ def _shots_of(row: Json) -> list[str]:
 
 DRAFTING = Drafting(
     RunKind(PIPELINE, tell_entities, write_funnel, plan=estimate),
-    build_entities,
+    entity_request,
     EntityOptions,
     corrected_in_files="write its episodes with `fabula export entitybench RUN --out SET`, correct"
     " SET/scripts/EPISODE.json, and let `fabula validate SET` name each place that no longer fits;"
     " `fabula import entitybench SET --out NEW` then makes a set that can be released",
-    estimate=estimate_entities,
+    building=build_entities,
+    estimating=estimate_entities,
 )
 """How episodes are drafted."""

@@ -5,15 +5,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from ...engine.estimate import CallPlan
 from ...engine.execute import RunRequest, Source, check_sources, execute
 from ...engine.manifest import NAME as MANIFEST
 from ...engine.run_options import RunOptions, Sets
 from ...engine.running import RunKind
 from ...engine.status import RunReport
 from ...errors import ConfigError
-from ..drafting import Drafting
-from ..spending import estimate, tell_plan
+from ..drafting import Drafting, estimate, tell_plan
 from .grade_prompts import RESULTS, write_results
 from .pipeline import PIPELINE
 
@@ -81,14 +79,7 @@ def build_suite(
     return DRAFTING.run.make(suite_request(seeds, out, chosen), reporter)
 
 
-def estimate_suite(
-    seeds: Sequence[Path | str], out: Path | str, options: SuiteOptions | None = None
-) -> CallPlan:
-    """Tell what :func:`build_suite` would ask of the model now, and about what that costs. Asks nothing."""
-    return estimate(suite_request(seeds, out, options or SuiteOptions()))
-
-
 DRAFTING = Drafting(
-    RunKind(PIPELINE, tell_plan, plan=estimate), build_suite, SuiteOptions, estimate=estimate_suite
+    RunKind(PIPELINE, tell_plan, plan=estimate), suite_request, SuiteOptions, building=build_suite
 )
 """How suites of event prompts are drafted."""

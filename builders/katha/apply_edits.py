@@ -20,7 +20,7 @@ from ...schemas.canonical import Json, canonical_text
 from ...schemas.paths import Steps, format_path, get_at, parse_path, replace_at
 from ...schemas.text import primary_language
 from ...schemas.vocabulary import vocabulary
-from ..editing import Refused
+from ..drafting import Refused
 from ..step import RULES
 from ..text.boundaries import scene_spans
 from .drafts import (

@@ -3,22 +3,16 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
-from ...engine.estimate import CallPlan
 from ...engine.execute import RunRequest, Source
 from ...engine.pipeline import stages_through
 from ...engine.run_options import Sets
 from ...engine.running import RunKind
-from ...engine.status import RunReport
-from ..drafting import Drafting, DraftOptions, listed, planner_texts
-from ..spending import draft_sample, estimate, tell_plan
+from ..drafting import Drafting, DraftOptions, estimate, listed, planner_texts, tell_plan
 from .choosing.tell_quotas import execute_told
 from .pending_edits import EDITING
 from .pipeline import PIPELINE
-
-if TYPE_CHECKING:
-    from ...engine.progress import Reporter
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,42 +54,12 @@ def build_request(
     )
 
 
-def build_katha(
-    sources: Sequence[Path | str] | Path | str,
-    out: Path | str,
-    options: BuildOptions | None = None,
-    *,
-    reporter: "Reporter | None" = None,
-) -> RunReport:
-    """Build KathaBench records from stories; an existing run folder is continued.
-
-    Returns:
-        What was made, rejected and failed, also written as ``report.json``.
-    """
-    return DRAFTING.run.make(build_request(sources, out, options or BuildOptions()), reporter)
-
-
-def estimate_katha(
-    sources: Sequence[Path | str] | Path | str,
-    out: Path | str,
-    options: BuildOptions | None = None,
-    *,
-    sample: int = 0,
-    reporter: "Reporter | None" = None,
-) -> CallPlan:
-    """Tell what :func:`build_katha` would ask of models now, and about what that costs."""
-    request = build_request(sources, out, options or BuildOptions())
-    if sample:
-        draft_sample(request, sample, reporter)
-    return estimate(request)
-
-
 DRAFTING = Drafting(
     RunKind(PIPELINE, tell_plan, runs=execute_told, plan=estimate),
-    build_katha,
+    build_request,
     BuildOptions,
     EDITING,
-    one_story=lambda stories, run, **chosen: build_request(stories, run, BuildOptions(**chosen)),
-    estimate=estimate_katha,
+    of_stories=True,
 )
 """How KathaBench records are drafted."""
+build_katha = DRAFTING.build

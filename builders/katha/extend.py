@@ -28,8 +28,8 @@ from ...errors import ConfigError, InputError, RunError
 from ...schemas.canonical import Json, digest, sha256_file
 from ...schemas.layout import BALANCE
 from ...schemas.plain_files import read_json
+from ..drafting import tell_added, without_models
 from ..rows import Reader
-from ..spending import tell_added, without_models
 from ..story_rows import Settings as LoadSettings
 from .choosing.find_duplicates import Settings as DuplicateSettings
 from .choosing.screen_stories import Settings as ScreenSettings

@@ -10,7 +10,7 @@ from ...schemas.text import normalize_answer
 from ...schemas.values import Issue
 from ...validators.record_rules import check_story, missing_fields
 from ...validators.report import label, show
-from ..editing import Consequence, Editing
+from ..drafting import Consequence, Editing
 from ..text.boundaries import neighbour_of_moved, scene_spans, with_scene
 from . import apply_edits
 from .drafts import make_bundle, told_story

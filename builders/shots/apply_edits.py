@@ -17,7 +17,7 @@ from ...schemas.canonical import Json, canonical_text
 from ...schemas.paths import Steps, parse_quoted, quoted_path, value_at, with_value
 from ...schemas.vocabulary import vocabulary
 from ...validators.shots.script_rules import FIELDS, read_camera
-from ..editing import Refused
+from ..drafting import Refused
 from ..text.boundaries import scene_spans
 from .cast import MOST_ONSTAGE, base_language, by_key
 from .draft import PARTS, SHEET, TEXTS, editable_form, make_draft

@@ -5,14 +5,12 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
-from ...engine.estimate import CallPlan
 from ...engine.execute import RunRequest, Source
 from ...engine.run_options import Sets
 from ...engine.running import RunKind
 from ...engine.stage import Tools
-from ...engine.status import RunReport
 from ...schemas.canonical import Json
 from ...schemas.paths import Steps, quoted_path
 from ...schemas.shots import ShotScript
@@ -20,18 +18,21 @@ from ...schemas.text import unspaced_count
 from ...schemas.values import Issue
 from ...validators.report import label, show
 from ...validators.shots.script_rules import FIELDS, check_plot, check_script
-from ..drafting import Drafting, DraftOptions, listed, planner_texts
-from ..editing import Consequence, Editing
-from ..spending import estimate, tell_plan
+from ..drafting import (
+    Consequence,
+    Drafting,
+    DraftOptions,
+    Editing,
+    estimate,
+    listed,
+    planner_texts,
+    tell_plan,
+)
 from ..text.boundaries import neighbour_of_moved
 from .apply_edits import apply_edit
 from .cast import base_language
 from .draft import editable_form, make_draft, official_script
 from .pipeline import PIPELINE
-
-if TYPE_CHECKING:
-    from ...engine.progress import Reporter
-
 
 # -- A script while it is corrected: its draft under corrections, what follows from one, what the rules find
 
@@ -207,35 +208,14 @@ def shot_request(
     return options.drafting(PIPELINE, out, [*stories, *scripts], planner_texts(PIPELINE, options))
 
 
-def build_shots(
-    sources: Sequence[Path | str] | Path | str,
-    out: Path | str,
-    options: ShotOptions | None = None,
-    *,
-    reporter: "Reporter | None" = None,
-) -> RunReport:
-    """Build shot scripts from stories; an existing run folder is continued.
-
-    The run folder then holds the official tree in ``ViStory/``.
-    """
-    return DRAFTING.run.make(shot_request(sources, out, options or ShotOptions()), reporter)
-
-
-def estimate_shots(
-    sources: Sequence[Path | str] | Path | str, out: Path | str, options: ShotOptions | None = None
-) -> CallPlan:
-    """Tell what :func:`build_shots` would ask of the model now, and about what that costs. Asks nothing."""
-    return estimate(shot_request(sources, out, options or ShotOptions()))
-
-
 DRAFTING = Drafting(
     RunKind(PIPELINE, tell_plan, plan=estimate),
-    build_shots,
+    shot_request,
     ShotOptions,
     EDITING,
     "copy its folder ViStory, correct NN/story.json there, and give the copy to"
     " `fabula import vistory`: facts and rights of images come along",
-    lambda stories, run, **chosen: shot_request(stories, run, ShotOptions(**chosen)),
-    estimate_shots,
+    of_stories=True,
 )
-"""How shot scripts are drafted."""
+"""How shot scripts are drafted; the run folder then holds the official tree in ``ViStory/``."""
+build_shots = DRAFTING.build

@@ -6,13 +6,18 @@ drafted), ``prompt`` (appearance and clothing in the story's language), ``other_
 (in the other language; null until translated).
 """
 
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import cache
+from importlib.resources import files
 from typing import Any
 
 from ...engine.stage import Item
 from ...schemas.canonical import Json
 from ...schemas.text import contains_phrase, normalize_answer, primary_language, unspaced_count
+from ...schemas.vocabulary import vocabulary
+from ...validators.shots.script_rules import Camera
 from ..replies import Drafted, Problems, by_number, needed
 
 BASES: Mapping[str, str] = {"en": "en", "zh": "ch"}
@@ -151,3 +156,40 @@ def named_first(cast: Sequence[Json], text: str) -> list[str]:
 def by_key(cast: Iterable[Json]) -> dict[str, Json]:
     """Return key -> character."""
     return {member["key"]: member for member in cast}
+
+
+# -- What the closed lists are called in the two languages of the format, and the cue lists of the rules
+
+STORY_TYPES_CH = {
+    "folktale": "民间故事",
+    "romance": "爱情",
+    "crime": "悬疑犯罪",
+    "horror": "恐怖",
+    "historical": "历史",
+    "fantasy": "奇幻",
+    "science_fiction": "科幻",
+    "war": "战争",
+    "social_life": "社会生活",
+    "adventure": "冒险",
+    "fairy_tale": "童话",
+}
+
+
+def story_type_texts(value: str | None) -> dict[str, str] | None:
+    """Return a story type in both languages; None where there is none."""
+    if value is None:
+        return None
+    english = value.replace("_", " ") if value in vocabulary("story_type").values else value
+    return {"en": english, "ch": STORY_TYPES_CH.get(value, value)}
+
+
+def camera_texts(camera: dict[str, str | None]) -> dict[str, str]:
+    """Return a perspective in both languages."""
+    words = Camera(camera["distance"], camera["angle"], camera["type"])
+    return {language: words.text(language) for language in ("en", "ch")}
+
+
+@cache
+def words_for(name: str) -> frozenset[str]:
+    """Return a list, ``places`` or ``times``."""
+    return frozenset(json.loads((files(__package__) / "words.json").read_text("utf-8"))[name])

@@ -11,8 +11,7 @@ from ...schemas.text import primary_language
 from ..replies import Problems, language
 from ..step import PlannerSettings, Step
 from ..text.words import lower_words
-from .cast import Sketch, as_planned, named_in
-from .words import words_for
+from .cast import Sketch, as_planned, named_in, words_for
 
 _AMBIGUOUS = {"spring", "well", "bank", "banks"}
 """Places only behind a determiner; "spring" is a season without one."""

@@ -5,8 +5,7 @@ from ...schemas.text import normalize_answer, unspaced_count
 from ...validators.shots.script_rules import words_of
 from ..replies import Problems, language
 from ..step import PlannerSettings, Step
-from .cast import Sketch, as_planned, by_key
-from .words import camera_texts
+from .cast import Sketch, as_planned, by_key, camera_texts
 
 
 def _rules(sketch: Sketch, settings: PlannerSettings) -> list[None]:

@@ -15,9 +15,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from ...schemas.canonical import Json
 from ...schemas.paths import quoted_path
 from ...validators.shots.script_rules import FIELDS
-from .cast import Sketch
+from .cast import Sketch, camera_texts, story_type_texts
 from .translation import other_language
-from .words import camera_texts, story_type_texts
 
 
 def official_script(base: str, draft: Json, cast: Sequence[Json], story_type: str | None = None) -> Json:

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from ...builders.drafting import tell_plan, without_models
 from ...builders.katha.measure_edits import SUMMARY
 from ...builders.replies import public_name
-from ...builders.spending import tell_plan, without_models
 from ...engine.execute import RunRequest, Source
 from ...engine.run_options import RunOptions, Sets
 from ...engine.running import RunKind

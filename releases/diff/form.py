@@ -87,7 +87,7 @@ def is_enough(old: Version, step: Step, new: Version) -> bool:
     return new.order > old.order and new.core >= next_version(old, step).core
 
 
-# --
+# -- What a diff asks of a kind
 
 Rows = Sequence[Any]
 Reasons = Iterator[tuple[Step, str]]

@@ -163,7 +163,7 @@ def mentions_in(text: str, kinds: Mapping[str, EntityType]) -> Iterator[tuple[st
     yield text[start:], None
 
 
-# --
+# -- The page of a set
 
 
 def write_page(path: Path, entity_set: EntitySet, statistics: EntityStatistics, name: str = "") -> None:

@@ -192,7 +192,7 @@ def _problem(where: str, expected: str, found: str) -> UserError:
     return UserError(where, expected=expected, found=found, fix=_FIX)
 
 
-# --
+# -- Prompt suites as releases
 
 _FILES = (
     (SUITE, "the suite in the official form: file name of the video, prompt, events, classes"),

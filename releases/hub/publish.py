@@ -25,9 +25,18 @@ from ..form import ReleaseForm
 from ..loading import read_release_document
 from ..options import SEMVER
 from ..verify.verification import verify
-from .address import checked_endpoint, checked_repo
-from .client import DATASET, MAIN, Hub, HubFile, Refs, open_hub
-from .faults import HubFault, Retries
+from .client import (
+    DATASET,
+    MAIN,
+    Hub,
+    HubFault,
+    HubFile,
+    Refs,
+    Retries,
+    checked_endpoint,
+    checked_repo,
+    open_hub,
+)
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
@@ -270,7 +279,7 @@ def _order(version: str) -> tuple[int, ...]:
     return tuple(int(match[group]) for group in (1, 2, 3)) if match else (0, 0, 0)
 
 
-# --
+# -- Publishing
 
 
 @dataclass(frozen=True, slots=True)

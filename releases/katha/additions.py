@@ -26,8 +26,7 @@ from ..hidden.commitments import (
     salt_beside,
 )
 from ..options import PackOptions
-from ..subsets.closeness import Traits, closeness
-from ..subsets.drawing import ALL, draw
+from ..subsets.drawing import ALL, Traits, closeness, draw
 from ..subsets.requests import FOLDER, GOLD, OPTION, SubsetRequest, read_subsets, requested
 from .composition import Composition
 from .reviews import (
@@ -342,7 +341,7 @@ def _issue(request: SubsetRequest, message: str) -> Issue:
     return Issue(request.file, "$", "subset", message, _CURE)
 
 
-# --
+# -- What a release gets beyond its data
 
 
 @dataclass(frozen=True, slots=True)

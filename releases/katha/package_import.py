@@ -36,7 +36,7 @@ from ...validators.katha.field_rules import record_hashes
 from ...validators.lines import ignore, read_document, read_objects
 from ...validators.report import label, show
 from ...validators.statistics import HiddenCounts, StatisticsCollector, hidden_counts, moral_balance
-from ..hub.address import looks_like_reference
+from ..hub.client import looks_like_reference
 from ..loading import KIND
 from ..options import SEMVER, PackOptions, licence
 from ..pack.packing import checksums, file_entries
@@ -322,7 +322,7 @@ def _objects(value: Json) -> list[dict[str, Json]]:
     return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
 
 
-# --
+# -- The import
 
 _SHOWN = 50
 

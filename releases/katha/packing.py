@@ -39,7 +39,7 @@ from ...validators.report import as_user_error
 from ..form import Facts, FinishedRun, LeftOut, ReleaseForm
 from ..options import Licence, PackOptions, licence
 from ..parquet import TableWriter
-from ..subsets.closeness import Traits
+from ..subsets.drawing import Traits
 from ..tables import row_of
 from .additions import Additions, StoryFacts, Subset, Wanted, add, draw_subsets, traits_of, wanted
 from .composition import PARTS, SIZES, VARIANT_TABLE, Composition, Counted, known_details, record_rows

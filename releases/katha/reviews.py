@@ -217,7 +217,7 @@ def vote_rows(votes: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Json]]:
         yield {**row, "seconds": float(seconds) if isinstance(seconds, int) else seconds}
 
 
-# --
+# -- Summaries of reviews
 
 GOLD_STATUS = "human_adjudicator_accepted"
 """What a review of a gold record says (paper, D.7)."""

@@ -1,39 +1,20 @@
-"""The YAML front matter of a dataset card: made from the data, and checked the way the Hub reads it."""
+"""What loaders read of a release, made from its facts: front matter of the card, and Croissant metadata."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 import yaml
 
 from ...schemas.canonical import Json
-from ...schemas.layout import CARD, DATA, parquet_path
-from ...schemas.values import Issue
+from ...schemas.layout import DATA, parquet_path
 from ..form import Facts, ReleaseForm
-from ..options import hub_licences
-from ..parquet import features_of, parse_front_matter
+from ..parquet import features_of
 from ..tables import Column, Table
 
-# Task categories that the Hub offers for datasets.
-HUB_TASKS = frozenset(
-    """text-classification token-classification table-question-answering question-answering
-    zero-shot-classification translation summarization feature-extraction text-generation fill-mask
-    sentence-similarity text-to-speech text-to-audio automatic-speech-recognition audio-to-audio
-    audio-classification audio-text-to-text voice-activity-detection depth-estimation image-classification
-    object-detection image-segmentation text-to-image image-to-text image-to-image image-to-video
-    unconditional-image-generation video-classification reinforcement-learning robotics
-    tabular-classification tabular-regression tabular-to-text table-to-text multiple-choice text-ranking
-    text-retrieval time-series-forecasting text-to-video image-text-to-text image-text-to-image
-    image-text-to-video visual-question-answering document-question-answering
-    zero-shot-image-classification graph-ml mask-generation zero-shot-object-detection text-to-3d
-    image-to-3d image-feature-extraction video-text-to-text keypoint-detection visual-document-retrieval
-    any-to-any video-to-video other""".split()  # noqa: SIM905 - a word list reads better as words
-)
 _SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))
 _SIZE_IDS = (*(label for _, label in _SIZES), "1M<n<10M")
 _LANGUAGE = re.compile(r"[a-z]{2,3}", re.ASCII)
-_SPLIT = re.compile(r"\w+(\.\w+)*", re.ASCII)
 
 
 def size_category(rows: int) -> str:
@@ -138,82 +119,6 @@ def configurations(rows: Mapping[str, int], form: ReleaseForm) -> Iterator[dict[
 def front_matter_text(values: Mapping[str, Json]) -> str:
     """Return front matter as YAML, in the order given."""
     return yaml.safe_dump(dict(values), sort_keys=False, allow_unicode=True, width=100)
-
-
-def check_front_matter(card: str, stories: int, parquet: Iterable[str], form: ReleaseForm) -> list[Issue]:
-    """Return what is wrong with the front matter of a card."""
-    try:
-        values = parse_front_matter(card)
-    except ValueError as error:
-        return [_issue("$", str(error), "pack the release again")]
-    return [*_check_values(values, stories), *_check_configs(values.get("configs"), set(parquet), form)]
-
-
-def _check_values(values: Mapping[str, Any], stories: int) -> Iterator[Issue]:
-    if values.get("license") not in hub_licences():
-        yield _issue(
-            "$.license", f"{values.get('license')!r} is not a licence id of the Hub", "name one it knows"
-        )
-    languages = _texts(values.get("language"))
-    if not languages or not all(_LANGUAGE.fullmatch(code) for code in languages):
-        yield _issue(
-            "$.language", f"expected ISO 639 codes, found {values.get('language')!r}", "use en, not English"
-        )
-    size = size_category(stories)
-    if _texts(values.get("size_categories")) != [size]:
-        stated = values.get("size_categories")
-        yield _issue(
-            "$.size_categories", f"expected [{size!r}] for {stories} records, found {stated!r}", "correct it"
-        )
-    tasks = _texts(values.get("task_categories"))
-    if not tasks or not HUB_TASKS.issuperset(tasks):
-        stated = values.get("task_categories")
-        yield _issue("$.task_categories", f"not all known to the Hub: {stated!r}", "use the Hub's task ids")
-    if not isinstance(values.get("pretty_name"), str):
-        yield _issue("$.pretty_name", "missing", "give the release a title")
-    if not _texts(values.get("tags")):
-        yield _issue("$.tags", "missing", "give at least one tag")
-
-
-def _check_configs(configs: Json, parquet: set[str], form: ReleaseForm) -> Iterator[Issue]:
-    if (
-        not isinstance(configs, list)
-        or not all(isinstance(config, dict) for config in configs)
-        or not configs
-    ):
-        yield _issue("$.configs", "expected a list of configurations", "list every table with exact paths")
-        return
-    names = [config.get("config_name") for config in configs]
-    if names != [table.name for table in form.tables if table.name in names] or len(set(names)) != len(names):
-        yield _issue("$.configs", f"not the tables of a release: {names!r}", "name each table once, in order")
-    if sum(config.get("default") is True for config in configs) != 1:
-        yield _issue("$.configs", "expected exactly one default configuration", "mark one with default: true")
-    listed: list[str] = []
-    for index, config in enumerate(configs):
-        for entry in config.get("data_files") or ():
-            split, path = entry.get("split"), entry.get("path")
-            listed.append(path)
-            if not isinstance(split, str) or not _SPLIT.fullmatch(split):
-                yield _issue(
-                    f"$.configs[{index}]", f"{split!r} is not a split name", "use letters and digits"
-                )
-            elif path != parquet_path(str(config.get("config_name")), split):
-                yield _issue(
-                    f"$.configs[{index}]", f"{path!r} is not the file of split {split}", "give its path"
-                )
-    if sorted(map(str, listed)) != sorted(parquet):
-        odd = sorted(set(map(str, listed)) ^ parquet) or ["a file listed twice"]
-        yield _issue(
-            "$.configs", f"data files and Parquet files differ: {', '.join(odd)}", "list every file once"
-        )
-
-
-def _texts(value: Json) -> list[str]:
-    return value if isinstance(value, list) and all(isinstance(text, str) for text in value) else []
-
-
-def _issue(path: str, message: str, cure: str) -> Issue:
-    return Issue(CARD, path, "card-front-matter", message, cure)
 
 
 # -- Croissant 1.1 metadata with responsible-AI fields, made from the facts and the files of a release

@@ -287,7 +287,7 @@ def _version(name: str) -> str:
         return "unknown"
 
 
-# --
+# -- Packing
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,7 @@ from ...schemas.plain_files import parse_json, read_plain
 from ...schemas.shots import LITE, ShotRecord, StoryFacts
 from ...schemas.text import tallied
 from ..loading import read_rows
-from ..subsets.closeness import DIGITS, Spread, Traits, fields_closeness, mean_size, spread
-from ..subsets.drawing import ALL, draw
+from ..subsets.drawing import ALL, DIGITS, Spread, Traits, draw, fields_closeness, mean_size, spread
 from ..target import write_imported_run
 from .imports import GIVEN, ROLE, read_story_facts, with_provenance, write_facts
 from .tree import FOLDER, IMPORTED_SHOTS, SHOT_SCRIPTS, ShotSet, ShotStory, write_shot_set

@@ -15,8 +15,7 @@ from ...schemas.layout import RELEASE
 from ...schemas.plain_files import parse_json, read_plain, reason_of
 from ...schemas.values import Issue
 from ...validators.report import by_line
-from ..hub.address import looks_like_reference, parse_reference
-from ..hub.client import open_hub
+from ..hub.client import looks_like_reference, open_hub, parse_reference
 from .files import VerifyReport
 
 _OPTION = "--against"

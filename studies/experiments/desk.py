@@ -136,7 +136,7 @@ def _known(path: Path) -> dict[str, Json]:
 
 def _placed(study: Study, beside: Path) -> Study:
     """Return a study whose folders are found from here: in its file they are relative to it."""
-    from ...releases.hub.address import looks_like_reference
+    from ...releases.hub.client import looks_like_reference
 
     changes = {}
     if not looks_like_reference(study.release):

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from ...builders.spending import tell_plan
+from ...builders.drafting import tell_plan
 from ...engine.config import RunConfig
 from ...engine.estimate import CallPlan, plan_calls
 from ...engine.execute import RunRequest, Source

@@ -50,7 +50,7 @@ def without_generators(config: RunConfig) -> RunConfig:
 
 def tell_generating(request: RunRequest, reporter: "Reporter") -> None:
     """Tell how many calls a new run makes and about what they cost, or what it has cost so far."""
-    from ...builders.spending import tell_plan
+    from ...builders.drafting import tell_plan
 
     tell_plan(request, reporter, without_generators)
 

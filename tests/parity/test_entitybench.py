@@ -11,8 +11,7 @@ import pytest
 
 from fabula.builders.entities.plan_windows import MOST, Settings, windows_of
 from fabula.builders.entities.windows import UNITS, ShotSlots, Weights, choose_windows, score_of
-from fabula.releases.entities.imports import export_episodes, import_episodes
-from fabula.releases.entities.tables import episode_rows
+from fabula.releases.entities.form import episode_rows, export_episodes, import_episodes
 from fabula.releases.entities.tree import EntitySet, Episode, SplitFile, read_entity_set, statistics_of_set
 from fabula.schemas.canonical import Json
 from fabula.schemas.entities import TYPES, EntitySplits, EpisodeShot

@@ -5,15 +5,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from fabula.builders.drafting import Drafting, DraftOptions, listed, planner_texts
+from fabula.builders.drafting import Drafting, DraftOptions, listed, planner_texts, tell_plan
 from fabula.builders.katha.pipeline import PIPELINE as KATHA
-from fabula.builders.spending import tell_plan
+from fabula.engine.execute import RunRequest
 from fabula.engine.pipeline import Pipeline
-from fabula.engine.progress import Reporter
 from fabula.engine.run_options import Sets
 from fabula.engine.running import RunKind
 from fabula.engine.stage import Item
-from fabula.engine.status import RunReport
 from fabula.examples.comic_pages.comic_pages.records import COMICS, PAGES
 from fabula.schemas.canonical import jsonl_lines, write_atomic
 
@@ -50,18 +48,13 @@ class ComicOptions(DraftOptions):
     panels: Annotated[int | None, Sets("draft_scenes.scenes")] = None
 
 
-def build_comics(
-    sources: Sequence[Path | str] | Path | str,
-    out: Path | str,
-    options: ComicOptions | None = None,
-    *,
-    reporter: Reporter | None = None,
-) -> RunReport:
-    """Make pages of stories; sources, errors and the rest are those of :func:`fabula.build`."""
-    chosen = options or ComicOptions()
+def comic_request(
+    sources: Sequence[Path | str] | Path | str, out: Path | str, options: ComicOptions
+) -> RunRequest:
+    """Return what the engine is to execute."""
     stories = listed(sources, "stories", "stories")
-    request = chosen.drafting(PIPELINE, out, stories, planner_texts(PIPELINE, chosen))
-    return DRAFTING.run.make(request, reporter)
+    return options.drafting(PIPELINE, out, stories, planner_texts(PIPELINE, options))
 
 
-DRAFTING = Drafting(RunKind(PIPELINE, tell_plan), build_comics, ComicOptions)
+DRAFTING = Drafting(RunKind(PIPELINE, tell_plan), comic_request, ComicOptions)
+"""How pages are made of stories."""

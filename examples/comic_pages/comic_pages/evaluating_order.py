@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from fabula.builders.spending import tell_plan
+from fabula.builders.drafting import tell_plan
 from fabula.engine.execute import Source
 from fabula.engine.manifest import read_manifest
 from fabula.engine.pipeline import Pipeline

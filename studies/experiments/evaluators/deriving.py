@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ....builders.spending import tell_plan
+from ....builders.drafting import tell_plan
 from ....engine.execute import RunRequest, Source
 from ....engine.run_options import RunOptions
 from ....engine.running import RunKind

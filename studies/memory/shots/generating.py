@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from ....builders.spending import tell_plan
+from ....builders.drafting import tell_plan
 from ....engine.execute import STORE, RunRequest, Source
 from ....engine.pipeline import Pipeline
 from ....engine.run_options import RunOptions, Sets, setting_texts

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from ....builders.spending import tell_plan
+from ....builders.drafting import tell_plan
 from ....engine.execute import RunRequest, Source
 from ....engine.manifest import read_manifest
 from ....engine.pipeline import Pipeline

@@ -11,8 +11,7 @@ import fabula
 from fabula.errors import ConfigError, InputError, RunError
 from fabula.kinds.entities import MARKS
 from fabula.kinds.verbs import pack, verify
-from fabula.releases.entities.form import EntityRelease
-from fabula.releases.entities.imports import export_episodes, import_episodes
+from fabula.releases.entities.form import EntityRelease, export_episodes, import_episodes
 from fabula.releases.entities.tree import (
     EntitySet,
     Episode,

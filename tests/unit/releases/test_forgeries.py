@@ -20,7 +20,7 @@ import pytest
 from fabula.builders.events.building import SuiteOptions, build_suite
 from fabula.kinds.registry import kind_named
 from fabula.kinds.verbs import pack, verify
-from fabula.releases.entities.imports import import_episodes
+from fabula.releases.entities.form import import_episodes
 from fabula.releases.options import PackOptions
 from fabula.releases.pack.packing import checksums, file_entries
 from fabula.releases.parquet import TableWriter

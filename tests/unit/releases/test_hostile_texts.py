@@ -13,7 +13,7 @@ from fabula.builders.events.building import SuiteOptions, build_suite
 from fabula.errors import InputError
 from fabula.kinds.verbs import pack, verify
 from fabula.models.keys import MARK
-from fabula.releases.entities.imports import import_episodes
+from fabula.releases.entities.form import import_episodes
 from fabula.releases.options import PackOptions
 from fabula.releases.pack.front_matter import front_matter_text, parse_front_matter
 from fabula.releases.pack.packing import PackResult

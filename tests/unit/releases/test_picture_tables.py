@@ -13,7 +13,7 @@ from PIL import Image
 from fabula.errors import ConfigError, InputError
 from fabula.kinds.verbs import load, pack, verify
 from fabula.media.images import LIMITS
-from fabula.releases.entities.imports import import_episodes
+from fabula.releases.entities.form import import_episodes
 from fabula.releases.entities.pictures import PICTURES
 from fabula.releases.options import PackOptions
 from fabula.releases.pack.packing import checksums, file_entries

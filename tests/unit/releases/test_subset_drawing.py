@@ -5,8 +5,7 @@ from itertools import combinations
 import pytest
 
 from fabula.releases.katha.additions import KINDS, QUESTIONS
-from fabula.releases.subsets.closeness import Traits, closeness
-from fabula.releases.subsets.drawing import ALL, draw
+from fabula.releases.subsets.drawing import ALL, Traits, closeness, draw
 
 
 def story(number: int, kind="a", moral="kindness", source="aesop", questions=(("causal", 1),)) -> Traits:

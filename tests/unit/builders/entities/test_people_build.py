@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from fabula.builders.spending import without_models
+from fabula.builders.drafting import without_models
 from fabula.engine.estimate import plan_calls
 from fabula.engine.execute import execute
 from fabula.schemas.canonical import Json

@@ -10,7 +10,7 @@ import pytest
 
 from fabula.kinds.verbs import pack
 from fabula.releases.form import ReleaseForm
-from fabula.releases.hub.faults import Retries
+from fabula.releases.hub.client import Retries
 from fabula.releases.hub.fetch import FetchOptions
 from fabula.releases.hub.publish import PublishOptions
 from fabula.releases.options import PackOptions

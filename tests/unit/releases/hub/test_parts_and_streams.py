@@ -11,9 +11,7 @@ import pytest
 import fabula
 from fabula.errors import HubUnavailable, InputError
 from fabula.kinds.verbs import publish
-from fabula.releases.hub import stream
-from fabula.releases.hub.fetch import FetchOptions, fetch
-from fabula.releases.hub.stream import StreamedRelease
+from fabula.releases.hub.fetch import FetchOptions, StreamedRelease, fetch, open_source
 from fabula.releases.pack.packing import PackResult
 from fabula.schemas.layout import CARD, RELEASE
 from fabula.testing.hub import CutUpload, LostReply, Refused
@@ -89,7 +87,7 @@ def test_command_when_given_a_table_fetches_it(published: Any, tmp_path: Path) -
 def test_release_when_streamed_gives_the_records_and_loads_nothing_else(
     published: Any, versions: Versions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stream, "BLOCK", 1000)  # so that records lie across pieces
+    monkeypatch.setattr("fabula.releases.hub.fetch.BLOCK", 1000)  # so that records lie across pieces
     whole = fabula.load(versions[0].folder)
     streamed = fabula.load(VERSION, streaming=True)
     assert isinstance(streamed, StreamedRelease)
@@ -107,8 +105,8 @@ def test_release_when_streamed_gives_the_records_and_loads_nothing_else(
 def test_release_when_streamed_and_answers_fail_goes_on(
     published: Any, versions: Versions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stream, "BLOCK", 5000)
-    source = stream.open_source(VERSION, published.source)
+    monkeypatch.setattr("fabula.releases.hub.fetch.BLOCK", 5000)
+    source = open_source(VERSION, published.source)
     published.hub.forget()
     published.hub.faults = {"resolve": [None, Refused(503), LostReply(100), CutUpload(), Refused(429)]}
     whole = fabula.load(versions[0].folder)

@@ -12,7 +12,7 @@ import pytest
 
 from fabula.errors import ConfigError, HubUnavailable, InputError
 from fabula.kinds.verbs import pack, plan_publishing, publish, verify
-from fabula.releases.hub.faults import HubFault, Retries
+from fabula.releases.hub.client import HubFault, Retries
 from fabula.releases.katha.package_import import import_package
 from fabula.releases.options import PackOptions
 from fabula.releases.pack.packing import PackResult
