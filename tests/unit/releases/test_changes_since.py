@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from fabula.builders.events.building import SuiteOptions, build_suite
 from fabula.errors import ConfigError, InputError
 from fabula.kinds.registry import form_of_release
 from fabula.kinds.verbs import pack, verify
@@ -19,6 +18,7 @@ from fabula.releases.pack.packing import PackResult
 from fabula.schemas.canonical import Json, sha256_file
 from fabula.testing.katha_folders import rehash, write_run
 from fabula.testing.katha_samples import sample_bundles
+from fabula.testing.made_runs import suite_run
 
 NAME = "fables"
 
@@ -257,11 +257,7 @@ def test_pack_when_the_run_is_of_a_suite_counts_on_as_well(tmp_path: Path) -> No
     ]
 
     def packed(name: str, rows: list[Json], options: PackOptions) -> Path:
-        (tmp_path / name).mkdir()
-        file = tmp_path / name / "seeds.jsonl"
-        file.write_text("".join(f"{json.dumps(row)}\n" for row in rows), "utf-8")
-        build_suite([file], tmp_path / name / "run", SuiteOptions(workers=0))
-        return pack(tmp_path / name / "run", tmp_path / name / "suite", options).folder
+        return pack(suite_run(tmp_path / name, rows), tmp_path / f"{name}-suite", options).folder
 
     first = packed(
         "one",

@@ -10,20 +10,19 @@ from typing import Any
 
 import pytest
 
-from fabula.builders.events.building import SuiteOptions, build_suite
 from fabula.errors import ConfigError, InputError
 from fabula.kinds.verbs import diff, pack, verify
 from fabula.releases.diff.compare import ReleaseDiff
 from fabula.releases.diff.form import Step
 from fabula.releases.diff.render import as_json, lines
 from fabula.releases.options import PackOptions
-from fabula.releases.shots.imports import import_set, with_provenance, write_facts
-from fabula.releases.shots.tree import FOLDER, read_shot_set
+from fabula.releases.shots.tree import FOLDER
 from fabula.schemas.canonical import Json
 from fabula.schemas.layout import CHANGES
 from fabula.testing.drawn_shots import draw_reference, draw_shot_set
 from fabula.testing.katha_folders import rehash, write_run
 from fabula.testing.katha_samples import sample_bundles
+from fabula.testing.made_runs import shots_run, suite_run
 
 OLD, NEW = "0.1.0", "0.2.0"
 Change = Callable[[list[Json]], Any]
@@ -288,12 +287,8 @@ def test_diff_when_the_releases_are_of_suites_goes_prompt_by_prompt(tmp_path: Pa
     others = [{**seeds[0], "author": "bo"}, {"prompt": "A cat jumps up, eats a fish, and then runs off."}]
     folders = []
     for name, rows in (("one", seeds), ("two", others)):
-        (tmp_path / name).mkdir()
-        file = tmp_path / name / "seeds.jsonl"
-        file.write_text("".join(f"{json.dumps(row)}\n" for row in rows), "utf-8")
-        build_suite([file], tmp_path / name / "run", SuiteOptions(workers=0))
         options = PackOptions("0.1.0", license="CC-BY-4.0", languages=("en",), allow_drafts=True)
-        folders.append(pack(tmp_path / name / "run", tmp_path / name / "suite", options).folder)
+        folders.append(pack(suite_run(tmp_path / name, rows), tmp_path / f"{name}-suite", options).folder)
     found = diff(*folders)
     assert [one.id for one in found.gone] == ["A_man_opens_a_door_and_then_walks_out.mp4"]
     assert len(found.added["prompts.jsonl"]) == 1
@@ -307,16 +302,8 @@ def test_diff_when_the_releases_are_of_suites_goes_prompt_by_prompt(tmp_path: Pa
 
 # Reference images in a diff: by character and content, in text, JSON and page, and the step due.
 
-CREATED = "2026-01-01T00:00:00Z"
 OPTIONS = PackOptions("0.1.0", license="CC-BY-4.0", languages=("en", "zh"))
 ImageChange = Callable[[Path], object]
-
-
-def free(source: Path) -> None:
-    """Say of all images that they may be given away."""
-    shot_set, _ = read_shot_set(source)
-    images = [one.model_copy(update={"rights": "CC0-1.0"}) for one in with_provenance(shot_set)]
-    write_facts(shot_set.folder, (), images)
 
 
 @pytest.fixture
@@ -329,9 +316,7 @@ def releases(tmp_path: Path) -> Callable[[ImageChange], ReleaseDiff]:
         for name, options in (("old", OPTIONS), ("new", later)):
             if options is later:
                 change(source / FOLDER)
-            free(source)
-            import_set(source, tmp_path / f"run-{name}", CREATED)
-            pack(tmp_path / f"run-{name}", tmp_path / name, options)
+            pack(shots_run(source, tmp_path / f"run-{name}"), tmp_path / name, options)
         return diff(tmp_path / "old", tmp_path / "new")
 
     return make

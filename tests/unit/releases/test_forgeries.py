@@ -17,15 +17,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from fabula.builders.events.building import SuiteOptions, build_suite
 from fabula.kinds.registry import kind_named
 from fabula.kinds.verbs import pack, verify
 from fabula.releases.entities.form import import_episodes
 from fabula.releases.options import PackOptions
 from fabula.releases.pack.packing import checksums, file_entries
 from fabula.releases.parquet import TableWriter
-from fabula.releases.shots.imports import import_set, with_provenance, write_facts
-from fabula.releases.shots.tree import read_shot_set
 from fabula.releases.verify.documents import recount
 from fabula.releases.verify.files import check_records
 from fabula.schemas.canonical import Json, canonical_bytes, digest, pretty_bytes, sha256_file
@@ -34,12 +31,12 @@ from fabula.testing.drawn_shots import draw_shot_set
 from fabula.testing.endurance import rounds
 from fabula.testing.katha_folders import rehash, write_run
 from fabula.testing.katha_samples import sample_bundles
+from fabula.testing.made_runs import CREATED, shots_run, suite_run
 from fabula.testing.written_episodes import write_episodes
 
 pytestmark = pytest.mark.slow
 
 KINDS = ("katha", "events", "shots", "entities")
-CREATED = "2026-01-01T00:00:00Z"
 OLDER = Path(__file__).parents[2] / "golden" / "releases" / "older"
 FLAT = PackOptions(
     "0.1.0", license="CC-BY-4.0", languages=("en",), contact="ana@example.org", allow_drafts=True
@@ -324,24 +321,12 @@ def make(kind: str, folder: Path) -> Path:
         )
         return pack(write_run(folder / "run", sample_bundles(8)), folder / "katha", options).folder
     if kind == "events":
-        seeds = folder / "seeds.jsonl"
-        prompts = [
-            "A dog rolls over, begs for a treat, and then catches it.",
-            "A man opens a door, and then leaves.",
-        ]
-        seeds.write_bytes(b"".join(canonical_bytes({"prompt": one}) + b"\n" for one in prompts))
-        build_suite([seeds], folder / "run", SuiteOptions(workers=0, created_at=CREATED))
+        prompts = ("A dog rolls over, begs for a treat, and then catches it.",
+                   "A man opens a door, and then leaves.")  # fmt: skip
+        suite_run(folder, ({"prompt": one} for one in prompts))
     elif kind == "shots":
-        source = draw_shot_set(folder / "data")
-        shot_set, _ = read_shot_set(source)
         rights = {"Mira": "CC0-1.0", "Old Tomas": "public domain"}
-        images = with_provenance(shot_set)
-        write_facts(
-            shot_set.folder,
-            (),
-            [one.model_copy(update={"rights": rights.get(one.character)}) for one in images],
-        )
-        import_set(source, folder / "run", CREATED)
+        shots_run(draw_shot_set(folder / "data"), folder / "run", rights)
     else:
         import_episodes(write_episodes(folder / "data"), folder / "run", CREATED)
     return pack(folder / "run", folder / kind, FLAT).folder

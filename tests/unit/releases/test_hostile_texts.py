@@ -9,7 +9,6 @@ import pytest
 from markdown_it import MarkdownIt
 
 import fabula
-from fabula.builders.events.building import SuiteOptions, build_suite
 from fabula.errors import InputError
 from fabula.kinds.verbs import pack, verify
 from fabula.models.keys import MARK
@@ -17,16 +16,14 @@ from fabula.releases.entities.form import import_episodes
 from fabula.releases.options import PackOptions
 from fabula.releases.pack.front_matter import front_matter_text, parse_front_matter
 from fabula.releases.pack.packing import PackResult
-from fabula.releases.shots.imports import import_set, with_provenance, write_facts
-from fabula.releases.shots.tree import read_shot_set
 from fabula.releases.templates import markdown
 from fabula.testing.drawn_shots import draw_shot_set
 from fabula.testing.katha_folders import rehash, write_run
 from fabula.testing.katha_samples import sample_bundles
+from fabula.testing.made_runs import CREATED, shots_run, suite_run
 from fabula.testing.written_episodes import write_episodes
 
 PLAIN = {"text", "text_special", "softbreak"}
-CREATED = "2026-01-01T00:00:00Z"
 ASTRAL = "東京&𠮷 😀 \U0010fffd"
 LINES = (
     ASTRAL, "---", "--- |", "null", "yes", "1.0", "0x1F", "2026-01-01", "@at", "%percent", "`tick`",
@@ -69,11 +66,7 @@ def stories(folder: Path, text: str) -> Path:
 
 
 def prompts(folder: Path, text: str) -> Path:
-    seeds = folder / "seeds.jsonl"
-    row = {"prompt": "A man opens a door, and then walks out.", "author": text}
-    seeds.write_text(json.dumps(row) + "\n", "utf-8")
-    build_suite([seeds], folder / "run", SuiteOptions(workers=0, created_at=CREATED))
-    return folder / "run"
+    return suite_run(folder, [{"prompt": "A man opens a door, and then walks out.", "author": text}])
 
 
 def episodes(folder: Path, text: str) -> Path:
@@ -88,18 +81,12 @@ def episodes(folder: Path, text: str) -> Path:
 
 def scripts(folder: Path, text: str) -> Path:
     source = draw_shot_set(folder / "data")
-    shot_set, _ = read_shot_set(source)
     for path in source.rglob("story.json"):
         document = json.loads(path.read_bytes())
         document["Story_type"] = {"en": text, "ch": text}
         document["Shots"][0]["Plot Correspondence"] = {"en": text, "ch": text}
         path.write_text(json.dumps(document), "utf-8")
-    images = [
-        one.model_copy(update={"source": text, "rights": "CC0-1.0"}) for one in with_provenance(shot_set)
-    ]
-    write_facts(shot_set.folder, (), images)
-    import_set(source, folder / "run", CREATED)
-    return folder / "run"
+    return shots_run(source, folder / "run", source=text)
 
 
 KINDS: dict[str, Callable[[Path, str], Path]] = {

@@ -25,15 +25,14 @@ from fabula.releases.parquet import (
     first_page,
     measured,
 )
-from fabula.releases.shots.imports import import_set, with_provenance, write_facts
-from fabula.releases.shots.tree import FOLDER, read_shot_set
+from fabula.releases.shots.tree import FOLDER
 from fabula.releases.tables import Table, table
 from fabula.schemas.canonical import canonical_bytes, pretty_bytes, sha256_bytes
 from fabula.schemas.layout import RELEASE, SUMS
 from fabula.testing.drawn_shots import draw_shot_set
+from fabula.testing.made_runs import CREATED, shots_run
 from fabula.testing.written_episodes import write_episodes
 
-CREATED = "2026-01-01T00:00:00Z"
 LICENSED = PackOptions("0.1.0", license="CC-BY-4.0", languages=("en",))
 
 
@@ -65,15 +64,8 @@ def write(folder: Path, rows: list[tuple[str, Table, dict]]) -> pq.FileMetaData:
 @pytest.fixture
 def release(tmp_path: Path) -> Path:
     """A release of two stories with four reference images."""
-    source = draw_shot_set(tmp_path / "data")
-    shot_set, _ = read_shot_set(source)
-    images = [
-        one.model_copy(update={"source": "drawn", "rights": "CC0-1.0" if one.character == "Mira" else None})
-        for one in with_provenance(shot_set)
-    ]
-    write_facts(shot_set.folder, (), images)
-    import_set(source, tmp_path / "run", CREATED)
-    return pack(tmp_path / "run", tmp_path / "dist", LICENSED).folder
+    run = shots_run(draw_shot_set(tmp_path / "data"), tmp_path / "run", {"Mira": "CC0-1.0"})
+    return pack(run, tmp_path / "dist", LICENSED).folder
 
 
 @pytest.mark.slow

@@ -16,13 +16,12 @@ from fabula.releases.shots.imports import (
     import_set,
     read_story_facts,
     with_provenance,
-    write_facts,
 )
 from fabula.releases.shots.requests import RequestOptions
 from fabula.releases.shots.tree import FOLDER, read_shot_set
 from fabula.testing.drawn_shots import draw_shot_set
+from fabula.testing.made_runs import CREATED, shots_run
 
-CREATED = "2026-01-01T00:00:00Z"
 OPTIONS = PackOptions("0.1.0", license="CC-BY-4.0", languages=("en", "zh"))
 FREE = {"Mira": "CC0-1.0", "Old Tomas": "public domain"}
 
@@ -30,15 +29,7 @@ FREE = {"Mira": "CC0-1.0", "Old Tomas": "public domain"}
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
     """An imported set of two stories, of which the images of two characters may be given away."""
-    source = draw_shot_set(tmp_path / "data")
-    shot_set, _ = read_shot_set(source)
-    images = [
-        one.model_copy(update={"source": "drawn", "rights": FREE.get(one.character)})
-        for one in with_provenance(shot_set)
-    ]
-    write_facts(shot_set.folder, (), images)
-    import_set(source, tmp_path / "run", CREATED)
-    return tmp_path / "run"
+    return shots_run(draw_shot_set(tmp_path / "data"), tmp_path / "run", FREE)
 
 
 @pytest.fixture

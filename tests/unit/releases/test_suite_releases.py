@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 import fabula
-from fabula.builders.events.building import SuiteOptions, build_suite
 from fabula.errors import InputError
 from fabula.kinds.verbs import pack, verify
 from fabula.releases.events.form import SuiteRelease, load_suite, suite_bytes, write_suite
 from fabula.releases.loading import load as load_stories
 from fabula.releases.options import PackOptions
 from fabula.schemas.events import LONGEST_NAME, video_name
+from fabula.testing.made_runs import suite_run
 
 SEEDS: list[dict[str, Any]] = [
     {"prompt": "A dog rolls over, begs for a treat, and then catches it.", "author": "ana"},
@@ -31,11 +31,7 @@ NOTES = (
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("events")
-    seeds = folder / "seeds.jsonl"
-    seeds.write_text("".join(json.dumps(seed) + "\n" for seed in SEEDS), "utf-8")
-    build_suite([seeds], folder / "run", SuiteOptions(workers=0, created_at="2026-01-01T00:00:00Z"))
-    return folder / "run"
+    return suite_run(tmp_path_factory.mktemp("events"), SEEDS)
 
 
 @pytest.fixture

@@ -130,30 +130,6 @@ def test_tables_that_nobody_can_read_are_found(release, helpers):
     )
 
 
-def test_a_hidden_story_in_a_public_file_is_found(packed, tmp_path, helpers):
-    release = Path(shutil.copytree(packed.folder, tmp_path / packed.folder.name))
-    hidden = Path(shutil.copytree(packed.hidden, tmp_path / packed.hidden.name))
-    secret = json.loads((hidden / "annotations.jsonl").read_bytes())
-    with (release / "dataset_card.md").open("a", encoding="utf-8") as card:
-        card.write(f"\nFor example: {secret['story_text']}\n")
-    shutil.copy(release / "dataset_card.md", release / "README.md")
-
-    def name_it(document):
-        document["left_out"]["stories"].append({"id": secret["story_id"], "code": "x", "reason": "y"})
-
-    helpers.edit_json(release / "release.json", name_it)
-    helpers.edit_line(
-        release / "producers.jsonl",
-        0,
-        lambda row: row["fields"].append({"path": "$.title", "producer": "kb25k_0005_x"}),
-    )
-    helpers.reseal(release)
-    leaks = [issue for issue in verify(release).issues if issue.code == "hidden-leak"]
-    assert {issue.where.split(":")[0] for issue in leaks} == {
-        "dataset_card.md", "README.md", "release.json", "producers.jsonl",
-    }  # fmt: skip
-
-
 @pytest.mark.slow
 def test_the_hidden_folder_of_another_version_is_found(packed, tmp_path, helpers):
     release = Path(shutil.copytree(packed.folder, tmp_path / packed.folder.name))

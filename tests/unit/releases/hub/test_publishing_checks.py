@@ -16,14 +16,13 @@ from fabula.releases.hub.client import HubFault, Retries
 from fabula.releases.katha.package_import import import_package
 from fabula.releases.options import PackOptions
 from fabula.releases.pack.packing import PackResult
-from fabula.releases.shots.imports import import_set, with_provenance, write_facts
-from fabula.releases.shots.tree import read_shot_set
 from fabula.schemas.canonical import sha256_file
 from fabula.schemas.layout import RELEASE
 from fabula.testing.drawn_shots import draw_shot_set
 from fabula.testing.hub import TOKEN
 from fabula.testing.katha_folders import write_run
 from fabula.testing.katha_samples import sample_bundles
+from fabula.testing.made_runs import shots_run
 from fabula.testing.official_packages import package_rows, write_package
 from fabula.testing.review_exports import summary_of, write_review
 
@@ -212,12 +211,8 @@ print(json.dumps({"image": str(image), "rows": found}))
 @pytest.fixture
 def published(client: Any, tmp_path: Path) -> Path:
     """A release of shot scripts with reference images on the Hub; its folder."""
-    source = draw_shot_set(tmp_path / "data")
-    shot_set, _ = read_shot_set(source)
-    images = [one.model_copy(update={"rights": "CC0-1.0"}) for one in with_provenance(shot_set)]
-    write_facts(shot_set.folder, (), images)
-    import_set(source, tmp_path / "run", "2026-01-01T00:00:00Z")
-    folder = pack(tmp_path / "run", tmp_path / "dist", PackOptions("0.1.0", license="CC-BY-4.0")).folder
+    run = shots_run(draw_shot_set(tmp_path / "data"), tmp_path / "run")
+    folder = pack(run, tmp_path / "dist", PackOptions("0.1.0", license="CC-BY-4.0")).folder
     publish(folder, client.to(TABLES_REPO))
     client.hub.forget()
     return folder
