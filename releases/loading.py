@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict, StrictInt, StrictStr, ValidationError
 
-from ..errors import FabulaError, InputError, UserError
+from ..errors import FabulaError, InputError, UserError, mismatch
 from ..pages.grid import Grid, Tabular
 from ..schemas.canonical import Json
 from ..schemas.katha import ProducerLine, StoryRecord, Variant
@@ -312,26 +312,31 @@ def require_release(folder: Path, *kinds: str) -> str:
     return str(_of_kind(folder, kinds)["kind"])
 
 
-def read_rows(path: Path, model: type[Row], problems: list[UserError]) -> Iterator[Row]:
-    """Yield the lines that can be read; add a problem for each of the others."""
+def read_rows(
+    path: Path, model: type[Row], problems: list[UserError], fix: str = _AGAIN, *, follow: bool = False
+) -> Iterator[Row]:
+    """Yield the lines that can be read; add a problem for each of the others, with what to do about it."""
     try:
-        with open_plain(path) as handle:
+        with open_plain(path, follow=follow) as handle:
             for number, line in enumerate(handle, 1):
-                row = _row(line, model.model_validate_json, f"{path}:{number}", problems)
-                if row is not None:
-                    yield row
+                try:
+                    yield model.model_validate_json(line)
+                except ValidationError as error:
+                    for detail in error.errors(include_url=False, include_input=False):
+                        field = f"{path}:{number} {format_path(detail['loc'])}"
+                        expected = "a value that the record type allows"
+                        problems.append(mismatch(field, expected, str(detail["msg"]), fix))
     except OSError as error:
-        problems.append(_problem(str(path), f"the file {path.name}", str(error.strerror)))
+        problems.append(mismatch(str(path), f"the file {path.name}", str(error.strerror), fix))
 
 
-def _row(line: bytes, parse: Callable[[bytes], Row], where: str, problems: list[UserError]) -> Row | None:
-    try:
-        return parse(line)
-    except ValidationError as error:
-        for detail in error.errors(include_url=False, include_input=False):
-            field = f"{where} {format_path(detail['loc'])}"
-            problems.append(_problem(field, "a value that the record type allows", str(detail["msg"])))
-    return None
+def whole_rows(path: Path, model: type[Row], fix: str = _AGAIN) -> tuple[Row, ...]:
+    """Return all lines of a file; raise where one cannot be read."""
+    problems: list[UserError] = []
+    rows = tuple(read_rows(path, model, problems, fix))
+    if problems:
+        raise InputError(problems)
+    return rows
 
 
 def repeated(path: Path, ids: list[str]) -> Iterator[UserError]:
@@ -339,17 +344,8 @@ def repeated(path: Path, ids: list[str]) -> Iterator[UserError]:
     seen: set[str] = set()
     for name in ids:
         if name in seen:
-            yield _problem(str(path), "each id once", f"{name!r} again")
+            yield mismatch(str(path), "each id once", f"{name!r} again", _AGAIN)
         seen.add(name)
-
-
-def _problem(where: str, expected: str, found: str) -> UserError:
-    return UserError(
-        where,
-        expected=expected,
-        found=found,
-        fix=_AGAIN,
-    )
 
 
 def _unusable(where: str, expected: str, found: str) -> InputError:

@@ -12,10 +12,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
-from ...errors import InputError, TargetError, mismatch
+from ...errors import InputError, TargetError, UserError, mismatch
 from ...media.images import LIMITS, Picture
+from ...releases.loading import read_rows
 from ...releases.shots.imports import with_provenance, write_facts
 from ...releases.shots.references import (
     IMAGES,
@@ -204,18 +205,11 @@ def _terms(folder: Path) -> dict[str, Terms]:
     if not path.is_file():
         return {}
     terms: dict[str, Terms] = {}
-    problems = []
-    with open_plain(path, follow=True) as lines:
-        for number, line in enumerate(lines, start=1):
-            try:
-                read = Terms.model_validate_json(line)
-            except ValidationError as error:
-                first = error.errors(include_url=False, include_input=False)[0]
-                problems.append(_problem(f"{path}:{number}", "file, source and rights", str(first["msg"])))
-                continue
-            if not below(folder, read.file).is_file():
-                problems.append(_problem(f"{path}:{number}", "a file of the folder", show(read.file)))
-            terms[composed(read.file)] = read
+    problems: list[UserError] = []
+    for read in read_rows(path, Terms, problems, "see docs/shots.md", follow=True):
+        if not below(folder, read.file).is_file():
+            problems.append(_problem(str(path), "a file of the folder", show(read.file)))
+        terms[composed(read.file)] = read
     if problems:
         raise InputError(problems)
     return terms

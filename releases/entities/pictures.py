@@ -8,16 +8,16 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from ...errors import ConfigError, InputError, UserError
 from ...media.images import encode_image, fitted, open_picture
 from ...media.kept_files import kept_bytes
 from ...schemas.canonical import jsonl_lines, sha256_bytes, sha256_file, write_atomic
 from ...schemas.entities import EpisodePicture, EpisodeRecord, PictureKind, TakenPicture
-from ...schemas.paths import format_path
 from ...schemas.plain_files import open_plain, read_plain
 from ...schemas.values import Issue, Own
+from ..loading import read_rows
 from ..options import PackOptions, may_be_released
 
 PICTURES = "pictures.jsonl"
@@ -38,36 +38,18 @@ class VideoRights(Own):
 
 def read_rights(path: Path) -> dict[str, VideoRights]:
     """Return name of a video -> what may be done with it."""
-    known: dict[str, VideoRights] = {}
+    fix = (
+        'give a line such as {"video": "film.mp4", "rights": "CC-BY-4.0", "source": "https://..."} per video'
+    )
     problems: list[UserError] = []
-    try:
-        with open_plain(path, follow=True) as file:
-            lines = list(file)
-    except OSError as error:
-        raise InputError([_problem(str(path), f"it cannot be read: {error.strerror}")]) from error
-    for number, line in enumerate(lines, 1):
-        where = f"{path}:{number}"
-        try:
-            row = VideoRights.model_validate_json(line)
-        except ValidationError as error:
-            details = error.errors(include_url=False, include_input=False)
-            problems += [
-                _problem(f"{where} {format_path(detail['loc'])}", str(detail["msg"])) for detail in details
-            ]
-            continue
+    known: dict[str, VideoRights] = {}
+    for row in read_rows(path, VideoRights, problems, fix, follow=True):
         if row.video in known:
-            problems.append(_problem(where, f"{row.video!r} has a line already"))
+            problems.append(UserError(str(path), what=f"{row.video!r} has more than one line", fix=fix))
         known[row.video] = row
     if problems:
         raise InputError(problems)
     return known
-
-
-def _problem(where: str, what: str) -> UserError:
-    fix = (
-        'give a line such as {"video": "film.mp4", "rights": "CC-BY-4.0", "source": "https://..."} per video'
-    )
-    return UserError(where, what=what, fix=fix)
 
 
 def write_pictures(

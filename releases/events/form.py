@@ -31,7 +31,7 @@ from ...validators.view import find_redacted
 from ..diff.form import DiffForm, RecordFile
 from ..flat_records import FlatRecords
 from ..form import Facts, ReleaseForm
-from ..loading import LoadedRelease, load_records, read_rows, repeated
+from ..loading import LoadedRelease, load_records, read_rows, repeated, whole_rows
 from ..strict_json import load_strictly
 from ..tables import PlacedRow, read_lines, row_of, table
 
@@ -246,11 +246,7 @@ def statistics_of_suite(path: Path) -> dict[str, Json]:
     """Return counts over a suite: a file in the official form, or a run or release of events."""
     if path.is_file():
         return prompt_statistics(load_suite(path).prompts.values())
-    problems: list[UserError] = []
-    records = tuple(read_rows(path / PROMPTS, SuiteRecord, problems))
-    if problems:
-        raise InputError(problems)
-    return suite_statistics(records)
+    return suite_statistics(whole_rows(path / PROMPTS, SuiteRecord))
 
 
 def _rows(folder: Path) -> Iterator[PlacedRow]:

@@ -17,7 +17,7 @@ from pydantic import Field, ValidationError
 
 from ...engine.manifest import SourceEntry, creation_time
 from ...engine.sources import Source, fingerprint
-from ...errors import ConfigError, InputError, UserError
+from ...errors import ConfigError, InputError, UserError, mismatch
 from ...schemas.canonical import Json, jsonl_lines, write_atomic
 from ...schemas.plain_files import read_plain
 from ...schemas.shots import LANGUAGES, CharacterSheet, ReferenceImage, Shot, ShotRecord, StoryFacts
@@ -26,8 +26,9 @@ from ...schemas.values import Own
 from ...validators.report import ValidationReport
 from ...validators.rules import RuleSet
 from ...validators.shots.statistics import shot_statistics
+from ..loading import read_rows
 from ..target import require_free, require_outside, staged, write_imported_run
-from .references import Line, read_lines
+from .references import Line
 from .requests import RequestOptions, shot_requests
 from .tree import (
     FOLDER,
@@ -338,7 +339,7 @@ def read_story_facts(shot_set: ShotSet) -> dict[str, StoryFacts]:
     path = shot_set.folder / STORIES
     for one in _lines(path, StoryFacts, problems):
         if one.story_id in facts:
-            problems.append(_problem(str(path), "one line for each story", f"{one.story_id} twice"))
+            problems.append(mismatch(str(path), "one line for each story", f"{one.story_id} twice", _LINE))
         facts[one.story_id] = one
     if problems:
         raise InputError(problems)
@@ -386,19 +387,11 @@ def statistics_of_shots(path: Path) -> dict[str, Json]:
     )
 
 
+_LINE = "correct the line; see docs/images.md"
+
+
 def _lines(path: Path, kind: type[Line], problems: list[UserError]) -> list[Line]:
-    made: list[Line] = []
-    for number, line in read_lines(path, kind):
-        if not isinstance(line, list):
-            made.append(line)
-            continue
-        for place, why in line:
-            problems.append(_problem(f"{path}:{number} {place}", "a value that the type allows", why))
-    return made
-
-
-def _problem(where: str, expected: str, found: str) -> UserError:
-    return UserError(where, expected=expected, found=found, fix="correct the line; see docs/images.md")
+    return list(read_rows(path, kind, problems, _LINE)) if path.is_file() else []
 
 
 RULES = RuleSet(open_shot_set, check_shot_set, statistics_of_shots)
@@ -461,20 +454,27 @@ def import_set(source: Path, out: Path, created_at: str | None = None) -> Import
     with staged(out.absolute()) as (draft,):
         write_stories(shot_set, draft)
         write_facts(draft / FOLDER, facts.values(), images)
-        write_atomic(draft / SHOT_SCRIPTS, jsonl_lines(_records(shot_set, facts)))
+        write_atomic(draft / SHOT_SCRIPTS, jsonl_lines(given_records(shot_set, facts, {})))
         entry = SourceEntry(**fingerprint(Source(ROLE, source)).as_json(out))
         write_imported_run(draft, IMPORTED_SHOTS, entry, SHOT_SCRIPTS, time)
     return ImportedSet(out, shot_set, report)
 
 
-def _records(shot_set: ShotSet, facts: Mapping[str, StoryFacts]) -> Iterator[dict[str, Any]]:
+def given_records(
+    shot_set: ShotSet, facts: Mapping[str, StoryFacts], known: Mapping[str, ShotRecord]
+) -> Iterator[dict[str, Any]]:
+    """Yield the line of every story; who made what goes along from what was known of the same script."""
     for story in sorted(shot_set.stories, key=lambda one: one.story_id):
+        script, before = story.script.as_json(), known.get(story.story_id)
+        if before is not None and before.script != script:
+            before = None  # somebody changed it since, and nothing says what
         yield ShotRecord(
             story_id=story.story_id,
+            source_id=None if before is None else before.source_id,
             order=tuple(story.script.characters),
-            script=story.script.as_json(),
+            script=script,
             facts=facts.get(story.story_id, StoryFacts(story_id=story.story_id)),
-            producers=({"path": "$", "producer": GIVEN},),
+            producers=({"path": "$", "producer": GIVEN},) if before is None else before.producers,
         ).as_json()
 
 

@@ -5,9 +5,8 @@ tag and gender. The official set comes with its own choice, which is taken as gi
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from ...engine.manifest import SourceEntry, creation_time
 from ...errors import ConfigError, InputError, TargetError, UserError
@@ -15,10 +14,10 @@ from ...schemas.canonical import Json, jsonl_lines, pretty_bytes, write_atomic
 from ...schemas.plain_files import parse_json, read_plain
 from ...schemas.shots import LITE, ShotRecord, StoryFacts
 from ...schemas.text import tallied
-from ..loading import read_rows
+from ..loading import whole_rows
 from ..subsets.drawing import ALL, DIGITS, Spread, Traits, draw, fields_closeness, mean_size, spread
 from ..target import write_imported_run
-from .imports import GIVEN, ROLE, read_story_facts, with_provenance, write_facts
+from .imports import ROLE, given_records, read_story_facts, with_provenance, write_facts
 from .tree import FOLDER, IMPORTED_SHOTS, SHOT_SCRIPTS, ShotSet, ShotStory, write_shot_set
 
 FIELDS = ("story_type", "style", "culture", "realistic", "length")
@@ -167,37 +166,13 @@ def _write_run(whole: ShotSet, part: ShotSet, facts: Mapping[str, StoryFacts], o
     Who made what goes along where the whole has it: where it is a run or a release.
     """
     root = whole.folder.parent if whole.folder.name == FOLDER else whole.folder
-    write_atomic(out / SHOT_SCRIPTS, jsonl_lines(_records(part, facts, _known(root))))
+    scripts = root / SHOT_SCRIPTS
+    before = whole_rows(scripts, ShotRecord) if scripts.is_file() else ()
+    known = {record.story_id: record for record in before}
+    write_atomic(out / SHOT_SCRIPTS, jsonl_lines(given_records(part, facts, known)))
     path, name = (
         text.encode("utf-8", "backslashreplace").decode("utf-8")
         for text in (str(root.absolute()), root.absolute().name)
     )
     entry = SourceEntry(role=ROLE, name=name, path=path, sha256=whole.sha256)
     write_imported_run(out, IMPORTED_SHOTS, entry, SHOT_SCRIPTS, time)
-
-
-def _known(root: Path) -> dict[str, ShotRecord]:
-    if not (root / SHOT_SCRIPTS).is_file():
-        return {}
-    problems: list[UserError] = []
-    known = {record.story_id: record for record in read_rows(root / SHOT_SCRIPTS, ShotRecord, problems)}
-    if problems:
-        raise InputError(problems)
-    return known
-
-
-def _records(
-    part: ShotSet, facts: Mapping[str, StoryFacts], known: Mapping[str, ShotRecord]
-) -> Iterator[dict[str, Any]]:
-    for story in sorted(part.stories, key=lambda story: story.story_id):
-        script, before = story.script.as_json(), known.get(story.story_id)
-        if before is not None and before.script != script:
-            before = None  # somebody changed it since, and nothing says what
-        yield ShotRecord(
-            story_id=story.story_id,
-            source_id=None if before is None else before.source_id,
-            order=tuple(story.script.characters),
-            script=script,
-            facts=facts.get(story.story_id, StoryFacts(story_id=story.story_id)),
-            producers=({"path": "$", "producer": GIVEN},) if before is None else before.producers,
-        ).as_json()
