@@ -76,7 +76,8 @@ def preview_story(
     """Return what a new run would ask with a prompt about one story, on the drafts of the rules planner."""
     with tempfile.TemporaryDirectory(prefix="fabula-preview-") as scratch:
         run = Path(scratch) / "run"
-        request = drafting.request(stories, run, drafting.options(items=(item,), workers=0, **options))
+        chosen = {"items": (item,), "workers": 0, **options}
+        request = drafting.request(stories, run, drafting.options(**chosen))
         with suppress(BelowThreshold):  # why the story goes no further is said below
             try:
                 execute(replace(request, config=without_models(request.config, "rules")))

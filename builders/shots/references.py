@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from ...errors import InputError, TargetError, UserError, mismatch
+from ...errors import InputError, UserError, mismatch
 from ...media.images import LIMITS, Picture
 from ...releases.loading import read_rows
 from ...releases.shots.imports import with_provenance, write_facts
@@ -27,6 +27,7 @@ from ...releases.shots.references import (
     read_reference,
 )
 from ...releases.shots.tree import REFERENCES, ShotSet, ShotStory, read_shot_set
+from ...releases.target import writing
 from ...schemas.canonical import sha256_bytes, write_atomic
 from ...schemas.plain_files import below, composed, open_plain
 from ...schemas.shots import ReferenceImage
@@ -153,17 +154,12 @@ def import_references(
     shots, _ = read_shot_set(out)
     before = {(reference.story_id, reference.file): reference for reference in with_provenance(shots)}
     work = _Import(folder, shots, _terms(folder), default or Terms(), sees)
-    try:
+    with writing(shots.folder):
         for path, story in _places(folder, shots, _ids(out), work.issues):
             work.story(path, story)
         for reference in work.made:
             before[reference.story_id, reference.file] = reference
         write_facts(shots.folder, (), before.values())
-    except OSError as error:
-        raise TargetError(
-            str(shots.folder), what=f"the folder cannot be written: {error.strerror}",
-            fix="check its permissions and the space on the disk",
-        ) from error  # fmt: skip
     after, _ = read_shot_set(out)
     for story in after.stories:
         for key in (key for key, images in story.references.items() if not images):

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from ...errors import ConfigError, InputError, TargetError, UserError
+from ...errors import ConfigError, InputError, UserError
 from ...schemas.canonical import Json, digest, write_atomic
 from ...schemas.entities import ALL, TIERS, EntityEpisode, EntitySplits
 from ...schemas.plain_files import by_name, composed
@@ -33,6 +33,7 @@ from ...validators.report import IssueBin, ValidationReport
 from ...validators.rules import Opened, RuleSet
 from ..shots.references import SYSTEM_FILES
 from ..strict_json import OfficialFiles
+from ..target import writing
 
 ENTITIES = "entities"
 """Name of the kind."""
@@ -209,7 +210,7 @@ def write_tree(folder: Path, made: EntitySet) -> None:
     problems = [_unsafe(one.episode_id) for one in made.episodes if not is_file_name(one.episode_id)]
     if problems:
         raise InputError(problems)
-    try:
+    with writing(folder):
         for name in (SCRIPTS, SPLITS):
             (folder / name).mkdir(parents=True, exist_ok=True)
             for old in sorted((folder / name).glob("*.json")):
@@ -217,11 +218,6 @@ def write_tree(folder: Path, made: EntitySet) -> None:
                     old.unlink()
         for name, content in wanted.items():
             write_atomic(folder / name, [content])
-    except OSError as error:
-        raise TargetError(
-            str(folder), what=f"the folder cannot be written: {error.strerror or error}",
-            fix="check the path, its permissions and the space on the disk",
-        ) from error  # fmt: skip
 
 
 def is_file_name(stem: str) -> bool:

@@ -14,6 +14,7 @@ from ...schemas.katha import StoryRecord, Variant
 from ...schemas.layout import ANNOTATIONS, FORMAT, PRODUCERS, RELEASE, VARIANTS
 from ...schemas.plain_files import read_json
 from ..loading import KIND, Release
+from ..target import writing
 
 DERIVED = "derived"
 """Key of ``release.json`` under which such a folder says what it was made from, and how."""
@@ -48,7 +49,7 @@ def write_derived(
     mark = out / RELEASE
     if out.is_dir() and not mark.exists() and not all(_is_ours(path.name) for path in out.iterdir()):
         raise TargetError(str(out), what="the folder holds something else", fix="choose another folder")
-    try:
+    with writing(out):
         if mark.is_file() and canonical_bytes(read_json(mark)) == canonical_bytes(document):
             return out
         out.mkdir(parents=True, exist_ok=True)
@@ -58,11 +59,6 @@ def write_derived(
         for name, lines in files.items():
             write_atomic(out / name, lines)
         write_atomic(mark, [pretty_bytes(document)])
-    except OSError as error:
-        raise TargetError(
-            str(out), what=f"the folder cannot be written: {error.strerror or error}",
-            fix="check the path, its permissions and the space on the disk",
-        ) from error  # fmt: skip
     return out
 
 

@@ -9,14 +9,14 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from ...engine.manifest import SourceEntry, creation_time
-from ...errors import ConfigError, InputError, TargetError, UserError
+from ...errors import ConfigError, InputError, UserError
 from ...schemas.canonical import Json, jsonl_lines, pretty_bytes, write_atomic
 from ...schemas.plain_files import parse_json, read_plain
 from ...schemas.shots import LITE, ShotRecord, StoryFacts
 from ...schemas.text import tallied
 from ..loading import whole_rows
 from ..subsets.drawing import ALL, DIGITS, Spread, Traits, draw, fields_closeness, mean_size, spread
-from ..target import write_imported_run
+from ..target import write_imported_run, writing
 from .imports import ROLE, given_records, read_story_facts, with_provenance, write_facts
 from .tree import FOLDER, IMPORTED_SHOTS, SHOT_SCRIPTS, ShotSet, ShotStory, write_shot_set
 
@@ -122,15 +122,10 @@ def write_subset(
     facts: Mapping[str, StoryFacts] = read_story_facts(part)
     images = with_provenance(part)
     write_shot_set(part, out)
-    try:
+    with writing(out):
         write_facts(out / FOLDER, facts.values(), images)
         write_atomic(out / DOCUMENT, [pretty_bytes(document)])
         _write_run(shot_set, part, facts, out, time)
-    except OSError as error:
-        raise TargetError(
-            str(out), what=f"the folder cannot be written: {error.strerror or error}",
-            fix="check the path, its permissions and the space on the disk",
-        ) from error  # fmt: skip
     return document
 
 
