@@ -49,7 +49,7 @@ class Sketch:
     named: Json = None  # names and descriptions in the other language; see :mod:`.translation`
     # the plots as narration and dialogue, or null where they stay the story's words
     narration: Sequence[str] | None = None
-    planned: Json = None  # what one prompt drafted of a whole script, or null; see :mod:`.plan_script`
+    planned: Json = None  # what one prompt drafted of a whole script, or null; see :mod:`.script_parts`
     planned_by: str | None = None  # who drafted that
 
     @classmethod
@@ -100,7 +100,7 @@ MOST_ONSTAGE = 3
 
 
 def as_planned(*fields: str) -> Callable[[Sketch, Any], Drafted[Json] | None]:
-    """Return what gives fields as one prompt drafted them with the whole script; see :mod:`.plan_script`."""
+    """Return what gives fields as one prompt drafted them with the whole script; see :mod:`.script_parts`."""
 
     def given(sketch: Sketch, settings: Any) -> Drafted[Json] | None:  # noqa: ANN401 - the face of a step
         if sketch.planned is None:

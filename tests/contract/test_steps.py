@@ -87,7 +87,7 @@ PACKAGE = '''
 from dataclasses import replace
 
 from fabula.builders.shots.cast import Sketch
-from fabula.builders.shots.describe_settings import STEP
+from fabula.builders.shots.script_parts import DESCRIBE_SETTINGS
 from fabula.builders.step import Step
 from fabula.schemas.values import Issue
 from fabula.validators.record_rules import StoryRule
@@ -98,7 +98,7 @@ MOODS = Step(
     libraries=("house-steps",), maker="house@1",
 )
 PLACES = replace(
-    STEP, rules=lambda sketch, settings: ["Somewhere" for _ in sketch.plot],
+    DESCRIBE_SETTINGS, rules=lambda sketch, settings: ["Somewhere" for _ in sketch.plot],
     libraries=("house-steps",), maker="house@1",
 )
 
@@ -159,7 +159,7 @@ def test_steps_of_a_package_draft_in_a_build_and_say_so(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_step_of_a_package_when_it_does_not_name_its_package_is_refused(tmp_path: Path) -> None:
-    entries = "[fabula.steps]\nshots/plan_shots = fabula.builders.shots.plan_shots:STEP\n"
+    entries = "[fabula.steps]\nshots/plan_shots = fabula.builders.shots.script_parts:PLAN_SHOTS\n"
     site = package(tmp_path / "site", entries)
     done = command(site, "build", "shots", str(SAMPLES), "--out", str(tmp_path / "run"), "--limit", "1")
     assert done.returncode == 2
