@@ -2,7 +2,8 @@
 
 What the author gave stands; else the rules draft it, or a model is asked once, as the settings of the step
 say, and its reply is read back or sent back once. A step is a stage of the engine: it has the face that
-:mod:`fabula.engine.stage` describes. A pipeline names its module, where it is called ``STEP``.
+:mod:`fabula.engine.stage` describes. A pipeline names it as ``module:NAME``, or its
+module where it is called ``STEP``.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence

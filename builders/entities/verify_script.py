@@ -17,7 +17,6 @@ from ...schemas.text import normalize_answer
 from ..replies import Drafted, Problems, by_number
 from ..step import PlannerSettings, Step
 from .drafts import Entity, Repair, ScriptShot
-from .enrich_actions import shot_told
 from .films import (
     Episode,
     chunks_of,
@@ -25,6 +24,7 @@ from .films import (
 )
 from .names import Checked, mentions, settle, with_slots, without_article, without_slots
 from .pictures import action_of_reply, attempt, check_english, noted, tidy, why
+from .script_parts import shot_told
 
 Open = Mapping[int, tuple[Sequence[Entity], Sequence[Entity]]]
 """Number of a shot -> the entities that its action misses, and those that it names besides."""

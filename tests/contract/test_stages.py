@@ -48,7 +48,8 @@ def judging_stages() -> list[Stage]:
 
 STAGES = list({one.path: one for pipeline in pipelines() for one in load_pipeline(pipeline).stages}.values())
 """Every stage of a builder, once: builders share some."""
-VIDEO = [stage for stage in STAGES if ".entities." in stage.path and stage.name not in load_films.STAGES]
+_OF_FILMS = load_pipeline(load_films.PIPELINE).names()
+VIDEO = [stage for stage in STAGES if ".entities." in stage.path and stage.name not in _OF_FILMS]
 """Stages that look at videos."""
 PASSED = [stage for stage in STAGES if stage not in VIDEO]
 

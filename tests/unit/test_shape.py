@@ -301,7 +301,7 @@ NAMES = frozenset(("katha", "events", "shots", "images", "entities"))
 NAMED = re.compile(rf"[\"']({'|'.join(sorted(NAMES))})[\"']")
 KINDS = frozenset(("katha", "events", "shots", "entities"))
 EXCEPTIONS = {
-    "builders/entities/write_overview.py": "entities and shots are inputs of a prompt",
+    "builders/entities/script_parts.py": "entities and shots are inputs of a prompt",
     "evaluation/recoverability/score.py": "its own protocol, which several kinds have",
     "validators/katha/dataset.py": "words for runs of others that have made nothing, which no kind claims",
 }

@@ -6,15 +6,13 @@ import pytest
 from PIL import Image
 
 from fabula.builders.entities.drafts import Entity, Person, Repair, Script, ScriptShot
-from fabula.builders.entities.enrich_actions import read_actions
 from fabula.builders.entities.films import Local
 from fabula.builders.entities.list_entities import places_of, read_registry
 from fabula.builders.entities.merge_entities import Merged, read_identities
 from fabula.builders.entities.names import settle
 from fabula.builders.entities.pictures import colour_word, distance, histogram, word_of
-from fabula.builders.entities.polish_descriptions import read_descriptions
+from fabula.builders.entities.script_parts import read_actions, read_descriptions, read_script
 from fabula.builders.entities.verify_script import read_settled
-from fabula.builders.entities.write_script import read_script
 from fabula.engine.stage import BadReply
 
 CHINESE = "米拉走过长长的石桥，风吹走了她的帽子，她跑到河边去找它，可是没有找到。"
