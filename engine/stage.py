@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Generic, Literal, Protocol, TypeAlias, TypeVar
+from typing import Any, Generic, Literal, Protocol, TypeAlias, TypeVar
 
 from ..models.chat import ChatRequest, Reply
 from ..schemas.canonical import Json
@@ -118,6 +118,14 @@ Shape = Literal["expand", "map", "gather", "group"]
 
 class NoSettings(Own):
     """Settings of a stage that has none."""
+
+
+@dataclass(frozen=True, slots=True)
+class OneStage:
+    """A stage that shares its module with others: a pipeline names it as ``module:NAME``."""
+
+    SPEC: "StageSpec"
+    run: Callable[..., Any]
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,8 @@ from ..schemas.canonical import jsonl_lines, write_atomic
 KEPT = "kept.jsonl"
 """What a finished run holds: id, shot, quality and what was checked of every kept shot."""
 STAGES = (
-    "load_videos", "detect_shots", "list_shots", "measure_quality", "read_subtitles", "judge_style",
-    "compare_shots", "filter_shots",
+    "load_videos", "detect_shots", "detect_shots:LIST_SHOTS", "measure_quality", "read_subtitles",
+    "compare_shots:JUDGE_STYLE", "compare_shots", "filter_shots",
 )  # fmt: skip
 PIPELINE = Pipeline(
     name="kept-shots",

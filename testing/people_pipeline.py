@@ -13,8 +13,8 @@ from ..schemas.canonical import jsonl_lines, write_atomic
 CAST = "cast.jsonl"
 """What a finished run holds: the people of every video, and what was proposed about them."""
 STAGES = (
-    "load_videos", "detect_shots", "list_shots", "measure_quality", "detect_people", "track_people",
-    "embed_tracklets", "group_shots", "cluster_people", "consolidate_people",
+    "load_videos", "detect_shots", "detect_shots:LIST_SHOTS", "measure_quality", "detect_people",
+    "track_people", "embed_tracklets", "detect_shots:GROUP_SHOTS", "cluster_people", "consolidate_people",
 )  # fmt: skip
 PIPELINE = Pipeline(
     name="people",

@@ -1,11 +1,11 @@
 """Stage: the shots of a video, found to the frame; a file that is no video that can be read fails here."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 
 from pydantic import Field
 
-from ...engine.stage import Failed, Item, Made, Outcome, StageSpec, Tools
+from ...engine.stage import Child, Failed, Item, Made, OneStage, Outcome, StageSpec, Tools
 from ...errors import MissingRequirement
 from ...media.deinterlacing import NAME as DEINTERLACER
 from ...media.images import MediaProblem
@@ -16,7 +16,7 @@ from ...media.video import LIMITS, VideoLimits
 from ...models.vision.types import Device
 from ...schemas.canonical import Json
 from ...schemas.values import Own
-from .drafts import Video
+from .drafts import Shot, Video
 from .film_files import film_path, segments_of
 
 
@@ -112,3 +112,56 @@ def _boundaries(shots: ShotBoundaries) -> Json:
         for span in shots.spans
     ]  # fmt: skip
     return {"spans": spans, "method": shots.method, "lost": shots.lost}
+
+
+# -- One item per shot of a video
+
+
+def list_shots(item: Item, tools: Tools) -> Iterator[Child]:
+    """Yield one child per shot, with how many shots its video has (``among``)."""
+    del tools
+    video, spans = Video.model_validate(item["probed"]), item["boundaries"]["spans"]
+    for number, span in enumerate(spans, 1):
+        shot = Shot(shot_id=f"{video.video_id}__shot{number:04d}", video=video, number=number, **span)
+        yield Child(shot.shot_id, Made({"shot": shot.as_json(), "among": len(spans)}))
+
+
+LIST_SHOTS = OneStage(
+    StageSpec(
+        name="list_shots",
+        version=1,
+        shape="expand",
+        reads=("probed", "boundaries"),
+        writes=("shot", "among"),
+    ),
+    list_shots,
+)
+
+
+# -- The shots of a video that were kept, with who is seen in them, as one item again
+
+
+def group_shots(members: Iterable[Item], tools: Tools) -> Outcome:
+    """Return the video, and its shots in order: each with ``shot``, ``quality`` and ``tracklets``.
+
+    A shot does not repeat the video.
+    """
+    del tools
+    video, shots = None, []
+    for member in sorted(members, key=lambda shot: int(shot["shot"]["number"])):
+        video = member["shot"]["video"]
+        shot = {name: value for name, value in member["shot"].items() if name != "video"}
+        shots.append({"shot": shot, "quality": member["quality"], "tracklets": member["embedded"]})
+    return Made({"video": video, "shots": shots})
+
+
+GROUP_SHOTS = OneStage(
+    StageSpec(
+        name="group_shots",
+        version=1,
+        shape="group",
+        reads=("shot", "quality", "embedded"),
+        writes=("video", "shots"),
+    ),
+    group_shots,
+)

@@ -14,10 +14,10 @@ STAGES = (
     "load_seeds",
     "write_prompts",
     "list_events",
-    "check_conditions",
+    "select_prompts:CHECK_CONDITIONS",
     "select_prompts",
     "grade_prompts",
-    "settle_prompts",
+    "select_prompts:SETTLE_PROMPTS",
 )
 
 PIPELINE = Pipeline(

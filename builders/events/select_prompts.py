@@ -8,10 +8,12 @@ prompts without articles and joining words.
 import math
 from collections.abc import Iterable, Mapping
 
-from ...engine.stage import Item, StageSpec, Tools
+from ...engine.stage import Item, Made, OneStage, Outcome, Rejected, StageSpec, Tools
 from ...schemas.canonical import Json
-from ...validators.events.rules import compared, nearest
-from .settings import SelectSettings
+from ...schemas.events import video_name
+from ...validators.events.rules import compared, nearest, objections
+from .grade_prompts import labelled
+from .settings import ConditionSettings, SelectSettings
 
 SPEC = StageSpec(
     name="select_prompts",
@@ -104,3 +106,86 @@ def _choose(
         kept.append((name, text))
         for other, words in left.items():
             nearest[other] = max(nearest[other], token_set_ratio(text, words))
+
+
+# -- The general conditions of section 2.1.1 of StoryEval, and its first filter, as checks
+
+
+def check_conditions(item: Item, tools: Tools) -> Outcome:
+    """Return file name and labels of a prompt that meets the conditions, or that stays in any case."""
+    settings = tools.own(ConditionSettings)
+    entry, given = item["entry"], item["entry"]["given"]
+    against = objections(
+        entry["prompt"],
+        entry["event_list"],
+        entry["participants"],
+        max_words=settings.max_words,
+        max_participants=settings.max_participants,
+    )
+    for objection in () if item["stays"] else against:
+        return Rejected(objection.code.replace("-", "_"), objection.message)
+    if given is not None:
+        return Made({"unit": given["unit"], "labels": given["entry"]["class"]})
+    origin = ["retrieval"] if entry["origin"] == "retrieval" else []
+    creative = ["creative"] if entry["creative"] else []
+    labels = [*entry["participants"], *origin, *creative, f"{len(entry['event_list'])}_events"]
+    return Made({"unit": video_name(entry["prompt"]), "labels": labels})
+
+
+CHECK_CONDITIONS = OneStage(
+    StageSpec(
+        name="check_conditions",
+        version=3,
+        shape="map",
+        reads=("entry", "stays"),
+        writes=("unit", "labels"),
+        reject_codes={
+            "no_name": "no file name can be made of the prompt",
+            "event_count": "fewer than two or more than four events",
+            "repeated_event": "two events are the same",
+            "too_long": "too long for a short story",
+            "too_many_participants": "more kinds of participants than are allowed",
+            "facial_expression": "an event is a facial expression, which judges cannot be relied on to see",
+            "event_elsewhere": "an event is not what the prompt tells",
+        },
+        settings=ConditionSettings,
+    ),
+    check_conditions,
+)
+
+
+# -- What was chosen becomes an entry of the suite; the others are rejected with their reason
+
+
+def settle(item: Item, tools: Tools) -> Outcome:
+    """Return the record of a prompt: its entry in the official form, its name, and who made what."""
+    choice, grade, entry, labels = item["choice"], item["grade"], item["entry"], item["labels"]
+    for against in (choice, grade):
+        if against is not None and "code" in against:
+            return Rejected(against["code"], against["reason"])
+    if grade is not None:
+        labels = list(labelled(labels, grade["level"]))
+    kept = {} if entry["given"] is None else entry["given"]["entry"]
+    official = {"prompt": entry["prompt"], "event_list": entry["event_list"], **kept, "class": labels}
+    made = {"prompt": item["drafted_by"], "event_list": item["listed_by"]}
+    return Made(
+        {"record": {"unit": item["unit"], "entry": official, "origin": entry["origin"], "producers": made}}
+    )
+
+
+SETTLE_PROMPTS = OneStage(
+    StageSpec(
+        name="settle_prompts",
+        version=3,
+        shape="map",
+        reads=("choice", "drafted_by", "entry", "grade", "labels", "listed_by", "unit"),
+        writes=("record",),
+        reject_codes={
+            "near_duplicate": "nearly the same as a prompt that stays",
+            "not_chosen": "others differ more, and the suite is full",
+            "silent": "too many methods without an answer of the judge",
+            "unlike_people": "people and judge differ too much",
+        },
+    ),
+    settle,
+)

@@ -10,7 +10,7 @@ from ...engine.pipeline import stages_through
 from ...engine.run_options import Sets
 from ...engine.running import RunKind
 from ..drafting import Drafting, DraftOptions, estimate, listed, planner_texts, tell_plan
-from .choosing.tell_quotas import execute_told
+from .choosing.choose_stories import execute_told
 from .pending_edits import EDITING
 from .pipeline import PIPELINE
 

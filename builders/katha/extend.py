@@ -31,7 +31,7 @@ from ...schemas.plain_files import read_json
 from ..drafting import tell_added, without_models
 from ..rows import Reader
 from ..story_rows import Settings as LoadSettings
-from .choosing.find_duplicates import Settings as DuplicateSettings
+from .choosing.likeness import DuplicateSettings
 from .choosing.screen_stories import Settings as ScreenSettings
 from .extend_base import Base, read_base, read_interrupted
 from .extend_report import AddedRows, ExtendReport, refuse_duplicates, refuse_translations

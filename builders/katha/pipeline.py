@@ -11,7 +11,7 @@ from ...schemas.katha import SCHEMA_VERSION
 from ...schemas.layout import ASSIGNMENTS, BALANCE, RECORDS, RETELLINGS, SOURCES
 from ...validators.katha.set_rules import RunBalance
 from ..step import added_fields, keeping_added, with_packages
-from .choosing.tell_quotas import QuotaTally
+from .choosing.choose_stories import QuotaTally
 from .measure_edits import ROWS, SUMMARY, EditSummary
 
 STAGES = (
@@ -40,19 +40,21 @@ STAGES = (
 )
 
 _ELSEWHERE = {
-    "analyze_story": "fabula.builders.text",
-    "verify_record": f"{__package__}.checks",
-    **dict.fromkeys(
-        (
-            "sign_stories", "find_duplicates", "screen_stories", "assess_story", "choose_stories",
-            "leave_surplus", "embed_stories", "find_retellings", "assign_splits",
-        ),
-        f"{__package__}.choosing",
-    ),
-}  # fmt: skip
-"""Stages that stand in another package than this -> their package."""
+    "analyze_story": "fabula.builders.text.analyze_story",
+    "verify_record": f"{__package__}.checks.verify_record",
+    **{
+        name: f"{__package__}.choosing.{name}"
+        for name in ("screen_stories", "assess_story", "choose_stories", "assign_splits")
+    },
+    **{
+        name: f"{__package__}.choosing.likeness:{name.upper()}"
+        for name in ("sign_stories", "find_duplicates", "embed_stories", "find_retellings")
+    },
+    "leave_surplus": f"{__package__}.choosing.choose_stories:LEAVE_SURPLUS",
+}
+"""Stages that stand in another package than this, or beside others -> where they stand."""
 
-_PLACES = tuple(f"{_ELSEWHERE.get(name, __package__)}.{name}" for name in STAGES)
+_PLACES = tuple(_ELSEWHERE.get(name, f"{__package__}.{name}") for name in STAGES)
 _ADDED = added_fields("katha", _PLACES)
 
 PIPELINE = Pipeline(

@@ -4,7 +4,6 @@ import asyncio
 import json
 import re
 from collections.abc import Callable, Coroutine, Mapping
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ import pytest
 import fabula
 from fabula.builders.katha.pipeline import PIPELINE, STAGES
 from fabula.builders.story_rows import Settings as LoadSettings
+from fabula.engine.pipeline import load_object
 from fabula.engine.stage import Item, Made, Outcome, Rejected, StageSpec, Tools
 
 SAMPLES = Path(fabula.__file__).parent / "builders" / "katha" / "samples"
@@ -22,9 +22,9 @@ MAPS = tuple(name for name in STAGES if name not in GATHERS)
 
 
 def stage(name: str) -> Any:
-    place = next(place.partition(":")[0] for place in PIPELINE.stages if name in re.split("[.:]", place))
-    module = import_module(place)
-    return getattr(module, "STEP", module)
+    place = next(one for one in PIPELINE.stages if name == re.split("[.:]", one)[-1].lower())
+    stage = load_object(place)
+    return getattr(stage, "STEP", stage)
 
 
 def tools_for(spec: StageSpec, settings: Mapping[str, Any] | None = None, **more: Any) -> Tools:

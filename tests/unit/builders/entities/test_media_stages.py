@@ -14,12 +14,12 @@ from PIL import Image
 from fabula.builders.entities import (
     compare_shots,
     filter_shots,
-    judge_style,
-    list_shots,
     load_videos,
     measure_quality,
     read_subtitles,
 )
+from fabula.builders.entities.compare_shots import JUDGE_STYLE
+from fabula.builders.entities.detect_shots import LIST_SHOTS
 from fabula.builders.entities.needs import check_media
 from fabula.builders.entities.pipeline import Step, curation_funnel, funnel_lines
 from fabula.engine.config import resolve_config
@@ -118,7 +118,7 @@ def test_list_when_spans_are_given_numbers_them_from_one() -> None:
         {"first": 12, "last": 20, "start": 0.48, "end": 0.84, "opens": "gradual"},
     ]
     item = Item("film", {"probed": video(), "boundaries": {"spans": spans, "method": "m", "lost": 0}})
-    children = list(list_shots.run(item, tools(list_shots)))
+    children = list(LIST_SHOTS.run(item, tools(LIST_SHOTS)))
     assert [child.id for child in children] == ["film__shot0001", "film__shot0002"]
     shot = children[1].outcome.fields["shot"]
     assert (shot["number"], shot["first"], shot["opens"]) == (2, 12, "gradual")
@@ -318,7 +318,7 @@ class PreparedAsker:
 def judged(reply: Any, view: str | None = "0" * 64 + ".jpg") -> Any:
     asker = PreparedAsker(reply)
     item = Item("a", {"shot": shot(), "quality": quality(view=view)})
-    outcome = asyncio.run(judge_style.run(item, tools(judge_style, model="openai:any", asker=asker)))
+    outcome = asyncio.run(JUDGE_STYLE.run(item, tools(JUDGE_STYLE, model="openai:any", asker=asker)))
     return outcome.fields["style"], asker.asked
 
 
