@@ -121,14 +121,6 @@ class NoSettings(Own):
 
 
 @dataclass(frozen=True, slots=True)
-class OneStage:
-    """A stage that shares its module with others: a pipeline names it as ``module:NAME``."""
-
-    SPEC: "StageSpec"
-    run: Callable[..., Any]
-
-
-@dataclass(frozen=True, slots=True)
 class StageSpec:
     """The declaration of a stage."""
 
@@ -154,6 +146,21 @@ class StageSpec:
     # that was created at the same time
     dated: bool = False
     repairs: float = 0.0  # how many more questions, that follow from answers, it asks about a usual item
+
+
+@dataclass(frozen=True, slots=True)
+class OneStage(StageSpec):
+    """A stage that shares its module with others: its declaration with its function, under a name of its own.
+
+    A pipeline names it as ``module:NAME``.
+    """
+
+    run: Callable[..., Any] = field(kw_only=True)
+
+    @property
+    def SPEC(self) -> StageSpec:  # noqa: N802 - the face of a stage
+        """The declaration."""
+        return self
 
 
 @dataclass(frozen=True, slots=True)

@@ -156,14 +156,12 @@ def read_kind(reply: Json) -> dict[str, Json]:
 
 
 JUDGE_STYLE = OneStage(
-    StageSpec(
-        name="judge_style",
-        version=1,
-        shape="map",
-        reads=("shot", "quality"),
-        writes=("style",),
-        settings=ModelSettings,
-        asks=(PROMPT,),
-    ),
-    judge_style,
+    name="judge_style",
+    version=1,
+    shape="map",
+    reads=("shot", "quality"),
+    writes=("style",),
+    settings=ModelSettings,
+    asks=(PROMPT,),
+    run=judge_style,
 )

@@ -127,14 +127,12 @@ def list_shots(item: Item, tools: Tools) -> Iterator[Child]:
 
 
 LIST_SHOTS = OneStage(
-    StageSpec(
-        name="list_shots",
-        version=1,
-        shape="expand",
-        reads=("probed", "boundaries"),
-        writes=("shot", "among"),
-    ),
-    list_shots,
+    name="list_shots",
+    version=1,
+    shape="expand",
+    reads=("probed", "boundaries"),
+    writes=("shot", "among"),
+    run=list_shots,
 )
 
 
@@ -156,12 +154,10 @@ def group_shots(members: Iterable[Item], tools: Tools) -> Outcome:
 
 
 GROUP_SHOTS = OneStage(
-    StageSpec(
-        name="group_shots",
-        version=1,
-        shape="group",
-        reads=("shot", "quality", "embedded"),
-        writes=("video", "shots"),
-    ),
-    group_shots,
+    name="group_shots",
+    version=1,
+    shape="group",
+    reads=("shot", "quality", "embedded"),
+    writes=("video", "shots"),
+    run=group_shots,
 )

@@ -133,24 +133,22 @@ def check_conditions(item: Item, tools: Tools) -> Outcome:
 
 
 CHECK_CONDITIONS = OneStage(
-    StageSpec(
-        name="check_conditions",
-        version=3,
-        shape="map",
-        reads=("entry", "stays"),
-        writes=("unit", "labels"),
-        reject_codes={
-            "no_name": "no file name can be made of the prompt",
-            "event_count": "fewer than two or more than four events",
-            "repeated_event": "two events are the same",
-            "too_long": "too long for a short story",
-            "too_many_participants": "more kinds of participants than are allowed",
-            "facial_expression": "an event is a facial expression, which judges cannot be relied on to see",
-            "event_elsewhere": "an event is not what the prompt tells",
-        },
-        settings=ConditionSettings,
-    ),
-    check_conditions,
+    name="check_conditions",
+    version=3,
+    shape="map",
+    reads=("entry", "stays"),
+    writes=("unit", "labels"),
+    reject_codes={
+        "no_name": "no file name can be made of the prompt",
+        "event_count": "fewer than two or more than four events",
+        "repeated_event": "two events are the same",
+        "too_long": "too long for a short story",
+        "too_many_participants": "more kinds of participants than are allowed",
+        "facial_expression": "an event is a facial expression, which judges cannot be relied on to see",
+        "event_elsewhere": "an event is not what the prompt tells",
+    },
+    settings=ConditionSettings,
+    run=check_conditions,
 )
 
 
@@ -174,18 +172,16 @@ def settle(item: Item, tools: Tools) -> Outcome:
 
 
 SETTLE_PROMPTS = OneStage(
-    StageSpec(
-        name="settle_prompts",
-        version=3,
-        shape="map",
-        reads=("choice", "drafted_by", "entry", "grade", "labels", "listed_by", "unit"),
-        writes=("record",),
-        reject_codes={
-            "near_duplicate": "nearly the same as a prompt that stays",
-            "not_chosen": "others differ more, and the suite is full",
-            "silent": "too many methods without an answer of the judge",
-            "unlike_people": "people and judge differ too much",
-        },
-    ),
-    settle,
+    name="settle_prompts",
+    version=3,
+    shape="map",
+    reads=("choice", "drafted_by", "entry", "grade", "labels", "listed_by", "unit"),
+    writes=("record",),
+    reject_codes={
+        "near_duplicate": "nearly the same as a prompt that stays",
+        "not_chosen": "others differ more, and the suite is full",
+        "silent": "too many methods without an answer of the judge",
+        "unlike_people": "people and judge differ too much",
+    },
+    run=settle,
 )

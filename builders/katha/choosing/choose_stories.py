@@ -167,15 +167,13 @@ def leave_surplus(item: Item, tools: Tools) -> Outcome:
 
 
 LEAVE_SURPLUS = OneStage(
-    StageSpec(
-        name="leave_surplus",
-        version=1,
-        shape="map",
-        reads=("surplus",),
-        writes=("chosen",),
-        reject_codes={"surplus": "Enough stories of its kind were chosen."},
-    ),
-    leave_surplus,
+    name="leave_surplus",
+    version=1,
+    shape="map",
+    reads=("surplus",),
+    writes=("chosen",),
+    reject_codes={"surplus": "Enough stories of its kind were chosen."},
+    run=leave_surplus,
 )
 
 

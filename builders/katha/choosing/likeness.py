@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from ....engine.stage import Ask, BadReply, Item, Made, NoAnswer, OneStage, Outcome, StageSpec, Tools
+from ....engine.stage import Ask, BadReply, Item, Made, NoAnswer, OneStage, Outcome, Tools
 from ....models.chat import encode_request, packed, unpacked
 from ....models.spec import ENCODES, ModelSettings
 from ....schemas.canonical import Json
@@ -35,15 +35,13 @@ def sign(item: Item, tools: Tools) -> Outcome:
 
 
 SIGN_STORIES = OneStage(
-    StageSpec(
-        name="sign_stories",
-        version=3,
-        shape="map",
-        reads=("story", "source"),
-        writes=("signature", "traces"),
-        libraries=("datasketch",),
-    ),
-    sign,
+    name="sign_stories",
+    version=3,
+    shape="map",
+    reads=("story", "source"),
+    writes=("signature", "traces"),
+    libraries=("datasketch",),
+    run=sign,
 )
 
 
@@ -87,17 +85,15 @@ def find_duplicates(items: Iterable[Item], tools: Tools) -> Mapping[str, Mapping
 
 
 FIND_DUPLICATES = OneStage(
-    StageSpec(
-        name="find_duplicates",
-        version=1,
-        shape="gather",
-        reads=("signature",),
-        writes=("duplicate_of",),
-        libraries=("datasketch",),
-        settings=DuplicateSettings,
-        stateful=True,
-    ),
-    find_duplicates,
+    name="find_duplicates",
+    version=1,
+    shape="gather",
+    reads=("signature",),
+    writes=("duplicate_of",),
+    libraries=("datasketch",),
+    settings=DuplicateSettings,
+    stateful=True,
+    run=find_duplicates,
 )
 
 
@@ -152,15 +148,13 @@ async def embed(item: Item, tools: Tools) -> Outcome:
 
 
 EMBED_STORIES = OneStage(
-    StageSpec(
-        name="embed_stories",
-        version=1,
-        shape="map",
-        reads=("story",),
-        writes=("vector",),
-        settings=VectorSettings,
-    ),
-    embed,
+    name="embed_stories",
+    version=1,
+    shape="map",
+    reads=("story",),
+    writes=("vector",),
+    settings=VectorSettings,
+    run=embed,
 )
 
 
@@ -199,13 +193,11 @@ def find_retellings(items: Iterable[Item], tools: Tools) -> Mapping[str, Mapping
 
 
 FIND_RETELLINGS = OneStage(
-    StageSpec(
-        name="find_retellings",
-        version=1,
-        shape="gather",
-        reads=("traces", "vector"),
-        writes=("links",),
-        settings=RetellingSettings,
-    ),
-    find_retellings,
+    name="find_retellings",
+    version=1,
+    shape="gather",
+    reads=("traces", "vector"),
+    writes=("links",),
+    settings=RetellingSettings,
+    run=find_retellings,
 )
