@@ -30,13 +30,13 @@ from ...schemas.layout import BALANCE
 from ...schemas.plain_files import read_json
 from ..drafting import tell_added, without_models
 from ..rows import Reader
-from ..story_rows import Settings as LoadSettings
+from ..rows import Settings as LoadSettings
+from .building import PIPELINE
 from .choosing.likeness import DuplicateSettings
 from .choosing.screen_stories import Settings as ScreenSettings
 from .extend_base import Base, read_base, read_interrupted
 from .extend_report import AddedRows, ExtendReport, refuse_duplicates, refuse_translations
 from .load_stories import read_sources
-from .pipeline import PIPELINE
 
 if TYPE_CHECKING:
     from ...engine.progress import Reporter

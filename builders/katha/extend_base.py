@@ -18,7 +18,7 @@ from ...schemas.canonical import digest, sha256_file
 from ...schemas.layout import RECORDS
 from ...schemas.values import Edit
 from ...validators.katha.dataset import iter_bundles
-from .pipeline import PIPELINE
+from .building import PIPELINE
 
 LOADED = ("story", "source", "given", "edits", "withdrawn", "added_at")
 """The fields with which a story begins; for one that is there they must stay as they are."""

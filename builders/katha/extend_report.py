@@ -17,8 +17,7 @@ from ...schemas.text import primary_language
 from ...schemas.values import Edit, Story
 from ...validators.katha.set_rules import SECTIONS
 from ...validators.retellings import near_duplicates, signature
-from ..rows import Reader, Row
-from ..story_rows import StoryRows
+from ..rows import Reader, Row, StoryRows
 
 _OPENING = 80
 _UNKNOWN = "a story that the run does not have"

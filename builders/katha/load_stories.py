@@ -16,8 +16,7 @@ from ...schemas.katha import GivenAnswer, Question, Scene, Transition, Variant
 from ...schemas.text import normalize_text
 from ...schemas.values import Own, Story, wire_of
 from ...schemas.vocabulary import vocabulary
-from ..rows import Reader, Row, _report, _story_id, read_edits
-from ..story_rows import Settings, StoryRows
+from ..rows import Reader, Row, Settings, StoryRows, _report, _story_id, read_edits
 from ..text.boundaries import scene_spans
 from .checks.settling import CODES, SCREEN, Verdict, judges_part, part_of
 from .drafts import DEFAULT_AUTHOR, LABELS, LISTS

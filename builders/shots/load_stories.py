@@ -15,9 +15,8 @@ from ...schemas.canonical import Json
 from ...schemas.paths import format_path
 from ...schemas.values import Own, Story
 from ...schemas.vocabulary import vocabulary
-from ..rows import Reader, Row, read_edits
-from ..story_rows import Settings as StorySettings
-from ..story_rows import StoryRows
+from ..rows import Reader, Row, StoryRows, read_edits
+from ..rows import Settings as StorySettings
 
 LABELS = {"story_type": "story_type", "culture": "culture", "style": "style_category"}
 """Field -> its vocabulary."""

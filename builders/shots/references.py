@@ -34,7 +34,7 @@ from ...schemas.shots import ReferenceImage
 from ...schemas.values import Own
 from ...validators.report import IssueBin, ValidationReport, show
 from ...validators.shots.script_rules import issue
-from .pipeline import PRODUCERS
+from .building import PRODUCERS
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import fabula
-from fabula.builders.shots.pipeline import PIPELINE as SHOTS
+from fabula.builders.shots.building import PIPELINE as SHOTS
 from fabula.builders.step import ADDED, PlannerSettings, Step
 from fabula.engine.pipeline import load_pipeline
 from fabula.engine.stage import Item, Made, Tools

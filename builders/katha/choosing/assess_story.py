@@ -10,8 +10,8 @@ from collections.abc import Mapping
 
 from ....schemas.canonical import Json
 from ...replies import Problems, by_key, language, needed
+from ...rows import NOT_APPLICABLE
 from ...step import PlannerSettings, Step, Unfit
-from ...story_rows import NOT_APPLICABLE
 from ..drafts import LABELS, Sketch, given_label, make_check
 
 CRITERIA: Mapping[str, str] = {

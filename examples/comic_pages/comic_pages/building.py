@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 from fabula.builders.drafting import Drafting, DraftOptions, listed, planner_texts, tell_plan
-from fabula.builders.katha.pipeline import PIPELINE as KATHA
+from fabula.builders.katha.building import PIPELINE as KATHA
 from fabula.engine.execute import RunRequest
 from fabula.engine.pipeline import Pipeline
 from fabula.engine.run_options import Sets

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 import fabula
-from fabula.builders.katha.pipeline import PIPELINE, STAGES
-from fabula.builders.story_rows import Settings as LoadSettings
+from fabula.builders.katha.building import PIPELINE, STAGES
+from fabula.builders.rows import Settings as LoadSettings
 from fabula.engine.pipeline import load_object
 from fabula.engine.stage import Item, Made, Outcome, Rejected, StageSpec, Tools
 
