@@ -9,8 +9,8 @@ import pytest
 from fabula.errors import ConfigError
 from fabula.kinds.verbs import pack, verify
 from fabula.releases.options import PackOptions
-from fabula.releases.pack.front_matter import parse_front_matter
 from fabula.releases.pack.packing import PackResult
+from fabula.releases.parquet import parse_front_matter
 from fabula.releases.shots.imports import import_set
 from fabula.schemas.layout import RELEASE
 from fabula.testing.drawn_shots import draw_shot_set
