@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ..engine.manifest import NAME as RUN
 from ..engine.manifest import read_manifest as read_run
-from ..errors import ConfigError, InputError, UserError
+from ..errors import ConfigError, InputError
 from ..schemas.layout import RELEASE
 from .kind import part
 from .verbs import load_stories
@@ -68,5 +68,5 @@ def material_of(path: Path, options: "DrawOptions") -> "Material":
         return Material(path, "run", read_run(path).kind, options, load_stories)
     if not path.exists():
         fix = "give an evaluation, a release, a run or a file"
-        raise InputError([UserError(str(path), what="there is nothing at this path", fix=fix)])
+        raise InputError.one(str(path), what="there is nothing at this path", fix=fix)
     return Material(path, "folder" if path.is_dir() else "file", "", options, load_stories)

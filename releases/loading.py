@@ -286,15 +286,10 @@ def _of_kind(folder: Path, named: Sequence[str]) -> dict[str, Json]:
         raise _unusable(str(where), expected, _shortened(document))
     made_with = document.get("format")
     if not isinstance(made_with, int) or isinstance(made_with, bool) or made_with > FORMAT:
-        raise InputError(
-            [
-                UserError(
-                    str(where),
-                    what=f"this release has format {made_with!r}; this version of Fabula reads up to "
-                    f"{FORMAT}",
-                    fix="use the version of Fabula that packed it, or a newer one",
-                )
-            ]
+        raise InputError.one(
+            str(where),
+            what=f"this release has format {made_with!r}; this version of Fabula reads up to {FORMAT}",
+            fix="use the version of Fabula that packed it, or a newer one",
         )
     return dict(document)
 
@@ -350,7 +345,7 @@ def repeated(path: Path, ids: list[str]) -> Iterator[UserError]:
 
 def _unusable(where: str, expected: str, found: str) -> InputError:
     fix = "give the folder of a packed release, or OWNER/NAME@VERSION"
-    return InputError([UserError(where, expected=expected, found=found, fix=fix)])
+    return InputError.one(where, expected=expected, found=found, fix=fix)
 
 
 def _instead(folder: Path, error: Exception) -> str:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import yaml
 
-from ..errors import InputError, UserError
+from ..errors import InputError
 from ..schemas.canonical import Json, sha256_bytes
 from ..schemas.layout import DATA, README, RELEASE, parquet_path
 from ..schemas.plain_files import open_plain, read_plain, read_text
@@ -393,7 +393,7 @@ def _chosen(folder: Path, name: str | None) -> str:
     names = table_names(folder)
     if name is not None and name not in names:
         what, fix = f"the release has no table {name}", f"use one of: {', '.join(names)}"
-        raise InputError([UserError(str(folder), what=what, fix=fix)])
+        raise InputError.one(str(folder), what=what, fix=fix)
     return names[0] if name is None else name
 
 
@@ -407,4 +407,4 @@ def _readable(path: Path) -> Iterator[None]:
         yield
     except (OSError, ValueError, KeyError, TypeError) as error:
         fix = "fetch or pack the release again, or run `fabula release verify` on it"
-        raise InputError([UserError(str(path), what=f"it cannot be read: {error}", fix=fix)]) from error
+        raise InputError.one(str(path), what=f"it cannot be read: {error}", fix=fix) from error

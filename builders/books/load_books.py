@@ -18,7 +18,7 @@ from urllib.parse import unquote
 from pydantic import Field
 
 from ...engine.stage import Child, Failed, Item, Made, Outcome, StageSpec, Tools
-from ...errors import InputError, UserError
+from ...errors import InputError
 from ...schemas.canonical import Json, sha256_bytes
 from ...schemas.packed_files import Limits, NotPacked, PackedFiles, open_zip
 from ...schemas.plain_files import by_name, composed, read_plain
@@ -347,8 +347,8 @@ def run(item: Item, tools: Tools) -> Iterator[Child]:
     files = [file for path in tools.paths for file in _files(path)]
     if not files:
         fix = f"name files or folders of books: {', '.join(READERS)}"
-        raise InputError(
-            [UserError(", ".join(map(str, tools.paths)) or "the sources", what="no book is there", fix=fix)]
+        raise InputError.one(
+            ", ".join(map(str, tools.paths)) or "the sources", what="no book is there", fix=fix
         )
     taken: set[str] = set()
     for file in dict.fromkeys(files):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...engine.stage import Item, StageSpec, Tools
-from ...errors import ConfigError, InputError, TargetError, UserError
+from ...errors import ConfigError, InputError, TargetError
 from ...media.kept_files import kept_bytes
 from ...schemas.canonical import Json, pretty_bytes, write_atomic
 from ...schemas.events import DIFFICULTIES
@@ -57,15 +57,11 @@ def read_results(path: Path) -> dict[str, dict[str, dict[str, float | None]]]:
         if not results["rates"] or set(document) != set(results):
             raise ValueError("not rates and people")
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
-        raise InputError(
-            [
-                UserError(
-                    str(path),
-                    what="this is not a file of rates (method -> file name -> rate): "
-                    f"{type(error).__name__}: {reason_of(error)[:200]}",
-                    fix="remove the file, or write it again with --results",
-                )
-            ]
+        raise InputError.one(
+            str(path),
+            what="this is not a file of rates (method -> file name -> rate): "
+            f"{type(error).__name__}: {reason_of(error)[:200]}",
+            fix="remove the file, or write it again with --results",
         ) from error
     return results
 

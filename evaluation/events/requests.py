@@ -8,7 +8,6 @@ from typing import Annotated, Any
 from ...engine.execute import RunRequest, Source
 from ...engine.run_options import RunOptions, Sets, setting_texts
 from ...errors import ConfigError, InputError
-from ...releases.events.suites import EVENTS, SUITE, load_suite, write_suite
 from ...releases.events.form import EVENTS, SUITE, load_suite, write_suite
 from ...releases.loading import read_release_document
 from ...schemas.layout import RELEASE as RELEASE_DOCUMENT

@@ -7,7 +7,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from ...errors import InputError, UserError
+from ...errors import InputError
 from ...pages.grid import Grid, Tabular
 from ...schemas.canonical import Json
 from ...schemas.layout import RELEASE
@@ -179,7 +179,7 @@ def _require_same(name: str, old: Side, new: Side) -> None:
     if before != after:
         what = f"it is {after}, and {before} in {old.folder}"
         fix = "give two releases of one benchmark, both public or both hidden"
-        raise InputError([UserError(f"{new.folder / RELEASE} $.{name}", what=what, fix=fix)])
+        raise InputError.one(f"{new.folder / RELEASE} $.{name}", what=what, fix=fix)
 
 
 _Ids = dict[str, tuple[str, ...]]

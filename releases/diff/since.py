@@ -44,14 +44,10 @@ def open_previous(path: Path, options: PackOptions) -> Side:
     side = open_side(path)
     version_of(side)
     if side.document.get("visibility") == "hidden":
-        raise InputError(
-            [
-                UserError(
+        raise InputError.one(
                     f"--since {path}", what="this is the folder of a hidden test, not a public release",
                     fix="give the public folder beside it",
-                )
-            ]
-        )  # fmt: skip
+                )  # fmt: skip
     name = _about(side).get("name")
     if name != options.name:
         raise ConfigError(

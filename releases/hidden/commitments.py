@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from ...errors import ConfigError, InputError, TargetError, UserError
+from ...errors import ConfigError, InputError, TargetError
 from ...schemas.canonical import Json, canonical_bytes, canonical_text
 from ...schemas.layout import ANNOTATIONS, CANARY, CARD, README, RELEASE, VARIANTS
 from ...schemas.plain_files import json_lines, open_plain, read_plain
@@ -87,16 +87,12 @@ def read_salt(path: Path) -> bytes:
     except OSError as error:
         match, found = None, str(error.strerror)
     if match is None:
-        raise InputError(
-            [
-                UserError(
-                    str(path),
-                    what=f"this is not a salt (64 hexadecimal digits on one line): {found}",
-                    fix="give the file that packing wrote beside the hidden folder, or restore it from a "
-                    "copy; "
-                    "another salt proves nothing",
-                )
-            ]
+        raise InputError.one(
+            str(path),
+            what=f"this is not a salt (64 hexadecimal digits on one line): {found}",
+            fix="give the file that packing wrote beside the hidden folder, or restore it from a "
+            "copy; "
+            "another salt proves nothing",
         )
     return bytes.fromhex(match[1].decode("ascii"))
 

@@ -313,7 +313,7 @@ def _load(hub: Hub, commit: str, draft: Path, options: FetchOptions, kind: str) 
             text = "none" if listed is None else f"{listed.size:,} bytes"
             fix = "check that the repository holds a release made by Fabula"
             most = f"a {RELEASE} of at most {_LARGEST_DOCUMENT:,} bytes"
-            raise InputError([UserError(f"{where}: {RELEASE}", expected=most, found=text, fix=fix)])
+            raise InputError.one(f"{where}: {RELEASE}", expected=most, found=text, fix=fix)
         _load_files(hub, commit, draft, tree, {RELEASE: listed})
         expected = _listed_by_release(read_plain(draft / RELEASE), f"{where}: {RELEASE}")
         if options.config is not None:
@@ -430,7 +430,7 @@ def _tampered(where: Path | str, found: str, fix: str = _FIX) -> UserError:
 
 
 def _unsound(where: str, expected: str, found: str) -> InputError:
-    return InputError([UserError(where, expected=expected, found=found[:300], fix=_FIX)])
+    return InputError.one(where, expected=expected, found=found[:300], fix=_FIX)
 
 
 def _copy(folder: Path, target: Path, expected: Mapping[str, HubFile]) -> None:
@@ -569,4 +569,4 @@ def _of_hub(text: str, options: FetchOptions) -> ReleaseSource:
 
 def _wrong(where: str, found: str) -> InputError:
     expected = f"the records that {RELEASE} states"
-    return InputError([UserError(where, expected=expected, found=found, fix=_FIX_RECORDS)])
+    return InputError.one(where, expected=expected, found=found, fix=_FIX_RECORDS)

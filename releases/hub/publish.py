@@ -520,4 +520,4 @@ def _check(hub: Hub, local: Local, plan: PublishPlan, commit: str) -> None:
 
 def _unsound(where: Path, expected: str, found: str) -> InputError:
     fix = "give the folder that `fabula release pack` made for the public"
-    return InputError([UserError(str(where), expected=expected, found=found, fix=fix)])
+    return InputError.one(str(where), expected=expected, found=found, fix=fix)

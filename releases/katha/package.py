@@ -142,7 +142,7 @@ def _raise(error: OSError) -> None:
 def _unreadable(error: OSError) -> InputError:
     found, fix = error.strerror or str(error), "check its permissions"
     expected = "a folder and files that can be read"
-    return InputError([UserError(str(error.filename), expected=expected, found=found, fix=fix)])
+    return InputError.one(str(error.filename), expected=expected, found=found, fix=fix)
 
 
 def copy_file(source: Path, target: Path) -> None:
@@ -166,7 +166,7 @@ def _plain(folder: Path, file: Path) -> bool:
 
 def _not_one(folder: Path, found: str, fix: str) -> InputError:
     expected = f"the folder of an official KathaBench package, with {ANNOTATIONS}"
-    return InputError([UserError(str(folder), expected=expected, found=found, fix=fix)])
+    return InputError.one(str(folder), expected=expected, found=found, fix=fix)
 
 
 # -- A line of somebody else's file as a type of ours: what the type lacks is left out, gaps are filled
@@ -388,4 +388,4 @@ def _differs(path: Path) -> InputError:
 
 
 def _refused(where: str, expected: str, found: str, fix: str) -> InputError:
-    return InputError([UserError(where, expected=expected, found=found, fix=fix)])
+    return InputError.one(where, expected=expected, found=found, fix=fix)

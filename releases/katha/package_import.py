@@ -142,7 +142,7 @@ def _starts_with(path: Path, marks: tuple[bytes, ...]) -> bool:
             return handle.read(2) in marks
     except OSError as error:
         found, fix = error.strerror or str(error), "check its permissions"
-        raise InputError([UserError(str(path), what=f"the file cannot be read: {found}", fix=fix)]) from error
+        raise InputError.one(str(path), what=f"the file cannot be read: {found}", fix=fix) from error
 
 
 _CURE = "correct it in a copy of the package, and import that"

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ...engine.status import ItemReport
-from ...errors import InputError, UserError
+from ...errors import InputError
 from ...schemas.canonical import Json, jsonl_lines, write_atomic
 from ...schemas.layout import ANNOTATIONS, HIDDEN_SPLIT, RETELLINGS, SOURCES, VOTE_FILES, WITHDRAWN
 from ...schemas.plain_files import json_lines
@@ -96,17 +96,13 @@ def require_records(selection: Selection, where: str) -> None:
     if selection.hidden:
         counts["in the hidden test split"] = len(selection.hidden)
     reasons = [f"{count} {why}{examples.get(why, '')}" for why, count in sorted(counts.items())]
-    raise InputError(
-        [
-            UserError(
-                where,
-                what="no record can be released: none is complete, in a public split and with rights "
-                "that allow it "
-                f"({'; '.join(reasons) or 'the run holds no story'})",
-                fix="complete the records (by hand, with edits, or with another planner) and build again;"
-                " or pack them as the drafts that they are, with --allow-drafts",
-            )
-        ]
+    raise InputError.one(
+        where,
+        what="no record can be released: none is complete, in a public split and with rights "
+        "that allow it "
+        f"({'; '.join(reasons) or 'the run holds no story'})",
+        fix="complete the records (by hand, with edits, or with another planner) and build again;"
+        " or pack them as the drafts that they are, with --allow-drafts",
     )
 
 

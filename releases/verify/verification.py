@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from ...errors import ConfigError, InputError, UserError
+from ...errors import ConfigError, InputError
 from ...schemas.canonical import Json
 from ...schemas.layout import (
     CANARY,
@@ -59,9 +59,7 @@ def verify(
     if folder.is_file():
         return _prove(folder, hidden, salt)
     if not folder.is_dir():
-        raise InputError(
-            [UserError(str(folder), what="there is no such folder", fix="give a release folder")]
-        )
+        raise InputError.one(str(folder), what="there is no such folder", fix="give a release folder")
     findings, reading = Findings(), form.reading(form)
     document = _check_data(folder, reading, findings)
     _check_hidden_test(folder, form, document, findings, hidden, salt)
@@ -122,14 +120,10 @@ def _prove(path: Path, hidden: str | Path | None, salt: str | Path | None) -> Ve
     if document is not None and (wrong := next(misshapen(document), None)):
         document, found = None, " ".join(wrong)
     if document is None:
-        raise InputError(
-            [
-                UserError(
-                    str(path),
-                    what=f"this is not a release folder or a release.json: {found}",
-                    fix="give one of the two",
-                )
-            ]
+        raise InputError.one(
+            str(path),
+            what=f"this is not a release folder or a release.json: {found}",
+            fix="give one of the two",
         )
     beside = _salt(folder, salt)
     if beside is None:
