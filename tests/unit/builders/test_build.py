@@ -5,10 +5,13 @@ import asyncio
 import importlib
 import inspect
 import json
+import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
+import fabula
 import fabula.builders.katha
 from fabula.builders.katha.building import BuildOptions, build_katha, build_request
 from fabula.builders.katha.checks.settling import APPLIED, SCREEN, SCREENED
@@ -16,6 +19,7 @@ from fabula.builders.katha.choosing.assess_story import CRITERIA
 from fabula.builders.preview import Preview
 from fabula.kinds.verbs import preview_story
 from fabula.releases.katha.composition import CHECKS
+from fabula.schemas.vocabulary import vocabulary
 from fabula.validators.report import CODES
 
 CREATED = "2026-01-01T00:00:00Z"
@@ -173,3 +177,35 @@ def test_check_codes_when_listed_are_those_that_stages_make_and_no_others() -> N
                     module = importlib.import_module(f"fabula.builders.katha.{dotted}")
                     made.add(str(getattr(module, code.id)))
     assert made | {"narrative_drawable", "prompt_incomplete"} == CHECKS
+
+
+# -- Contrastive variants of the sample records: each type of change comes often and changes its scene alone
+
+SAMPLES = Path(fabula.__file__).parent / "builders" / "katha" / "samples"
+GOLD, LATER = (
+    [json.loads(line) for line in (SAMPLES / name).read_text("utf-8").splitlines()]
+    for name in ("gold.jsonl", "later_gold.jsonl")
+)
+
+
+def test_samples_when_counted_have_each_change_six_times_and_twelve_other_morals() -> None:
+    variants = [variant for record in GOLD for variant in record["variants"]]
+    kinds = Counter(variant["change_type"] for variant in variants)
+    assert set(kinds) == set(vocabulary("change_type").values)
+    assert min(kinds.values()) >= 6, kinds
+    assert sum(variant["contrastive_moral"] is not None for variant in variants) >= 12
+    assert {len(record["variants"]) for record in (*GOLD, *LATER)} == {2}
+
+
+@pytest.mark.parametrize("record", [*GOLD, *LATER], ids=lambda record: record["story_id"])
+def test_variant_when_read_has_no_sentence_of_another_scene_and_no_moral_of_its_story(record) -> None:
+    texts = [scene["scene_text"] for scene in record["scenes"]]
+    for variant in record["variants"]:
+        changed = variant["changed_scene_id"] - 1
+        others = [text for number, text in enumerate(texts) if number != changed]
+        sentences = re.split(r"(?<=[.!?]) ", variant["contrastive_scene_text"])
+        assert [s for s in sentences if any(s in text for text in others)] == [], variant["variant_id"]
+        assert variant["contrastive_moral"] != record["moral_label"]
+        temporal = variant["variant_kind"] == "temporal_contrast"
+        assert temporal == (variant["change_type"] == "reorder_events")
+    assert record["variants"][0]["change_type"] != record["variants"][1]["change_type"]

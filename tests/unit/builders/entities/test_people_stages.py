@@ -12,13 +12,17 @@ import pytest
 from fabula.builders.entities import cluster_people, detect_people, embed_tracklets, track_people
 from fabula.builders.entities.cluster_people import unpacked
 from fabula.builders.entities.drafts import Person, Seen, Shot, Tracklet, Video
+from fabula.builders.entities.needs import check_people
+from fabula.engine.config import RunConfig, resolve_config
 from fabula.engine.stage import Failed, Item, Made, Outcome, Tools
+from fabula.errors import InputError, MissingRequirement
 from fabula.schemas.canonical import Json, sha256_file
 from fabula.schemas.values import Own
 from fabula.testing.drawn_detections import detections, load_drawn_colours, write_detections
 from fabula.testing.drawn_film import DrawnFilm
 from fabula.testing.drawn_shots import boxes_in, draw_shot
 from fabula.testing.film_identities import LIMITS, clustered, film_scores, film_shots, made, tracked
+from fabula.testing.people_pipeline import PIPELINE
 from fabula.testing.track_metrics import identity_scores, identity_switches
 
 FILM = DrawnFilm(32)
@@ -337,3 +341,48 @@ def test_track_when_boxes_of_low_score_count_follows_people_through_occlusion_lo
     covered = [one for one in FILM.shots if one.pillar is not None]
     assert covered
     assert any(0 < s.visible < 0.3 for f in range(FILM.frames) for s in FILM.standing(f))
+
+
+# -- What finding people needs is looked up before any work, and listed at once
+
+ROW = {"video": "film", "frame": 1, "box": [0, 0, 9, 9], "score": 1.0}
+
+
+def config(*sets: str) -> RunConfig:
+    return resolve_config(PIPELINE, None, list(sets))
+
+
+@pytest.mark.slow
+def test_needs_when_neither_weights_nor_file_are_there_lists_all_of_them(needs_installed: Any) -> None:
+    needs_installed("torch", "ultralytics", "insightface", "onnxruntime", "transformers")
+    with pytest.raises(MissingRequirement) as raised:
+        check_people(config())
+    found = raised.value.found
+    for name in ("people-yolo11n", "faces-scrfd-10g", "arcface-r100", "dinov2-l-14"):
+        assert f"for {name}" in found
+    assert "yolo11n.pt of Ultralytics/YOLO11" in found
+    assert "--detections" in raised.value.fix
+
+
+@pytest.mark.slow
+def test_needs_when_named_files_are_not_there_names_them(needs_installed: Any, tmp_path: Path) -> None:
+    needs_installed("torch", "ultralytics")
+    gone = tmp_path / "gone.pt"
+    options = f'detect_people.options={{"people-yolo11n" = {{ local = "{gone}" }}}}'
+    with pytest.raises(MissingRequirement, match=r"no .*gone\.pt"):
+        check_people(config(options))
+
+
+def test_needs_when_a_file_has_vectors_are_nothing_else(tmp_path: Path) -> None:
+    path = write_detections(tmp_path / "d.jsonl", [{**ROW, "body_embedding": [1, 0]}])
+    check_people(config(f"detect_people.detections='{path}'"))
+    check_people(config(f"detect_people.detections='{path}'"), frozenset({"film"}))
+    with pytest.raises(InputError, match="rows of 'film'"):
+        check_people(config(f"detect_people.detections='{path}'"), frozenset({"flim"}))
+
+
+def test_needs_when_a_file_has_no_vectors_are_the_encoders(tmp_path: Path) -> None:
+    path = write_detections(tmp_path / "d.jsonl", [ROW])
+    with pytest.raises(MissingRequirement) as raised:
+        check_people(config(f"detect_people.detections='{path}'"))
+    assert "people-yolo11n" not in raised.value.found
