@@ -15,7 +15,7 @@ COLUMNS = {
 
 
 def _set(data: Path, made: Path, model: str | None) -> Path:  # noqa: ARG001 - as every benchmark has it
-    from ...releases.entities.imports import import_episodes
+    from ...releases.entities.form import import_episodes
 
     import_episodes(data / "data", made)
     return made

@@ -277,8 +277,7 @@ def _bring_data(home: Home, location: str | None, tell: Callable[[str], None]) -
 
 def _from_hub(home: Home, folder: Path, tell: Callable[[str], None]) -> None:
     """Fetch the newest commit, or the pinned one; every file is checked against what the Hub lists."""
-    from ...releases.hub.client import open_hub
-    from ...releases.hub.faults import Retries
+    from ...releases.hub.client import Retries, open_hub
     from ...releases.hub.fetch import FetchOptions, fetch_repository
 
     retries, revision = Retries(tell=tell), home.revision

@@ -13,7 +13,7 @@ def _suite(data: Path, made: Path, model: str | None) -> Path:  # noqa: ARG001 -
 
 
 def _orders(suite: Path, out: Path, form: str | None) -> Orders:  # noqa: ARG001 - as every benchmark has it
-    from ...releases.events.suites import load_suite
+    from ...releases.events.form import load_suite
 
     lines = [
         {"unit": unit, "prompt": prompt.prompt, "file": unit}
