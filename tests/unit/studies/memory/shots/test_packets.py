@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fabula.builders.spending import estimate
+from fabula.builders.drafting import estimate
 from fabula.engine.status import RunReport
 from fabula.errors import ConfigError
 from fabula.schemas.entities import EntityEpisode
