@@ -70,7 +70,7 @@ class Evaluating:
 
     def tell(self, request: RunRequest, reporter: "Reporter") -> None:
         """Tell how many calls a new evaluation makes and about what they cost, or what it has cost so far."""
-        from ..builders.spending import tell_plan
+        from ..builders.drafting import tell_plan
 
         by_rule = None if self.by_rule is None else partial(self.by_rule, request)
         sample = (self.told or self.sample)(request)

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from ...builders.spending import REHEARSED
+from ...builders.drafting import REHEARSED
 from ...engine.config import RunConfig
 from ...engine.estimate import CallPlan
 from ...engine.execute import RunRequest, Source

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any
 
-from ...builders.spending import REHEARSED as STORIES
+from ...builders.drafting import REHEARSED as STORIES
 from ...engine.config import RUN, RunConfig
 from ...engine.execute import RunRequest, Source
 from ...engine.run_options import RunOptions, Sets, setting_texts

@@ -41,8 +41,8 @@ _CHECKS = """
     model_answerable model_answers_equivalent model_consistent model_contrast_described
     model_contrast_minimal model_contrast_moral model_contrast_read model_label_fits model_renderable
     label_fits question_answerable question_answers_equivalent question_depends_on_transition
-    question_distinct question_drawable question_not_guessable question_worth_asking scene_drawable scene_faithful
-    transition_faithful variant_sound
+    question_distinct question_drawable question_not_guessable question_worth_asking scene_drawable
+    scene_faithful transition_faithful variant_sound
     screen_external_knowledge screen_harmful_content screen_mainly_descriptive screen_near_duplicate
     screen_not_askable screen_not_contrastable screen_not_five_scenes screen_personal_data
     screen_rights_unresolved screen_several_moral_targets screen_too_few_transitions screen_too_long

@@ -14,7 +14,7 @@ from fabula.evaluation.stats.tables import Table, correlate_tables, number_of, r
 from fabula.kinds.verbs import pack
 from fabula.releases.loading import load
 from fabula.releases.options import PackOptions
-from fabula.releases.pack.front_matter import parse_front_matter
+from fabula.releases.parquet import parse_front_matter
 from fabula.schemas.canonical import sha256_file
 from fabula.testing.drawn_storyboards import draw_outputs
 from fabula.testing.katha_folders import write_run

@@ -20,7 +20,7 @@ from fabula.evaluation.events.score import (
 )
 from fabula.evaluation.events.votes import Definitions, combine, completion_rate
 from fabula.evaluation.running import check_request
-from fabula.releases.events.suites import write_suite
+from fabula.releases.events.form import write_suite
 from fabula.schemas.events import Suite
 from fabula.testing.drawn import write_video
 from fabula.testing.model_server import ModelServer

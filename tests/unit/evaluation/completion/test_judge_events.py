@@ -13,7 +13,7 @@ from fabula.evaluation.archive.archive import read_archive
 from fabula.evaluation.events.requests import EVALUATING, EventOptions, events_request, video_budget
 from fabula.evaluation.events.score import score_folder
 from fabula.evaluation.outputs.videos import check_videos
-from fabula.releases.events.suites import load_suite, suite_bytes
+from fabula.releases.events.form import load_suite, suite_bytes
 from fabula.testing.drawn import write_video
 from fabula.testing.model_server import ModelServer
 from fabula.testing.stand_in_models import EventModel
