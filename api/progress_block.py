@@ -5,7 +5,7 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any, TextIO
 
@@ -15,7 +15,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from ..engine.progress import Event, lasting, plain_line
+from ..engine.progress import Event, lasting, plain_line, waiting
 from ..schemas.text import tallied
 
 INTERVAL = 0.25
@@ -48,6 +48,7 @@ class Standing:
         self._stages: tuple[str, ...] = ()
         self._items: int = 0
         self._money: dict[str, float] = {}
+        self._waiting: tuple[int, float] | None = None  # requests under way, and since when the longest is
         self._begun = self._clock()
         self._marks = deque([(self._begun, 0)])
         self._stopping = False
@@ -60,19 +61,27 @@ class Standing:
             self.forget()
             self._stages = tuple(event.data["stages"])
         elif event.kind == "stage":
-            self.stage, self._items = event.stage, event.data["items"]
-            self._marks = deque([(self._clock(), 0)])
-            self.done, self.total = 0, None
+            self._enter(event.stage, 0)
+            self._items, self._waiting = event.data["items"], None
         elif event.kind == "progress":
-            self._advance(event.data)
+            if event.stage != self.stage and self.done == self.total:  # items that run ahead
+                self._enter(event.stage, event.data["done"])
+            self._advance(event)
         elif event.kind == "stopping":
             self._stopping = True
 
-    def _advance(self, data: Mapping[str, Any]) -> None:
-        now = self._clock()
-        self.done, self.total = data["done"], data["total"]
+    def _enter(self, stage: str | None, done: int) -> None:
+        self.stage, self.done, self.total = stage, done, None
+        self._marks = deque([(self._clock(), done)])
+
+    def _advance(self, event: Event) -> None:
+        now, data = self._clock(), event.data
         names = ("spent", "projected", "expected")
         self._money = {name: data[name] for name in names if name in data} or self._money
+        self._waiting = (data["under_way"], now - data["longest"]) if "under_way" in data else None
+        if event.stage != self.stage:
+            return
+        self.done, self.total = data["done"], data["total"]
         if now - self._marks[-1][0] >= INTERVAL or len(self._marks) == 1:
             self._marks.append((now, self.done))
         while len(self._marks) > 2 and now - self._marks[1][0] > WINDOW:
@@ -97,7 +106,10 @@ class Standing:
             ]
         if self._stopping:
             pace = ["stopping: finishing what is in flight"]
-        return [", ".join(pace), *([self._cost()] if self._money else [])]
+        told = [self._cost()] if self._money else []
+        if self._waiting is not None:
+            told.insert(0, waiting(self._waiting[0], self._clock() - self._waiting[1]))
+        return [", ".join(pace), *(["; ".join(told)] if told else [])]
 
     def _rate(self) -> float | None:
         """Return results a second; None while too few came to say."""

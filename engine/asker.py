@@ -1,6 +1,7 @@
 """What answers the questions of model stages: the journal, then the model, within budget and limits."""
 
 import asyncio
+import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -139,6 +140,8 @@ class Desk:
         self.batches: BatchDesk | None = None
         self.keeps, self.kept = False, deque[Call]()
         """Whether answered calls are kept for somebody who wants to know of them, and those that are."""
+        self.under_way: dict[object, float] = {}
+        """Requests that are sent and have no reply yet -> when, by the clock that only grows."""
         self.at_work = self.waiting = 0
         """Items that are worked on, and those of them that wait for a reply."""
 
@@ -331,9 +334,11 @@ class _Posting:
         if self._desk.closing is not None:
             raise Closed
         self._under_way = True
+        self._desk.under_way[self] = time.monotonic()
 
     def fault(self, fault: CallFault) -> None:
         """Called after each attempt that failed; one that may have been charged counts at its bound."""
+        self._desk.under_way.pop(self, None)
         if self._open:
             self._desk.calls.unsend(self.sent, charged=fault.maybe_paid)
             self._open = self._under_way = False
@@ -356,6 +361,7 @@ class _Posting:
     def end(self) -> None:
         """Give back what was set aside."""
         self._desk.unsent.discard(self._task)
+        self._desk.under_way.pop(self, None)
         if self._open and not self._under_way:
             self._desk.calls.unsend(self.sent, charged=False)
             self._open = False

@@ -44,6 +44,7 @@ class Budget:
             stage: Pot(most, Fraction(before)) for stage, (most, before) in (stages or {}).items()
         }
         self._flying = 0
+        self._spent_in: dict[str, Fraction] = {}
         self._settled = asyncio.Event()
 
     @property
@@ -59,6 +60,11 @@ class Budget:
         """Count what a call cost, or may have cost."""
         for pot in self._pots(stage):
             pot.spent += Fraction(amount)
+        self._spent_in[stage] = self._spent_in.get(stage, Fraction(0)) + Fraction(amount)
+
+    def spent_in(self, stage: str) -> float:
+        """Return the USD that a stage has cost since this began to count."""
+        return float(self._spent_in.get(stage, 0))
 
     def _pots(self, stage: str) -> list[Pot]:
         return [self._all, *([self._stages[stage]] if stage in self._stages else [])]

@@ -194,7 +194,7 @@ class Rehearsal(Runner):
             for item in todo:
                 digests = dict(zip(stage.spec.reads, self.items.digests(item, stage.spec.reads), strict=True))
                 inputs = {name: digest for name, digest in digests.items() if name in firm}
-                if self._may_run(stage, item) and not self.script.skip(stage.name, item, inputs):
+                if self.may_run(stage, item) and not self.script.skip(stage.name, item, inputs):
                     wanted.append(item)
             run_apart(self._record(stage, wanted))
         super().missing_items(stage, basis, todo)
@@ -209,7 +209,7 @@ class Rehearsal(Runner):
 
     async def _record(self, stage: Stage, items: Sequence[str]) -> None:
         real = self.script.real
-        tools = replace(self._tools(stage), settings=real.stages[stage.name])
+        tools = replace(self.tools(stage), settings=real.stages[stage.name])
         for item, parts in self.items.parts(self.journal, items, stage.spec.reads):
             asker = _Rehearsing(self.script, stage.name, item)
             try:

@@ -1,17 +1,18 @@
 """Where model stages run: an event loop in a thread of its own, so that any caller may have a loop itself.
 
-It has the face of :class:`.pool.WorkerPool`: tasks go in, results come out in groups, in no particular order.
+As with :class:`.pool.WorkerPool` tasks go in, and results come out in groups, in no particular order; but
+tasks may be of several stages, and more of them may follow from results.
 """
 
 import asyncio
 import math
 import queue
 import threading
+import time
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,6 +29,7 @@ from .batches.books import Batching, Lane
 from .budget import Budget, unknown_price
 from .calls import Call, Calls
 from .codec import Encoded, encode, gather_fields
+from .config import models_of
 from .journal import Journal
 from .pipeline import Stage, load_stage
 from .pool import Result
@@ -50,7 +52,7 @@ class Spending:
     """What an execution has used so far."""
 
     spent: float  # USD over the whole life of the run, what may have been charged included
-    before: float  # USD spent before the stage that runs now
+    own: float  # USD of these that one stage cost in this execution
 
 
 class ModelPool:
@@ -94,7 +96,6 @@ class ModelPool:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._desk: Desk | None = None
-        self._before = 0.0
         self._warnings: list[str] = []
         # One for all models: a server may echo what another one was sent.
         self._redactor = Redactor(warn=self._warnings.append)
@@ -119,33 +120,35 @@ class ModelPool:
             loop.close()
             desk.calls.close()
 
-    def spending(self) -> Spending | None:
+    def spending(self, stage: str) -> Spending | None:
         """Return what was used so far; None before the first model stage that had work."""
         desk = self._desk
-        if desk is None:
-            return None
-        return Spending(desk.budget.spent, self._before)
+        return None if desk is None else Spending(desk.budget.spent, desk.budget.spent_in(stage))
 
-    def run(self, job: Job, tasks: Iterable[Task], stopping: Callable[[], bool]) -> Iterator[list[Result]]:
+    def under_way(self) -> dict[str, int]:
+        """Return how many requests have no reply yet, and how many seconds the ``longest`` is under way."""
+        sent = [] if self._desk is None else list(self._desk.under_way.values())
+        return {"under_way": len(sent), "longest": round(time.monotonic() - min(sent))} if sent else {}
+
+    def run(
+        self, jobs: Sequence[Job], draw: Callable[[int], Sequence[Task]], stopping: Callable[[], bool]
+    ) -> Iterator[list[Result]]:
         """Yield results in small groups as they come; empty ones while nothing comes.
 
-        Tasks are drawn only as fast as they are worked on. Once ``stopping()`` is true no call is made any
+        ``draw`` returns so many tasks at most, of any of the jobs; it is asked again after each group, as far
+        as tasks can be worked on. Once ``stopping()`` is true no call is made any
         more; the calls under way are finished and kept, and items that would need more calls are left.
         """
         desk, loop = self._start()
-        self._before = desk.budget.spent
-        settings = job.tools.settings
-        assert isinstance(settings, ModelSettings)
-        most = self._most_at_work(set(settings.models()))
-        shift = _Shift(desk, load_stage(job.path), job.tools)
-        source, flying, drained = iter(tasks), 0, False
+        most = self._most_at_work({spec for job in jobs for spec in models_of(job.tools.settings)})
+        shift = _Shift(desk, [(load_stage(job.path), job.tools) for job in jobs])
+        flying = 0
         while True:
             if desk.closing is None and stopping():
                 loop.call_soon_threadsafe(desk.close_with, Closed())
             self._journal.check()
-            if desk.closing is None and not drained and flying <= most - max(1, most // 4):
-                batch = list(islice(source, most - flying))
-                drained = not batch
+            if desk.closing is None and flying <= most - max(1, most // 4):
+                batch = draw(most - flying)
                 flying += len(batch)
                 loop.call_soon_threadsafe(shift.start, batch)
             if not flying:
@@ -252,15 +255,15 @@ def _call_event(call: Call) -> Event:
 
 
 class _Shift:
-    """The items of one stage in the event loop."""
+    """The items of some stages in the event loop."""
 
-    def __init__(self, desk: Desk, stage: Stage, tools: Tools) -> None:
-        self._desk, self._stage, self._tools = desk, stage, tools
+    def __init__(self, desk: Desk, stages: Sequence[tuple[Stage, Tools]]) -> None:
+        self._desk, self._stages = desk, stages
         self._results: queue.SimpleQueue[tuple[Task, Encoded | None]] = queue.SimpleQueue()
         self._working: set[asyncio.Task[None]] = set()
         self._later: deque[Task] = deque()
 
-    def start(self, tasks: list[Task]) -> None:
+    def start(self, tasks: Sequence[Task]) -> None:
         """Begin work on items, as many as memory allows; called in the loop."""
         self._later.extend(tasks)
         batches = self._desk.batches
@@ -287,12 +290,12 @@ class _Shift:
             return results
 
     async def _work(self, task: Task) -> None:
-        settings = self._tools.settings
-        assert isinstance(settings, ModelSettings)
-        asker = ItemAsker(self._desk, self._stage.name, settings)
+        stage, tools = self._stages[task.step]
+        assert isinstance(tools.settings, ModelSettings)
+        asker = ItemAsker(self._desk, stage.name, tools.settings)
         encoded: Encoded | None = None
         try:
-            outcome = await self._outcome(task, asker)
+            outcome = await self._outcome(task, stage, replace(tools, asker=asker))
             if not asker.stopped:  # else the stage may have made something up instead of the answer
                 self._desk.calls.link(task.key, asker.asked)
                 encoded = outcome
@@ -301,11 +304,10 @@ class _Shift:
         finally:
             self._results.put((task, encoded))
 
-    async def _outcome(self, task: Task, asker: ItemAsker) -> Encoded:
+    async def _outcome(self, task: Task, stage: Stage, tools: Tools) -> Encoded:
         try:
-            item = Item(task.item, gather_fields(task.parts))
-            outcome = await self._stage.run(item, replace(self._tools, asker=asker))
-            return encode(checked(self._stage.spec, outcome))
+            outcome = await stage.run(Item(task.item, gather_fields(task.parts)), tools)
+            return encode(checked(stage.spec, outcome))
         except NoAnswer as none:
             return encode(Failed(none.code, none.reason, none.evidence))
         except FabulaError:

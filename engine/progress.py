@@ -3,7 +3,8 @@
 import errno
 import os
 import sys
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TextIO
@@ -26,9 +27,11 @@ class Event:
     run           ``folder``, ``pipeline``, ``stages`` (names), ``workers``
     stage         ``items``: how many reach the stage
     progress      ``done`` of ``total`` results of the stage are on disk; where it asks models, USD
-                  ``spent`` by the run so far, ``before`` this stage and ``projected`` for its end; where
+                  ``spent`` by the run so far, ``before`` or beside this stage and ``projected`` for its end,
+                  and requests ``under_way``, with the seconds that the ``longest`` waits; where
                   there was a plan also ``expected`` for the end of the run and the ``factor`` by which the
-                  plan of stages to come was corrected
+                  plan of stages to come was corrected. It comes before the stage begins where items run
+                  ahead, and now and then while nothing is done.
     item          ``item``, ``status``, ``code``, ``reason`` of an item that was not made
     stage-done    ``made``, ``rejected``, ``failed``, ``reused``, ``ran``
     sources       ``gone``, ``corrected`` and ``added`` ids of the run that other sources have made, in a
@@ -103,6 +106,17 @@ def lasting(stream: TextIO) -> Iterator[None]:
             os.close(nowhere)
 
 
+def waiting(under_way: int, longest: float) -> str:
+    """Return in words what requests are under way."""
+    return f"{under_way:,} under way, longest {longest:.0f} s"
+
+
+def _standing(event: Event) -> str:
+    data = event.data
+    under_way = f", {waiting(data['under_way'], data['longest'])}" if "under_way" in data else ""
+    return f"{event.stage}: {data['done']} of {data['total']}{under_way}{_cost(event)}"
+
+
 def _cost(event: Event) -> str:
     data = event.data
     if "spent" not in data:
@@ -162,25 +176,30 @@ class PlainReporter:
     """Writes lines for people, without any control characters."""
 
     EVERY = 10  # a progress line for every tenth of a stage
+    STILL = 60.0  # seconds without a line after which what is under way is told
     WORTH = 100  # items that make progress lines worth while
     WORTH_ASKING = 50  # the same where a model is asked, which takes longer
 
-    def __init__(self, stream: TextIO | None = None) -> None:
+    def __init__(self, stream: TextIO | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         self._stream = stream if stream is not None else sys.stderr
-        self._told = 0
+        self._clock = clock
+        self._told: dict[str | None, int] = {}
+        self._last = clock()
 
     def emit(self, event: Event) -> None:
         """Write a line where the event is worth one."""
         line = plain_line(event)
         if event.kind == "stage":
-            self._told = 0
+            self._told.pop(event.stage, None)
         elif event.kind == "progress":
             step = event.data["done"] * self.EVERY // event.data["total"]
             worth = event.data["total"] >= (self.WORTH if "spent" not in event.data else self.WORTH_ASKING)
-            if worth and self._told < step < self.EVERY:
-                self._told = step
-                line = f"{event.stage}: {event.data['done']} of {event.data['total']}{_cost(event)}"
+            still = "under_way" in event.data and self._clock() - self._last >= self.STILL
+            if still or (worth and self._told.get(event.stage, 0) < step < self.EVERY):
+                self._told[event.stage] = step
+                line = _standing(event)
         if line is not None:
+            self._last = self._clock()
             _write(self._stream, line)
 
     def close(self) -> None:

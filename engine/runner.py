@@ -1,10 +1,11 @@
 """The walk that makes what is missing: map stages in the worker pool, the other shapes in this process."""
 
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import nsmallest
-from itertools import islice
+from itertools import chain, groupby, islice, takewhile
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +24,13 @@ from .pool import Pool
 from .progress import Event, Reporter
 from .spilled import HELD, Spilled
 from .stage import UNAVAILABLE, Child, Made, Tools
-from .walk import Group, LazyItems, Table, Walk, root_key
+from .walk import TOGETHER, Group, LazyItems, Table, Walk, root_key
 from .worker import Job, Task, checked
 
 PLACES = "places"
 """The fact in a journal that says where the sources were when they were last taken in."""
+STILL = 10.0
+"""Seconds without a result after which it is told what is under way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +131,7 @@ class Runner(Walk):
     Attributes:
         elsewhere: the items of other shards: they are looked at, and never worked on.
         unfinished: whether the options left out items that the run, or its shard, could work on.
+        ahead: stage -> keys of results that this execution made before the walk came to the stage.
     """
 
     def __init__(self, loaded: LoadedPipeline, config: RunConfig, journal: Journal, means: Means) -> None:
@@ -135,6 +139,7 @@ class Runner(Walk):
         self.means = means
         self.elsewhere: set[str] = set()
         self.unfinished = False
+        self.ahead: dict[str, Spilled[None]] = {}
         self._allowed: set[str] | None = None
         self._root = True
 
@@ -143,7 +148,7 @@ class Runner(Walk):
         key = root_key(sources)
         known = self.journal.head(key)
         basis = Basis(SOURCES, 1, {}, {})
-        return known or self._put(basis, SOURCES, key, encode(Made({SOURCES: sources})))
+        return known or self.put(basis, SOURCES, key, encode(Made({SOURCES: sources})))
 
     # -- the walk's decisions
 
@@ -156,6 +161,7 @@ class Runner(Walk):
     def after(self, stage: Stage) -> None:
         """Wait until the stage's results are on disk, then tell; choose the items that may run."""
         self.journal.flush()
+        self.ahead.pop(stage.name, None)
         counts = self.counts[stage.name]
         data = {name: getattr(counts, name) for name in ("made", "rejected", "failed", "reused", "ran")}
         self.means.reporter.emit(Event("stage-done", stage=stage.name, data=data))
@@ -169,7 +175,9 @@ class Runner(Walk):
 
     def again(self, stage: Stage, head: Head) -> bool:
         """Whether the options want a known result made again, and let it run."""
-        return self.means.options.makes_again(stage, head) and self._may_run(stage, head.item)
+        if head.key in self.ahead.get(stage.name, ()):
+            return False
+        return self.means.options.makes_again(stage, head) and self.may_run(stage, head.item)
 
     def lacks_sources(self) -> bool:
         """Whether sources are no longer where the first stage found them last; its results name files."""
@@ -181,7 +189,8 @@ class Runner(Walk):
 
     def settle(self, stage: Stage, head: Head, *, ran: bool) -> None:
         """Take over a result; what shards have made counts as made now."""
-        super().settle(stage, head, ran=ran or self.means.options.merging)
+        ran = ran or self.means.options.merging or head.key in self.ahead.get(stage.name, ())
+        super().settle(stage, head, ran=ran)
 
     def leave(self, stage: Stage, item: str, status: str, reason: str) -> None:
         """Stop an item at a stage whose result for it is not known."""
@@ -200,7 +209,7 @@ class Runner(Walk):
                 continue
             if head.item in self.elsewhere:
                 heads[head.key] = head  # its place is in another journal, and nobody reads it there
-            elif self._may_run(_stage, head.item):
+            elif self.may_run(_stage, head.item):
                 heads[head.key] = self._take(_basis, known, reused)
         return heads
 
@@ -228,12 +237,13 @@ class Runner(Walk):
 
     def _take(self, basis: Basis, known: Held, reused: Reused) -> Head:
         """Copy a result, the replies that it was made from and the files that it names."""
-        self._describe(basis)
+        self.describe(basis)
         entry, calls = reused.entry(known)
         self.journal.write(*calls)
         return known.head._replace(seq=self.journal.put(entry))
 
-    def _may_run(self, stage: Stage, item: str | None = None) -> bool:
+    def may_run(self, stage: Stage, item: str | None = None) -> bool:
+        """Whether the options let a stage run, on an item."""
         options = self.means.options
         if options.gather_only and (stage.spec.shape != "gather" or self._has_waiting()):
             return False
@@ -245,45 +255,27 @@ class Runner(Walk):
         """Run a map stage on items."""
         keys: Spilled[str] = Spilled()
         for item, key in todo.items():
-            if self._may_run(stage, item):
+            if self.may_run(stage, item):
                 keys[item] = key
             else:
                 self.leave(stage, item, "pending", NOT_CHOSEN)
-        if not keys:
-            return
-        self._describe(basis)
-        acknowledged = _Acknowledged(self, stage, len(keys))
-        tasks = (
-            Task(item, keys[item], parts)
-            for item, parts in self.items.parts(self.journal, keys, stage.spec.reads)
-        )
-        tools = self._tools(stage)
-        job = Job(stage.path, tools, stage.spec.patience)
-        for group in self._pool(stage, tools).run(job, tasks, self.means.stopping):
-            for task, encoded in group:
-                digests = self.items.digests(task.item, stage.spec.reads)
-                inputs = dict(zip(stage.spec.reads, digests, strict=True))
-                head = self._put(basis, task.item, task.key, encoded, inputs)
-                self.settle(stage, head, ran=True)
-                acknowledged.add(head)
-            acknowledged.tell()
-        self.journal.flush()
-        acknowledged.tell()
-        self.check_stop()
+        if keys:
+            _Course(self, self._following(stage, basis), keys).run()
+            self.check_stop()
 
     def missing_children(
         self, stage: Stage, basis: Basis, parent: tuple[str, str], known: Known
     ) -> Listing | None:
         """Run an expand stage on one item."""
         item, _ = parent
-        if not self._may_run(stage, None if self._root else item):
+        if not self.may_run(stage, None if self._root else item):
             self.leave(stage, item, "pending", NOT_CHOSEN)
             return None
-        self._describe(basis)
+        self.describe(basis)
         (read,) = LazyItems(self.items, self.journal, [item], stage.spec.reads)
         children = (
             (child.id, self._put_child(stage, basis, child, known))
-            for child in stage.run(read, self._tools(stage))
+            for child in stage.run(read, self.tools(stage))
         )
         inputs = dict(zip(stage.spec.reads, self.items.digests(item, stage.spec.reads), strict=True))
         listing = self._put_table(basis, parent, children, inputs, known)
@@ -304,14 +296,14 @@ class Runner(Walk):
 
     def missing_table(self, stage: Stage, basis: Basis, table: Table, known: Known) -> Listing | None:
         """Run a gather stage on all living items."""
-        if self.means.options.shard is not None or not self._may_run(stage):
+        if self.means.options.shard is not None or not self.may_run(stage):
             for item in table.ids:
                 self.leave(stage, item, "pending", WAITS if self.means.options.shard else NOT_CHOSEN)
             return None
-        self._describe(basis)
+        self.describe(basis)
         items = LazyItems(self.items, self.journal, table.ids, stage.spec.reads)
         before = self._previous(stage, table, known)
-        rows = stage.run(items, self._tools(stage, previous=before.fields))
+        rows = stage.run(items, self.tools(stage, previous=before.fields))
         if len(rows) != len(table.ids) or any(item not in rows for item in table.ids):
             wrong = sorted(set(rows) ^ set(table.ids))
             raise ValueError(f"stage {stage.name} must give fields for every item; wrong: {wrong[:5]}")
@@ -324,14 +316,14 @@ class Runner(Walk):
 
     def missing_group(self, stage: Stage, basis: Basis, group: Group) -> None:
         """Run a group stage on the living children of one item."""
-        if not self._may_run(stage, group.item):
+        if not self.may_run(stage, group.item):
             self.leave(stage, group.item, "pending", NOT_CHOSEN)
             return
         self.check_stop()
-        self._describe(basis)
+        self.describe(basis)
         members = LazyItems(self.items, self.journal, group.members, stage.spec.reads)
-        encoded = encode(checked(stage.spec, stage.run(members, self._tools(stage))))
-        self.settle(stage, self._put(basis, group.item, group.key, encoded, group.inputs), ran=True)
+        encoded = encode(checked(stage.spec, stage.run(members, self.tools(stage))))
+        self.settle(stage, self.put(basis, group.item, group.key, encoded, group.inputs), ran=True)
 
     def _previous(self, stage: Stage, table: Table, known: Known) -> Decisions:
         """Return what a stateful stage decided last, for every item that it ever saw."""
@@ -379,14 +371,21 @@ class Runner(Walk):
     def _has_waiting(self) -> bool:
         return any(stop.status == "pending" for stop in self.items.stops.values())
 
-    def _pool(self, stage: Stage, tools: Tools) -> Pool | ModelPool:
-        if models_of(tools.settings):
-            return self.means.models
-        if stage.batched and self.means.device is not None:
-            return self.means.device
-        return self.means.pool
+    def _following(self, stage: Stage, basis: Basis) -> list[tuple[Stage, Basis]]:
+        """Return a stage, and those right after it if all ask models: an item need not wait for others there.
 
-    def _tools(self, stage: Stage, previous: Mapping[str, Mapping[str, Any]] | None = None) -> Tools:
+        Where requests go out in batches, they are to come together, stage by stage.
+        """
+        chained = self.asks(stage) and not self.means.options.batching.on
+        later = self.loaded.stages[self.loaded.stages.index(stage) + 1 :] if chained else ()
+        return [(stage, basis), *((other, self.basis(other)) for other in takewhile(self.asks, later))]
+
+    def asks(self, stage: Stage) -> bool:
+        """Whether a stage asks models, by its settings."""
+        return bool(models_of(self.config.stages[stage.name]))
+
+    def tools(self, stage: Stage, previous: Mapping[str, Mapping[str, Any]] | None = None) -> Tools:
+        """Return what a stage may use."""
         return Tools(
             settings=self.config.stages[stage.name],
             created_at=self.means.created_at,
@@ -397,12 +396,12 @@ class Runner(Walk):
             work=self.means.work,
         )
 
-    def _describe(self, basis: Basis) -> None:
+    def describe(self, basis: Basis) -> None:
         """Keep what the digests of settings and libraries stand for, so that changes can be explained."""
         self.journal.note(f"settings:{basis.settings_digest}", basis.settings)
         self.journal.note(f"libraries:{basis.libraries_digest}", basis.libraries)
 
-    def _put(
+    def put(
         self,
         basis: Basis,
         item: str,
@@ -411,6 +410,7 @@ class Runner(Walk):
         inputs: Mapping[str, str] | None = None,
         part: str = "item",
     ) -> Head:
+        """Write a result into the journal."""
         entry = Entry(
             key=key,
             stage=basis.stage,
@@ -444,7 +444,7 @@ class Runner(Walk):
                 yield line
 
         encoded = encode_lists({"items": noted(), **more})
-        table = self._put(basis, *owner, encoded, inputs, part="table")
+        table = self.put(basis, *owner, encoded, inputs, part="table")
         if len(first) <= HELD:
             return first
         self.journal.flush()
@@ -457,45 +457,137 @@ class Runner(Walk):
         held = [encoded.status, encoded.code, encoded.reason, *(text for pair in outputs for text in pair)]
         key = content_key(basis.stage, item, held)
         if key not in known:
-            known.add(self._put(basis, item, key, encoded))
+            known.add(self.put(basis, item, key, encoded))
         return key
 
 
-class _Acknowledged:
-    """Tells the reporter about results once they are on disk."""
+class _Course:
+    """Items on their way through stages that follow each other: each goes on as soon as its result is there.
 
-    def __init__(self, runner: Runner, stage: Stage, total: int) -> None:
-        self._runner, self._stage = runner, stage
-        self._waiting: deque[Head] = deque()
-        self._done, self._total = 0, total
-        self._asks = bool(models_of(runner.config.stages[stage.name]))
-        self._before: float | None = None
+    The walk passes the later stages afterwards, and finds in the journal what was made here. The reporter is
+    told of results once they are on disk.
+    """
 
-    def add(self, head: Head) -> None:
-        self._waiting.append(head)
+    def __init__(self, runner: Runner, stages: Sequence[tuple[Stage, Basis]], keys: Spilled[str]) -> None:
+        self._runner, self._items = runner, runner.items
+        self._stages, self._bases = zip(*stages, strict=True)
+        self._asks = runner.asks(self._stages[0])
+        self._first = iter(keys.items())
+        ready = runner.items.live if len(stages) > 1 else ()
+        self._others = (item for item in ready if item not in keys and item not in runner.items.stops)
+        self._ready: deque[tuple[str, int, str]] = deque()  # items that go on, with the step and the key
+        self._unsaid: deque[tuple[int, Head]] = deque()
+        # of each step: tasks so far, those of them that are over, and those that are told
+        self._begun = [len(keys), *(0 for _ in stages[1:])]
+        self._over, self._done = [0 for _ in stages], [0 for _ in stages]
+        self._told = time.monotonic()
+        runner.describe(self._bases[0])
 
-    def tell(self) -> None:
-        before, emit = self._done, self._runner.means.reporter.emit
-        while self._waiting and self._waiting[0].seq <= self._runner.journal.committed:
-            head = self._waiting.popleft()
-            self._done += 1
-            said = {"item": head.item, "status": head.status, "code": head.code, "reason": head.reason}
-            if self._runner.means.tell_hooks is not None:
-                self._runner.means.tell_hooks(Event("item-done", stage=self._stage.name, data=said))
+    def run(self) -> None:
+        """Work on all items, as far as they come."""
+        runner, means = self._runner, self._runner.means
+        jobs = [Job(stage.path, runner.tools(stage), stage.spec.patience) for stage in self._stages]
+        if self._asks:
+            groups = means.models.run(jobs, self._draw, means.stopping)
+        else:
+            tasks = chain.from_iterable(iter(lambda: self._draw(TOGETHER), []))
+            pool = means.device if self._stages[0].batched else None
+            groups = (pool or means.pool).run(jobs[0], tasks, means.stopping)
+        for group in groups:
+            for task, encoded in group:
+                self._land(task, encoded)
+            self._tell()
+        runner.journal.flush()
+        self._tell()
+
+    def _draw(self, most: int) -> list[Task]:
+        """Return so many of the next tasks at most; items that are on their way come first."""
+        chosen = sorted(islice(self._next(), most), key=lambda task: task[1])
+        if chosen and chosen[-1][1]:
+            self._runner.journal.flush()  # what they read may have been made just now
+        tasks = []
+        for step, some in groupby(chosen, key=lambda task: task[1]):
+            keys = {item: key for item, _, key in some}
+            found = self._items.parts(self._runner.journal, keys, self._stages[step].spec.reads)
+            tasks += [Task(item, keys[item], parts, step) for item, parts in found]
+        return tasks
+
+    def _next(self) -> Iterator[tuple[str, int, str]]:
+        while True:
+            if self._ready:
+                yield self._ready.popleft()
+            elif (first := next(self._first, None)) is not None:
+                yield first[0], 0, first[1]
+            elif (other := next(self._others, None)) is not None:
+                self._go_on(other, 1)
+            else:
+                return
+
+    def _land(self, task: Task, encoded: Encoded) -> None:
+        """Keep a result, and let its item go on."""
+        stage, runner = self._stages[task.step], self._runner
+        inputs = dict(zip(stage.spec.reads, self._items.digests(task.item, stage.spec.reads), strict=True))
+        head = runner.put(self._bases[task.step], task.item, task.key, encoded, inputs)
+        self._over[task.step] += 1
+        self._unsaid.append((task.step, head))
+        if task.step:
+            runner.ahead.setdefault(stage.name, Spilled())[head.key] = None
+            self._items.place(head)
+        else:
+            runner.settle(stage, head, ran=True)
+        if head.status == "made":
+            self._go_on(task.item, task.step + 1)
+
+    def _go_on(self, item: str, step: int) -> None:
+        """Let an item go on to the first stage from a step on whose result for it is not known."""
+        runner = self._runner
+        for later, stage in enumerate(self._stages[step:], step):
+            key = self._bases[later].key(item, self._items.digests(item, stage.spec.reads))
+            head = runner.journal.head(key)
+            head = head or runner.taken(stage, self._bases[later], [(item, key)]).get(key)
+            if head is None or runner.again(stage, head):
+                if runner.may_run(stage, item):
+                    if not self._begun[later]:
+                        runner.describe(self._bases[later])
+                    self._begun[later] += 1
+                    self._ready.append((item, later, key))
+                return
             if head.status != "made":
-                emit(Event("item", stage=self._stage.name, data=said))
-        if self._done > before:
-            data: dict[str, float] = {"done": self._done, "total": self._total, **self._costs()}
-            emit(Event("progress", stage=self._stage.name, data=data))
+                return
+            self._items.place(head)
 
-    def _costs(self) -> dict[str, float]:
-        """Return USD spent by the run so far, and at the end of the stage if it goes on like this."""
-        spending = self._runner.means.models.spending() if self._asks else None
-        if spending is None:
-            return {}
-        if self._before is None:
-            self._before = spending.before
-        per_item = (spending.spent - self._before) / self._done
-        projected = spending.spent + per_item * (self._total - self._done)
-        spent = {"spent": spending.spent, "before": self._before, "projected": projected}
-        return {name: round(usd, 6) for name, usd in spent.items()}
+    def _tell(self) -> None:
+        """Tell of results that are on disk; of what is under way, where none came for a while."""
+        runner, steps = self._runner, set[int]()
+        while self._unsaid and self._unsaid[0][1].seq <= runner.journal.committed:
+            step, head = self._unsaid.popleft()
+            self._done[step] += 1
+            steps.add(step)
+            said = {"item": head.item, "status": head.status, "code": head.code, "reason": head.reason}
+            if runner.means.tell_hooks is not None:
+                runner.means.tell_hooks(Event("item-done", stage=self._stages[step].name, data=said))
+            if head.status != "made":
+                runner.means.reporter.emit(Event("item", stage=self._stages[step].name, data=said))
+        if self._asks and not steps and time.monotonic() - self._told >= STILL:
+            steps = {step for step, begun in enumerate(self._begun) if self._over[step] < begun}
+        for step in sorted(steps):
+            self._told = time.monotonic()
+            runner.means.reporter.emit(
+                Event("progress", stage=self._stages[step].name, data=self._standing(step))
+            )
+
+    def _standing(self, step: int) -> dict[str, float]:
+        """Return how far a stage is: items that are on their way to it count as those that it has to do."""
+        coming = sum(self._begun[:step]) - sum(self._over[:step])
+        done, total = self._done[step], self._begun[step] + coming
+        data: dict[str, float] = {"done": done, "total": total}
+        models = self._runner.means.models
+        if not self._asks:
+            return data
+        spending = models.spending(self._stages[step].name) if done else None
+        if spending is not None:
+            before = spending.spent - spending.own
+            projected = before + spending.own / done * total
+            money = {"spent": spending.spent, "before": before, "projected": projected}
+            data |= {name: round(usd, 6) for name, usd in money.items()}
+        return data | models.under_way()

@@ -33,20 +33,22 @@ class Forecast:
     planned: dict[str, float]  # stage -> USD expected before the run, in the order of the stages
     # stage -> USD that it has cost, or that it is expected to have cost at its end
     cost: dict[str, float] = field(default_factory=dict)
+    left: dict[str, float] = field(default_factory=dict)  # what of these is still to come
 
-    def expect(self, stage: str, spent: float, projected: float) -> dict[str, float] | None:
+    def expect(self, stage: str, before: float, spent: float, projected: float) -> dict[str, float] | None:
         """Return the USD expected in all, and the factor for what has not begun; None without a plan.
 
-        ``spent``: USD that the run has spent before this stage. ``projected``: USD that it will have spent at
-        the end of this stage.
+        ``before``: USD that the run has spent before this stage, or beside it. ``spent``: in all.
+        ``projected``: at the end of this stage, if nothing came of others.
         """
         if stage not in self.planned:
             return None
-        self.cost[stage] = projected - spent
+        self.cost[stage], self.left[stage] = projected - before, projected - spent
         known = sum(self.planned[name] for name in self.cost)
         factor = sum(self.cost.values()) / known if known > 0 else 1.0
         later = sum(usd for name, usd in self.planned.items() if name not in self.cost)
-        return {"expected": round(projected + factor * later, 6), "factor": round(factor, 4)}
+        expected = spent + sum(self.left.values()) + factor * later
+        return {"expected": round(expected, 6), "factor": round(factor, 4)}
 
 
 class Forecasting:
@@ -73,7 +75,7 @@ class Forecasting:
         self._reporter.close()
 
     def _expected(self, stage: str, data: Mapping[str, Any]) -> dict[str, float]:
-        return self._forecast.expect(stage, data["before"], data["projected"]) or {}
+        return self._forecast.expect(stage, data["before"], data["spent"], data["projected"]) or {}
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from .spilled import HELD, Spilled, keys_only
 from .stage import Item
 from .worker import Parts
 
-_TOGETHER = 32  # items whose blobs are read at once
+TOGETHER = 32  # items whose blobs are read at once
 _TAKEN_TOGETHER = 1000  # results that are looked for in other runs at once
 
 Ref = tuple[int, str]
@@ -83,7 +83,7 @@ class Items:
         batch: list[str] = []
         for item in items:
             batch.append(item)
-            if len(batch) == _TOGETHER:
+            if len(batch) == TOGETHER:
                 yield from self._parts(journal, batch, fields)
                 batch = []
         yield from self._parts(journal, batch, fields)

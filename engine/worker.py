@@ -41,6 +41,7 @@ class Task:
     item: str
     key: str
     parts: Parts
+    step: int = 0  # which of several jobs it is for
 
 
 def watch_parent() -> None:

@@ -8,6 +8,7 @@ A pointer (RFC 6901), such as ``/scenes/2/any key``, reaches keys of every form.
 import json
 import re
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 from .canonical import Json
 
@@ -15,6 +16,7 @@ Steps = tuple[str | int, ...]
 _STEP = re.compile(r"\.([A-Za-z_][A-Za-z0-9_]*)|\[([0-9]+)\]")
 
 
+@lru_cache(maxsize=4096)
 def parse_path(path: str) -> Steps:
     """Return the steps of a path."""
     return parsed(path, _STEP, lambda match: match[1] if match[1] is not None else int(match[2]))

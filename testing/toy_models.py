@@ -1,5 +1,7 @@
 """A pipeline whose items ask a model: ``read_lines, answer, count_words``; see :mod:`.toy_pipeline`.
 
+:func:`toy_twice` has another stage that asks, ``rephrase``, after ``answer``.
+
 The item ``a`` with the words ``cat 2`` asks ``a: cat 2`` and wants a JSON object with a text that holds the
 item's id. The words ``ask:3`` make an item ask three questions, ``same`` one that all such items share.
 """
@@ -87,6 +89,15 @@ def _ask(question: str, settings: AnswerSettings, seed: int, name: str) -> Ask[s
     return Ask(request, read, "toy@1#000000000000", settings.repair, settings.sample)
 
 
+async def rephrase(item: Item, tools: Tools) -> Outcome:
+    """Map: ask about the answer."""
+    settings = tools.settings
+    assert isinstance(settings, AnswerSettings)
+    assert tools.asker is not None
+    asked = await tools.asker.ask(_ask(f"{item.id} again: {item['text']}", settings, tools.seed, item.id))
+    return Made({"rephrased": asked.value})
+
+
 def count_words(item: Item, _: Tools) -> Outcome:
     """Map: the answer, and how many words it has."""
     return Made({"line": {"text": item["text"], "notes": item["notes"], "words": len(item["text"].split())}})
@@ -106,6 +117,17 @@ COUNT = SimpleNamespace(
 )
 
 
+REPHRASE = SimpleNamespace(
+    SPEC=StageSpec("rephrase", 1, "map", ("text",), ("rephrased",), settings=AnswerSettings), run=rephrase
+)
+
+
+def toy_twice() -> Pipeline:
+    """Return the pipeline with two stages in a row that ask."""
+    stages = (f"{PLAIN}:READ", f"{HERE}:ANSWER", f"{HERE}:REPHRASE", f"{HERE}:COUNT")
+    return Pipeline("toy-twice", stages, f"{HERE}:finish", final_fields=("rephrased",))
+
+
 def toy_models(answer_stage: str = "ANSWER") -> Pipeline:
     """Return the pipeline; ``answer_stage`` says which of this module's objects is the stage ``answer``."""
     stages = (f"{PLAIN}:READ", f"{HERE}:{answer_stage}", f"{HERE}:COUNT")
@@ -120,9 +142,10 @@ def model_request(
     settings: Mapping[str, Any] | None = None,
     sets: Sequence[str] = (),
     answer_stage: str = "ANSWER",
+    pipeline: Pipeline | None = None,
 ) -> RunRequest:
     """Return the request to run the pipeline on one source file."""
-    chosen = toy_models(answer_stage)
+    chosen = pipeline or toy_models(answer_stage)
     lines, model = source
     given = {model: {"prices": PRICES, **(settings or {})}}
     config = resolve_config(chosen, None, [f"answer.model={model}", *sets], given)

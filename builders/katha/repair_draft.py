@@ -147,6 +147,7 @@ class _Repair:
         spare = item[SPARE] if item["questions_by"] is not None else []
         self.first = {**draft, "questions": [*draft["questions"], *spare]}
         self.log: list[Json] = []
+        self._ruled: list[tuple[Json, list[Json]]] = []
         sentences = source_sentences(item["story"]["normalized_text"], item["analysis"])
         self.sentences = sentences if item["narrative"] is not None else []
 
@@ -242,7 +243,7 @@ class _Repair:
     def _findings(self, name: str, draft: Json, checks: Sequence[Json]) -> dict[int, list[Json]]:
         """Return position -> what is wrong with a part, as far as who writes it can see and change it."""
         found: dict[int, list[Json]] = {}
-        for check in [*rule_checks(self.story, draft), *checks]:
+        for check in [*self._rules(draft), *checks]:
             if check["passed"] is not False or not str(check["path"]).startswith(f"$.{name}"):
                 continue
             match = _ELEMENT.match(str(check["path"]))
@@ -252,6 +253,13 @@ class _Repair:
                 if name != "questions" or draft[name][at]["question_type"] != "moral":
                     found.setdefault(at, []).append(check)
         return found
+
+    def _rules(self, draft: Json) -> list[Json]:
+        """Return what the rules say of a draft; each version is read once."""
+        known = next((checks for seen, checks in self._ruled if seen is draft), None)
+        if known is None:
+            self._ruled.append((draft, known := rule_checks(self.story, draft)))
+        return known
 
     async def _written_again(
         self, name: str, draft: Json, found: Mapping[int, Sequence[Json]]
@@ -341,7 +349,7 @@ class _Repair:
     def _weights(self, name: str, draft: Json, checks: Sequence[Json]) -> dict[int, int]:
         """Return position -> weight of all findings in a part; -1 for those of the rules in the whole."""
         weights: dict[int, int] = {}
-        ruled = rule_checks(self.story, draft)
+        ruled = self._rules(draft)
         for number, check in enumerate([*ruled, *checks]):
             match = _ELEMENT.match(str(check["path"]))
             at = int(match[2]) if match is not None and match[1] == name else -1

@@ -71,6 +71,7 @@ def language_checks(story: Json, draft: Json) -> Iterator[Json]:
             yield make_check(CODE, f"$.{name}", True, f"in the story's language, {wanted[0]}")
 
 
+@lru_cache(maxsize=4096)  # a draft is looked at again and again while it is repaired
 def detected(text: str) -> tuple[str, ...] | None:
     """Return the likely languages of a text, the likeliest first; None of one that is short or unclear."""
     letters = [char for char in text if char.isalpha()]

@@ -1,18 +1,22 @@
 """Runs that ask a model, through the real SDK: nothing asked twice, every failure named, the budget held."""
 
 import json
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from fabula.engine import runner
 from fabula.engine.calls import model_uses
 from fabula.engine.estimate import plan_calls
 from fabula.engine.execute import Options, RunRequest, execute
 from fabula.engine.journal import NAME as JOURNAL
 from fabula.engine.journal import Journal
+from fabula.engine.progress import Event
 from fabula.engine.status import RunReport, StageView, show_item
 from fabula.errors import (
     BudgetStop,
@@ -34,7 +38,7 @@ from fabula.testing.model_server import (
     TooLong,
     TruncatedJson,
 )
-from fabula.testing.toy_models import PRICES, model_request, reply_to, toy_models
+from fabula.testing.toy_models import PRICES, model_request, reply_to, toy_models, toy_twice
 
 pytestmark = pytest.mark.slow
 
@@ -383,3 +387,100 @@ def test_budget_when_earlier_calls_had_no_price_counts_them_at_the_one_given_sin
     assert server.count == 100
     execute(asks(f"{text}d dog\n", options=Options(workers=0, max_cost=earlier + 0.01)))
     assert server.count == 101
+
+
+# -- items that run ahead of each other through stages in a row
+
+
+TWICE = ("read_lines", "answer", "rephrase", "count_words")
+
+
+@pytest.fixture
+def twice(tmp_path: Path, server: ModelServer) -> Asks:
+    """Make the request for a run with two stages in a row that ask."""
+
+    def make(text: str, folder: str = "run", **given: Any) -> RunRequest:
+        source, model = tmp_path / "lines.txt", f"{server.openai_url}#toy"
+        source.write_text(text)
+        sets = [f"rephrase.model={model}", "run.threshold=0.1"]
+        return model_request(tmp_path / folder, (source, model), sets=sets, pipeline=toy_twice(), **given)
+
+    return make
+
+
+def kept(request: RunRequest) -> tuple[set[object], bytes, list[object]]:
+    """What a run holds: its results, its output and what its report says of stages and items."""
+    with Journal.open(request.folder, writable=False) as journal:
+        heads = [head for stage in TWICE for head in journal.heads(stage)]
+    report = json.loads((request.folder / "report.json").read_text())
+    results = {(head.key, head.item, head.status, head.code, *sorted(head.outputs.items())) for head in heads}
+    return results, (request.folder / "lines.jsonl").read_bytes(), [report["items"], report["totals"]]
+
+
+def test_run_when_stages_that_ask_follow_each_other_lets_no_item_wait_for_a_slow_one(
+    twice: Asks, server: ModelServer
+) -> None:
+    asked: dict[str, float] = {}
+
+    def latency(question: Asked) -> float:
+        asked[question.text[:7]] = time.monotonic()
+        return 1.0 if question.text.startswith("a: ") else 0.0
+
+    server.latency = latency
+    report = execute(twice("a cat\nb bee\n"))
+    assert asked["b again"] - asked["a: cat"] < 1.0 < asked["a again"] - asked["a: cat"]
+    assert [stage.ran for stage in report.stages] == [2, 2, 2, 2]
+
+
+def test_run_when_items_run_ahead_holds_what_one_stage_by_stage_holds(
+    twice: Asks, server: ModelServer
+) -> None:
+    # b is refused by the first stage and so never gets to the second; d fails in the second.
+    server.faults = lambda asked: Refused() if asked.text.startswith(("b: ", "d again")) else None
+    text = "a cat\nb bee\nc cow\nd dog\ne eel\n"
+    report = execute(twice(text))
+    assert server.count == 5 + 4
+    for stage in TWICE:
+        options = Options(workers=0, stages=TWICE[: TWICE.index(stage) + 1])
+        execute(twice(text, folder="steps", options=options))
+    assert server.count == 2 * (5 + 4)
+    execute(steps := twice(text, folder="steps"))
+    assert kept(steps) == kept(twice(text))
+    assert [(stage.made, stage.failed, stage.ran) for stage in report.stages] == [
+        (5, 0, 5), (4, 1, 5), (3, 1, 4), (3, 0, 3)
+    ]  # fmt: skip
+    assert [stage.ran for stage in execute(twice(text)).stages] == [0, 0, 0, 0]
+
+
+def test_run_when_items_run_ahead_asks_an_unreachable_model_once_and_goes_on_from_where_each_is(
+    twice: Asks, server: ModelServer
+) -> None:
+    down, told = True, list[str]()
+    settings = {"attempts": 1}
+
+    def fault(asked: Asked) -> Fault | None:
+        told.append(asked.text)
+        return ServerError(500) if down and asked.text.startswith(("a: ", "b again")) else None
+
+    server.faults = fault
+    first = execute(twice("a cat\nb bee\nc cow\n", settings=settings))
+    assert failures(first) == {"a": "unavailable", "b": "unavailable"}
+    assert len(told) == len(set(told)) == 5
+    down = False
+    again = execute(twice("a cat\nb bee\nc cow\n", settings=settings))
+    assert again.totals["made"] == 3
+    assert [stage.ran for stage in again.stages] == [0, 1, 2, 2]
+    assert len(told) == 5 + 3
+
+
+def test_run_when_answers_are_slow_tells_how_many_are_under_way(
+    twice: Asks, server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner, "STILL", 0.0)
+    server.latency = 0.7
+    told: list[Event] = []
+    execute(twice("a cat\nb bee\n"), SimpleNamespace(emit=told.append, close=lambda: None))
+    progress = [(event.stage, dict(event.data)) for event in told if event.kind == "progress"]
+    assert ("answer", {"done": 0, "total": 2, "under_way": 2, "longest": 0}) in progress
+    last = dict(progress)["rephrase"]
+    assert (last["done"], last["total"], "under_way" in last) == (2, 2, False)

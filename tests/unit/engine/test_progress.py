@@ -100,6 +100,37 @@ def test_plain_reporter_when_told_writes_few_lines_without_control_characters() 
     assert "\x1b" not in stream.getvalue()
 
 
+def test_plain_reporter_when_answers_are_slow_says_what_is_under_way_once_a_minute() -> None:
+    stream, now = io.StringIO(), [0.0]
+    reporter = PlainReporter(stream, lambda: now[0])
+    reporter.emit(Event("stage", stage="draft", data={"items": 64}))
+    for seconds in range(10, 140, 10):
+        now[0] = seconds
+        waits = {"done": 3, "total": 64, "under_way": 12, "longest": seconds + 24}
+        reporter.emit(Event("progress", stage="draft", data=waits))
+    assert stream.getvalue().splitlines() == [
+        "draft: 3 of 64, 12 under way, longest 84 s",
+        "draft: 3 of 64, 12 under way, longest 144 s",
+    ]
+
+
+def test_standing_when_items_run_ahead_shows_the_first_stage_that_is_not_done_and_the_longest_wait() -> None:
+    now = [0.0]
+    standing = Standing(lambda: now[0])
+    standing.note(Event("run", data={"stages": ["draft", "check"]}))
+    standing.note(Event("stage", stage="draft", data={"items": 2}))
+    waits = {"under_way": 2, "longest": 30}
+    standing.note(Event("progress", stage="draft", data={"done": 1, "total": 2, **waits}))
+    standing.note(Event("progress", stage="check", data={"done": 0, "total": 2, **waits}))
+    assert (standing.stage, standing.count()) == ("draft", "1 of 2")
+    now[0] = 5.0
+    assert standing.lines()[1] == "2 under way, longest 35 s", "it goes on between events"
+    standing.note(Event("progress", stage="draft", data={"done": 2, "total": 2}))
+    standing.note(Event("progress", stage="check", data={"done": 1, "total": 2}))
+    assert (standing.stage, standing.count()) == ("check", "1 of 2")
+    assert len(standing.lines()) == 1, "nothing is under way"
+
+
 def test_choose_reporter_when_stream_is_a_terminal_shows_a_block(monkeypatch: pytest.MonkeyPatch) -> None:
     stream = io.StringIO()
     monkeypatch.setenv("TERM", "xterm")

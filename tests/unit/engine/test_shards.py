@@ -235,7 +235,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (spilled, journals, walk, runner):
         monkeypatch.setattr(module, "HELD", 2)
     for module, name in (
-        (spilled, "_TOGETHER"), (journals, "_HEADS_TOGETHER"), (journals, "_PIECE"), (walk, "_TOGETHER"),
+        (spilled, "_TOGETHER"), (journals, "_HEADS_TOGETHER"), (journals, "_PIECE"), (walk, "TOGETHER"),
     ):  # fmt: skip
         monkeypatch.setattr(module, name, 2)
 

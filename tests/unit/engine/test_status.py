@@ -280,12 +280,25 @@ def test_limit_when_its_stage_is_unknown_or_the_price_is_names_it(asks: Asks) ->
 def test_forecast_when_a_stage_costs_more_than_planned_raises_what_is_to_come() -> None:
     forecast = Forecast({"draft": 2.0, "check": 1.0, "judge": 3.0})
     # 10 of 40 items of draft cost 1 USD: 4 at its end, twice the plan; so check and judge are expected at 8.
-    assert forecast.expect("draft", 0.0, 4.0) == {"expected": 12.0, "factor": 2.0}
+    assert forecast.expect("draft", 0.0, 1.0, 4.0) == {"expected": 12.0, "factor": 2.0}
+    forecast.expect("draft", 0.0, 4.0, 4.0)
     # draft cost 4 in the end; check is on its way to 2 more: 6 of the 3 planned, so judge at 6.
-    assert forecast.expect("check", 4.0, 6.0) == {"expected": 12.0, "factor": 2.0}
+    assert forecast.expect("check", 4.0, 4.5, 6.0) == {"expected": 12.0, "factor": 2.0}
+    forecast.expect("check", 4.0, 6.0, 6.0)
     # judge is cheaper than planned: nothing is left to come, so only its own pace counts.
-    assert forecast.expect("judge", 6.0, 7.0) == {"expected": 7.0, "factor": pytest.approx(7 / 6, abs=1e-4)}
-    assert forecast.expect("unplanned", 7.0, 8.0) is None
+    assert forecast.expect("judge", 6.0, 6.1, 7.0) == {
+        "expected": 7.0,
+        "factor": pytest.approx(7 / 6, abs=1e-4),
+    }
+    assert forecast.expect("unplanned", 7.0, 7.0, 8.0) is None
+
+
+def test_forecast_when_stages_overlap_adds_what_is_left_of_each() -> None:
+    forecast = Forecast({"draft": 4.0, "check": 2.0})
+    assert forecast.expect("draft", 0.0, 1.0, 4.0) == {"expected": 6.0, "factor": 1.0}
+    # Since then check has spent 0.5 beside the 1.0 of draft, and will have spent 2.0: 3.0 are left of draft,
+    # 1.5 of check.
+    assert forecast.expect("check", 1.0, 1.5, 3.0) == {"expected": 6.0, "factor": 1.0}
 
 
 def test_run_when_it_has_a_plan_tells_what_it_expects(asks: Asks) -> None:
