@@ -9,6 +9,7 @@ finding that matters is left out, not written again, where enough others are wit
 What a person gave is never touched. Without a model planner and a verifier the stage does nothing.
 """
 
+import asyncio
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -159,11 +160,12 @@ class _Repair:
         if is_judged:
             draft, checks = self._chosen(draft, checks, len(draft["questions"]), ENOUGH, TYPES)
         found = {name: self._findings(name, draft, checks) for name in LISTS}
-        rewritten: dict[str, _Rewritten] = {}
-        for name in LISTS:
-            if is_judged and self.item[f"{name}_by"] is not None:
-                again = await self._written_again(name, draft, found[name])
-                rewritten |= {} if again is None else {name: again}
+        ours = [name for name in LISTS if is_judged and self.item[f"{name}_by"] is not None]
+        noted = len(self.log)
+        again = await asyncio.gather(*(self._written_again(name, draft, found[name]) for name in ours))
+        # in the order of the lists, whichever was answered first
+        self.log[noted:] = sorted(self.log[noted:], key=lambda entry: LISTS.index(entry["part"]))
+        rewritten = {name: made for name, made in zip(ours, again, strict=True) if made is not None}
         kept: dict[str, _Rewritten] = {}
         if rewritten:
             second = {**draft, **{name: made.elements for name, made in rewritten.items()}}

@@ -5,6 +5,7 @@ was changed reads the variants. One further request judges everything: narrative
 with the accepted answers and the readers' own among them, variants. What was repaired is judged once more.
 """
 
+import asyncio
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
@@ -131,8 +132,7 @@ async def check_draft(
     maker = ""
     if which is None:
         which = {name: range(len(draft[name])) for name in LISTS}
-        answers, maker = await _answers(case)
-        seen = await _readings_of_variants(case)
+        (answers, maker), seen = await asyncio.gather(_answers(case), _readings_of_variants(case))
     checked = await _judged(case, which, sentences, answers, seen)
     readings = tuple(replace(reading, producer=maker) for reading in checked.readings)
     made = checked.checks
