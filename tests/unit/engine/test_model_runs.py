@@ -450,6 +450,11 @@ def test_run_when_items_run_ahead_holds_what_one_stage_by_stage_holds(
         (5, 0, 5), (4, 1, 5), (3, 1, 4), (3, 0, 3)
     ]  # fmt: skip
     assert [stage.ran for stage in execute(twice(text)).stages] == [0, 0, 0, 0]
+    others = Options(workers=0, reuse=(steps.folder,))
+    taken = execute(third := twice(text, folder="third", options=others))
+    assert kept(third) == kept(steps)
+    assert [(stage.reused, stage.ran) for stage in taken.stages[1:3]] == [(4, 1), (3, 1)]
+    assert server.count == 2 * (5 + 4), "also the replies of those that failed are taken over"
 
 
 def test_run_when_items_run_ahead_asks_an_unreachable_model_once_and_goes_on_from_where_each_is(
