@@ -1,6 +1,6 @@
 """A pipeline whose items ask a model: ``read_lines, answer, count_words``; see :mod:`.toy_pipeline`.
 
-:func:`toy_twice` has another stage that asks, ``rephrase``, after ``answer``.
+Another stage that asks, ``rephrase``, may stand after ``answer``.
 
 The item ``a`` with the words ``cat 2`` asks ``a: cat 2`` and wants a JSON object with a text that holds the
 item's id. The words ``ask:3`` make an item ask three questions, ``same`` one that all such items share.
@@ -122,15 +122,9 @@ REPHRASE = SimpleNamespace(
 )
 
 
-def toy_twice() -> Pipeline:
-    """Return the pipeline with two stages in a row that ask."""
-    stages = (f"{PLAIN}:READ", f"{HERE}:ANSWER", f"{HERE}:REPHRASE", f"{HERE}:COUNT")
-    return Pipeline("toy-twice", stages, f"{HERE}:finish", final_fields=("rephrased",))
-
-
 def toy_models(answer_stage: str = "ANSWER") -> Pipeline:
-    """Return the pipeline; ``answer_stage`` says which of this module's objects is the stage ``answer``."""
-    stages = (f"{PLAIN}:READ", f"{HERE}:{answer_stage}", f"{HERE}:COUNT")
+    """Return the pipeline; ``answer_stage`` says which of this module's objects are the stages that ask."""
+    stages = (f"{PLAIN}:READ", *(f"{HERE}:{name}" for name in answer_stage.split()), f"{HERE}:COUNT")
     return Pipeline("toy-models", stages, f"{HERE}:finish")
 
 
@@ -142,10 +136,9 @@ def model_request(
     settings: Mapping[str, Any] | None = None,
     sets: Sequence[str] = (),
     answer_stage: str = "ANSWER",
-    pipeline: Pipeline | None = None,
 ) -> RunRequest:
     """Return the request to run the pipeline on one source file."""
-    chosen = pipeline or toy_models(answer_stage)
+    chosen = toy_models(answer_stage)
     lines, model = source
     given = {model: {"prices": PRICES, **(settings or {})}}
     config = resolve_config(chosen, None, [f"answer.model={model}", *sets], given)

@@ -38,7 +38,7 @@ from fabula.testing.model_server import (
     TooLong,
     TruncatedJson,
 )
-from fabula.testing.toy_models import PRICES, model_request, reply_to, toy_models, toy_twice
+from fabula.testing.toy_models import PRICES, model_request, reply_to, toy_models
 
 pytestmark = pytest.mark.slow
 
@@ -403,7 +403,9 @@ def twice(tmp_path: Path, server: ModelServer) -> Asks:
         source, model = tmp_path / "lines.txt", f"{server.openai_url}#toy"
         source.write_text(text)
         sets = [f"rephrase.model={model}", "run.threshold=0.1"]
-        return model_request(tmp_path / folder, (source, model), sets=sets, pipeline=toy_twice(), **given)
+        return model_request(
+            tmp_path / folder, (source, model), sets=sets, answer_stage="ANSWER REPHRASE", **given
+        )
 
     return make
 
