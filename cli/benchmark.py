@@ -54,10 +54,13 @@ def show_benchmark(name: str, *, judges: Sequence[str] = (), as_json: bool = Fal
     if as_json:
         from .common import emit
 
-        emit({"page": "\n".join(page(benchmark)), **needs.as_json(), "costs": list(cost)})
+        files = None if needs.weights is None else needs.weights.as_json()
+        text = "\n".join(page(benchmark))
+        emit({"page": text, **needs.as_json(), "weights": files, "costs": list(cost)})
         return 0
     say(*(line for line in page(benchmark) if not line.startswith("<!--")), "", "## Here", "")
-    say(*needs.lines(), *cost)
+    say(*(part.line for part in needs.parts if not part.what.startswith("weights")))
+    say(*(() if needs.weights is None else needs.weights.lines()), *cost)
     return 0
 
 

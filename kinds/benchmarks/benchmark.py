@@ -65,6 +65,7 @@ class Printed:
     # the printed rows' judges: each a pattern of how a judge's name ends. Rows belong to this table whose
     # judges are these, all of them and no other
     judged_by: tuple[str, ...] = ()
+    differs: str = ""  # what of the printed rows is never as in a row of ours; empty where nothing is
 
 
 @dataclass(frozen=True, slots=True)

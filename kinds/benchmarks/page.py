@@ -12,8 +12,8 @@ SHOWN = 6
 """So many files are listed; the rest is counted."""
 
 
-def page(benchmark: Benchmark, *, with_rows: bool = True) -> Iterator[str]:
-    """Yield the lines of the page of a benchmark; without rows, printed tables are only named."""
+def page(benchmark: Benchmark, *, whole: bool = True) -> Iterator[str]:
+    """Yield the lines of the page of a benchmark; where it is not whole, long lists only begin."""
     yield from (f"# {benchmark.title}", "")
     yield "<!-- Made from kinds/benchmarks: UPDATE_GOLDEN=1 writes it. -->"
     yield from ("", benchmark.about, "")
@@ -21,12 +21,12 @@ def page(benchmark: Benchmark, *, with_rows: bool = True) -> Iterator[str]:
     yield from ("## From an empty machine to a row", "")
     yield from _steps(benchmark)
     yield from ("## Data", "")
-    yield from _data(benchmark)
+    yield from _data(benchmark, whole)
     if benchmark.metrics:
         models = ", ".join(f"`{name}`" for name in models_of_metrics(benchmark.metrics))
         yield from (f"Metrics that need weights: {', '.join(benchmark.metrics)}. Their models: {models}.", "")
     yield from ("## Printed results", "")
-    yield from _printed(benchmark, with_rows)
+    yield from _printed(benchmark, whole)
     yield from ("## Not tried here", "", *(f"- {line}." for line in benchmark.untried))
 
 
@@ -60,12 +60,13 @@ def _steps(benchmark: Benchmark) -> Iterator[str]:
         "",
         "`show` says what is here and what is missing; `get` brings it, and asks once about all terms; "
         "`orders` says what your generator has to make; `--dry-run` names all that is missing, and the cost. "
-        "`run` ends with your row beside the printed ones, and with how it was made in another way.",
+        "`run` ends with your row beside the printed ones, and with how it was made in another way. "
+        f"`fabula fetch {name}`, `fabula evaluate {name}` and `--release {name}` know the name, too.",
         "",
     )
 
 
-def _data(benchmark: Benchmark) -> Iterator[str]:
+def _data(benchmark: Benchmark, whole: bool) -> Iterator[str]:
     home = benchmark.home
     yield f"{home.address}, {f'commit `{home.revision}`' if home.revision else f'newest commit: {RECORDED}'}."
     yield "Without network: `--from` takes a clone, an archive or a folder with the files."
@@ -75,18 +76,18 @@ def _data(benchmark: Benchmark) -> Iterator[str]:
         return
     size = byte_text(sum(size for size, _ in home.files.values()))
     yield from (f"{tallied(len(home.files), 'files')}, {size}, each checked by SHA-256:", "")
-    shown = list(home.files.items())[:SHOWN]
+    shown = list(home.files.items())[: None if whole else SHOWN]
     yield from _table(
         ("file", "bytes", "SHA-256"), ((path, f"{size:,}", f"`{sha256}`") for path, (size, sha256) in shown)
     )
-    if len(home.files) > SHOWN:
+    if len(home.files) > len(shown):
         yield from (
-            f"... and {len(home.files) - SHOWN} more; `kinds/benchmarks/files.json` has them all.",
+            f"... and {len(home.files) - len(shown)} more; `kinds/benchmarks/files.json` has them all.",
             "",
         )
 
 
-def _printed(benchmark: Benchmark, with_rows: bool) -> Iterator[str]:
+def _printed(benchmark: Benchmark, whole: bool) -> Iterator[str]:
     if not benchmark.printed:
         yield from ("None were printed for this data.", "")
     for printed in benchmark.printed:
@@ -95,8 +96,9 @@ def _printed(benchmark: Benchmark, with_rows: bool) -> Iterator[str]:
         methods = tallied(len(table.rows), "methods")
         yield f"**{table.source}** (`{printed.key}`): {methods}, judged by {printed.judge};"
         lacking = f" Not measured by Fabula: {', '.join(missing)}." if missing else ""
-        yield from (f"{printed.protocol}. {table.about}{lacking}", "")
-        if with_rows:
+        differs = f" {printed.differs[0].upper()}{printed.differs[1:]}." if printed.differs else ""
+        yield from (f"{printed.protocol}. {table.about}{lacking}{differs}", "")
+        if whole:
             yield from written([table.table()], "markdown").splitlines()
 
 

@@ -82,6 +82,8 @@ def rows_of(
             continue  # another table is of this judge
         chosen = own or [row for row, _ in rows.values()]
         tables.append(_beside(benchmark, printed, chosen, manifest))
+        if printed.differs:
+            differences.append(printed.differs)
         if not own:
             judges = ", ".join(sorted({judge for _, of in rows.values() for judge in of})) or "nobody"
             differences.append(

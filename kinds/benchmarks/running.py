@@ -213,8 +213,12 @@ def costs(benchmark: Benchmark, judges: Sequence[str]) -> Iterator[str]:
     with tempfile.TemporaryDirectory(prefix="fabula-costs-") as scratch:
         outputs = _complete(benchmark, Path(scratch))
         for judge in judges:
-            chosen = options_for(benchmark, evaluating, BenchmarkOptions(judges=(judge,)))
-            request = evaluating.request(judged_by, [outputs], Path(scratch) / "run", chosen)
+            try:
+                chosen = options_for(benchmark, evaluating, BenchmarkOptions(judges=(judge,)))
+                request = evaluating.request(judged_by, [outputs], Path(scratch) / "run", chosen)
+            except FabulaError as error:
+                yield f"{judge}: cost not known: {str(error).splitlines()[0]}"
+                continue
             asked = evaluating.budget(request).as_json()["calls"]
             calls = sum(asked.values()) if isinstance(asked, dict) else int(asked)
             price = price_of(parse_spec(judge), ModelOptions())

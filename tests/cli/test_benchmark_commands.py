@@ -60,6 +60,8 @@ def test_list_and_show_when_nothing_is_here_say_what_there_is_and_what_is_missin
     assert "missing  data: https://github.com/ypwang61/StoryEval at d095e63, 206.4 kB; Apache-2.0" in told
     document = json.loads(run("benchmark", "show", "vistorybench", "--json"))
     assert not document["complete"] and "missing" in {part["state"] for part in document["parts"]}
+    assert document["weights"]["bytes_to_fetch"] > 1_000_000_000
+    assert "data/splits/holocine_ids.json" in run("benchmark", "show", "entitybench"), "every file"
     assert "use storyeval, vistorybench" in run("benchmark", "show", "vbench", code=2)
 
 

@@ -1,6 +1,7 @@
 """Benchmarks by name: what each value says is there, is consistent, and is what its page says."""
 
 import os
+import re
 from dataclasses import fields, replace
 from importlib.metadata import EntryPoint
 from pathlib import Path
@@ -63,13 +64,16 @@ def test_files_when_hashed_are_the_published_ones(reference: Path) -> None:
         for path, (size, sha256) in benchmark_named(name).home.files.items():
             file = there[Path(path).name]
             assert (file.stat().st_size, sha256_file(file)) == (size, sha256), path
-    assert len(benchmark_named("entitybench").home.files) == 144
+    episodes = benchmark_named("entitybench")
+    assert len(episodes.home.files) == 144
+    seconds = [re.search(r"__T(\d+)\.json$", path) for path in episodes.home.files]
+    assert sum(int(match[1]) for match in seconds if match) == episodes.size["seconds of the source"]
 
 
 @pytest.mark.skipif(not PAGES.is_dir(), reason="the suite runs against an installed wheel, which has no docs")
 @named
 def test_page_when_made_anew_is_the_one_in_the_documentation(name: str) -> None:
-    path, text = PAGES / f"{name}.md", "\n".join(page(benchmark_named(name), with_rows=False)) + "\n"
+    path, text = PAGES / f"{name}.md", "\n".join(page(benchmark_named(name), whole=False)) + "\n"
     if os.environ.get("UPDATE_GOLDEN"):
         path.write_text(text, encoding="utf-8")
     assert path.read_text("utf-8") == text, "UPDATE_GOLDEN=1 writes it anew"
@@ -94,7 +98,7 @@ def test_page_when_made_anew_is_the_one_in_the_documentation(name: str) -> None:
 def test_judges_when_they_are_not_those_of_the_paper_belong_to_no_printed_table(
     key: str, judges: list[str], belongs: bool
 ) -> None:
-    (printed,) = (one for value in benchmarks().values() for one in value.printed if one.key == key)
+    printed, *_ = (one for value in benchmarks().values() for one in value.printed if one.key == key)
     assert _is_of(printed, judges) is belongs
 
 
