@@ -18,7 +18,7 @@ from _pytest.runner import runtestprotocol
 
 FAST = 0.5
 """Processor seconds of a fast test."""
-TIERS = {"not slow": 700.0, "slow": 2000.0}
+TIERS = {"not slow": 700.0, "slow": 1600.0}
 """Tier -> its processor seconds; who adds a dear test makes another cheaper, or raises this on purpose."""
 USUAL = 0.025
 """Processor seconds of :func:`work` where the budgets were set, on a quiet core of a virtual machine."""

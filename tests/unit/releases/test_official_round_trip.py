@@ -52,9 +52,13 @@ def round_trip(tmp_path):
     return run
 
 
-def test_package_when_exported_again_has_the_bytes_that_came(round_trip):
+def test_package_when_exported_again_has_the_bytes_that_came(round_trip, tmp_path):
     source, exported, imported = round_trip()
     assert contents(exported) == contents(source)
+    made = export_package(tmp_path / "imported", tmp_path / "again")
+    lines = (source / "annotations.jsonl").read_bytes().count(b"\n")
+    assert (made.files["annotations.jsonl"], made.files["LICENSE"]) == (lines, None)
+    assert not any(line.startswith("  not in the package") for line in imported.lines())
     assert imported.version == "1.2.0"
     assert imported.missing == ()
 
@@ -178,6 +182,7 @@ def test_other_files_when_there_are_any_are_kept_byte_for_byte(tmp_path, round_t
     assert ".gitattributes" not in found
     assert imported.skipped == (".gitattributes",)
     assert set(imported.missing) >= {"statistics.json", "LICENSE"}
+    assert f"  not in the package: {', '.join(imported.missing)}" in imported.lines()
 
 
 def test_import_when_repeated_gives_the_same_bytes(tmp_path):
