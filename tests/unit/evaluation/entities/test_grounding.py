@@ -11,6 +11,7 @@ from PIL import Image
 
 from fabula.engine.execute import STORE
 from fabula.evaluation.entities.looking.draw_grids import NAMED
+from fabula.evaluation.entities.looking.encode_appearances import whole_view
 from fabula.evaluation.entities.looking.ground_entities import (
     Pixels,
     crop_sharpness,
@@ -221,3 +222,10 @@ def test_sharpness_when_worked_by_hand_agrees() -> None:
     assert crop_sharpness(image, "paper") == pytest.approx(128)
     assert crop_sharpness(image.resize((2, 9)), "code") == 0
     assert crop_sharpness(image.resize((2, 9)), "paper") == 0
+
+
+def test_view_when_an_encoder_takes_the_middle_holds_the_whole_picture_there() -> None:
+    view = whole_view(Image.new("RGB", (64, 32), (200, 10, 30)))
+    assert view.size == (256, 256)
+    assert view.crop((16, 16, 240, 240)).getcolors() == [(224 * 224, (200, 10, 30))]
+    assert view.getpixel((15, 128)) == view.getpixel((128, 240)) == (0, 0, 0)
