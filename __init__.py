@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from .api.evaluations import experiment as experiment
     from .api.evaluations import report as report
     from .api.evaluations import score as score
+    from .api.metrics import metric as metric
     from .api.records import audit as audit
     from .api.records import build as build
     from .api.records import extend as extend
@@ -77,6 +78,7 @@ _LAZY = {
     "extend": ".api.records",
     "fetch": ".api.releases",
     "load": ".api.releases",
+    "metric": ".api.metrics",
     "pack": ".api.releases",
     "publish": ".api.releases",
     "report": ".api.evaluations",

@@ -158,8 +158,8 @@ def scores_of(folder: Path, options: Mapping[str, Any]) -> Scores:
     """Return the scores of an evaluation; options as :func:`fabula.score` has them."""
     from ..kinds import evaluations as verbs
 
-    made, scoring = verbs.score(folder, as_paths(options)), verbs.judging_of(folder).scored()
-    return Scores(tuple(scoring.tables(made)) if scoring.tables is not None else (), folder, made)
+    made = verbs.score(folder, as_paths(options))
+    return Scores(verbs.tables_of(folder, made, options.get("least_coverage")), folder, made)
 
 
 def open_evaluation(folder: Path, run: "RunReport | None" = None) -> Evaluation:

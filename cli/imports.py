@@ -15,7 +15,6 @@ from .common import emit, finding_lines, released, say, show, show_findings, war
 if TYPE_CHECKING:
     from ..builders.books.building import BookOptions
     from ..builders.shots.references import Sees
-    from ..evaluation.events.published import Imported
     from ..releases.katha.package_import import ImportOptions
 
 
@@ -141,7 +140,8 @@ def storyeval_results(
     imported = import_results([Results(path, method, judge) for path in files], loaded)
     save_import(out, imported, loaded)
     if as_json:
-        emit({"out": str(out), "replies": imported.replies, "differences": _differences(imported)})
+        differences = [dict(vars(each)) for each in imported.differences]
+        emit({"out": str(out), "replies": imported.replies, "differences": differences})
         return 0
     answered = sum(one.outcome == "answered" for one in imported.archive.judgements)
     say(f"{out}: {tallied(imported.replies, 'replies')}, {answered} with a completion list")
@@ -152,8 +152,49 @@ def storyeval_results(
     return 0
 
 
-def _differences(imported: "Imported") -> list[dict[str, object]]:
-    return [dict(vars(one)) for one in imported.differences]
+@command("import results")
+def results(
+    benchmark: Annotated[str, typer.Argument(metavar="BENCHMARK")],
+    sources: Sequence[Path],
+    *,
+    out: Path,
+    suite: Path | None = None,
+    release: Path | None = None,
+    videos: Sequence[Path] = (),
+    method: str | None = None,
+    judge: str | None = None,
+    as_json: bool = False,
+) -> int:
+    """Import published results by the name of their benchmark.
+
+    storyeval is `import storyeval-results`, entitybench is `import entitybench-results`, and vbench is
+    `import vbench-results`. Files of several methods and judges are read at once, each judge for itself.
+
+    Options:
+        benchmark: storyeval, entitybench or vbench.
+        sources: Result files; of entitybench, folders.
+        out: A new folder; of vbench, a new file.
+        suite: storyeval: the suite that the results belong to.
+        release: entitybench: the episodes that were judged.
+        videos: vbench: folders with the videos that it saw.
+        method: Whose videos they are of [as the files say].
+        judge: storyeval: the judge [from the file name].
+
+    Examples:
+        fabula import results storyeval results/*_final.json --suite all_prompts.json --out runs/published
+        fabula import results vbench vbench/*_eval_results.json --videos outputs/mine --out vbench.json
+    """
+    given = {"suite": suite, "release": release, "videos": videos or None, "method": method, "judge": judge}
+    if benchmark not in _RESULTS:
+        fix = f"use one of {', '.join(_RESULTS)}; for printed tables, leaderboard init --published"
+        raise ConfigError(benchmark, what="no results of this benchmark can be imported", fix=fix)
+    read, needed, allowed = _RESULTS[benchmark]
+    options = {name: value for name, value in given.items() if value is not None}
+    if needed and needed not in options:
+        raise ConfigError(f"--{needed}", what=f"results of {benchmark} need it", fix=f"give --{needed} PATH")
+    if wrong := [name for name in options if name not in allowed]:
+        raise ConfigError(f"--{wrong[0]}", what=f"{benchmark} does not take it", fix="leave it out")
+    return read(sources, out=out, as_json=as_json, **options)
 
 
 @command("import archive")
@@ -260,7 +301,7 @@ def import_entitybench(
 
 @command("import entitybench-results")
 def entitybench_results(
-    folder: Path,
+    folders: Sequence[Path],
     *,
     out: Path,
     method: str | None = None,
@@ -270,12 +311,12 @@ def entitybench_results(
     """Import results of EntityBench's evaluator.
 
     Its public code writes a JSON file for each episode. They are scored and compared like evaluations of
-    ours. The files give plain means of episodes exactly.
+    ours. Several folders are several methods, judged alike. The files give plain means of episodes exactly.
     Corrected means need the episodes that were judged; those of fidelity cannot be rebuilt. What can and what
     cannot is said with the result.
 
     Options:
-        folder: Folder that the public evaluator wrote, its --out_dir.
+        folders: Folders that the public evaluator wrote, its --out_dir.
         out: A new folder.
         method: Whose videos they are of [as its manifest says].
         release: Episodes that were judged: a release, a run, or a folder of official episodes.
@@ -286,7 +327,7 @@ def entitybench_results(
     """
     from ..evaluation.entities.published import import_results
 
-    show(import_results(folder, out, method, released(release)), as_json=as_json)
+    show(import_results(folders, out, method, released(release)), as_json=as_json)
     return 0
 
 
@@ -368,3 +409,11 @@ def _looks(name: str) -> "Sees":
     model = open_vision(name, Place(), kind="detector")
     assert isinstance(model, Detector)
     return lambda image: bool(model.detect([image])[0])
+
+
+_RESULTS: dict[str, tuple[Callable[..., int], str, tuple[str, ...]]] = {
+    "storyeval": (storyeval_results, "suite", ("suite", "method", "judge")),
+    "entitybench": (entitybench_results, "", ("release", "method")),
+    "vbench": (vbench_results, "videos", ("videos",)),
+}
+"""Benchmark -> the command that reads its results, the option that it needs, and those that it takes."""

@@ -1,7 +1,7 @@
 """``fabula outputs``: look at generated pictures or videos before anything is spent on judging them."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Protocol
 
@@ -15,9 +15,11 @@ from .evaluate import given_suite
 
 if TYPE_CHECKING:
     from ..evaluation.judging.packets import RenderedText
+    from ..evaluation.outputs.layout import Wanted
+    from ..evaluation.outputs.shots import CheckOptions
 
 
-@command("outputs check")
+@command("outputs check", table="--map")
 def check(
     folders: Annotated[Sequence[Path], typer.Argument(metavar="DIR...")],
     *,
@@ -30,6 +32,9 @@ def check(
     timestamp: str | None = None,
     first_shot: Annotated[int, typer.Option(min=0, max=1)] = 1,
     cuts_by: str = "transnetv2",
+    suggest: Path | None = None,
+    table: Path | None = None,
+    out: Path | None = None,
     everything: bool = False,
     as_json: bool = False,
 ) -> int:
@@ -37,8 +42,9 @@ def check(
 
     Exits with 1 if there are any. Outputs are storyboards; with --suite or a release of events, videos; with
     a set of shot scripts, pictures or clips of shots; with a set of episodes, a video of each shot or of each
-    episode. Rendered text, odd pictures and stray files are
-    reported too, but do not change the exit code.
+    episode. Rendered text, odd pictures and stray files are reported too, but do not change the exit code.
+    Where files cannot be told, --suggest writes what each may be. Correct it, give it back with --map, and
+    check and evaluate the new folder --out.
 
     Options:
         folders: Outputs of one method each.
@@ -47,6 +53,9 @@ def check(
         ocr: Also report text rendered inside pictures (extra `ocr`).
         cuts_by: What finds the shots in a video of a whole episode without a cut list: transnetv2, or
             histogram, which needs no torch.
+        suggest: Write a map of the files of DIR to this CSV file, and check nothing.
+        table: A corrected map, by which the files of DIR are put into --out before they are checked.
+        out: With --map, a new folder for the files; its name is the method's.
 
     Examples:
         fabula outputs check storyboards/model-x --release dist/mine-0.1.0
@@ -54,25 +63,71 @@ def check(
         fabula outputs check videos/model-x --suite all_prompts.json
         fabula outputs check outputs/model-x --release runs/vistory --timestamp latest
         fabula outputs check videos/model-x --release dist/episodes-0.1.0
+        fabula outputs check raw/model-x --release runs/vistory --suggest map.csv
+        fabula outputs check raw/model-x --release runs/vistory --map map.csv --out outputs/model-x
     """
+    from ..evaluation.outputs.layout import arrange, suggest_map
+    from ..evaluation.outputs.shot_folders import Choice
+    from ..evaluation.outputs.shots import CheckOptions
+
+    if (suggest is not None or table is not None) and len(folders) > 1:
+        raise ConfigError("DIR", what="a map is of the outputs of one method", fix="give one folder")
+    if (table is None) is not (out is None):
+        raise ConfigError("--map, --out", what="only one of the two was given", fix="give both, or none")
+    shots = CheckOptions(choice=Choice(mode, language, timestamp), first=first_shot)
+    judged = _judged(release, suite, _Options(splits, ocr, cuts_by, shots))
+    if suggest is not None:
+        counts = suggest_map(folders[0], judged.wanted(), suggest)
+        if as_json:
+            emit({"map": str(suggest), **counts})
+        else:
+            told = ", ".join(f"{count} {what}" for what, count in counts.items())
+            say(f"{suggest}: {told}", f"next: correct it, then fabula outputs check ... --map {suggest}")
+        return 0
+    if table is not None and out is not None:
+        arrange(folders[0], table, judged.wanted(), out)
+        folders = [out]
+    reports, rendered = judged.check(folders)
+    _show(reports, everything=everything, as_json=as_json, rendered=rendered)
+    return int(any(not report.ok for report in reports))
+
+
+@dataclass(frozen=True)
+class _Options:
+    """What of the command only some kinds know."""
+
+    splits: Sequence[str]
+    ocr: bool
+    cuts_by: str
+    shots: "CheckOptions"
+
+
+@dataclass(frozen=True)
+class _Judged:
+    """What outputs are judged by."""
+
+    wanted: "Callable[[], Wanted]"  # what is asked for
+    # the reports on folders, and by method the text that is rendered in its pictures
+    check: "Callable[[Sequence[Path]], tuple[Sequence[_Checked], Mapping[str, Sequence[RenderedText]]]]"
+
+
+def _judged(release: Path | None, suite: Path | None, options: _Options) -> _Judged:
     from ..kinds import entities, events
     from ..releases.shots.imports import is_shot_set
 
     folder = released(release)
     if folder is not None and suite is None and is_shot_set(folder):
-        from ..evaluation.outputs.shot_folders import Choice
-        from ..evaluation.outputs.shots import CheckOptions, check_shots
+        from ..evaluation.outputs.shots import check_shots, wanted_shots
         from ..releases.shots.tree import read_shot_set
 
-        _refuse(splits, ocr, "shots of a set of scripts")
-        options = CheckOptions(choice=Choice(mode, language, timestamp), first=first_shot)
+        _refuse(options, "shots of a set of scripts")
         shot_set, _ = read_shot_set(folder)
-        shots = [check_shots(each, shot_set, options) for each in folders]
-        _show(shots, everything=everything, as_json=as_json)
-        return int(any(not report.complete for report in shots))
+        return _Judged(
+            lambda: wanted_shots(shot_set),
+            lambda folders: ([check_shots(each, shot_set, options.shots) for each in folders], {}),
+        )
     if folder is not None and suite is None and entities.MARKS.match(folder):
-        _refuse(splits, ocr, "videos of episodes")
-        return _check_episodes(folders, folder, cuts_by, everything=everything, as_json=as_json)
+        return _episodes(folder, options)
     if suite is None and folder is None:
         raise ConfigError(
             "--release, --suite", what="nothing says what the outputs are of",
@@ -80,51 +135,62 @@ def check(
             "--suite",
         )  # fmt: skip
     if suite is not None or folder is None or events.MARKS.match(folder):
-        from ..evaluation.outputs.videos import check_video_methods
+        from ..evaluation.outputs.videos import check_video_methods, wanted_videos
         from ..releases.events.form import load_suite
 
-        given = given_suite(suite, folder)
-        _refuse(splits, ocr, "videos of a suite")
-        videos = check_video_methods(folders, load_suite(given))
-        _show(videos, everything=everything, as_json=as_json)
-        return int(any(not report.ok for report in videos))
+        prompts = load_suite(given_suite(suite, folder))
+        _refuse(options, "videos of a suite")
+        return _Judged(
+            lambda: wanted_videos(prompts), lambda folders: (check_video_methods(folders, prompts), {})
+        )
+    return _storyboards(folder, options)
+
+
+def _storyboards(folder: Path, options: _Options) -> _Judged:
     from ..evaluation.judging.packets import rendered_in
     from ..evaluation.katha.load_items import variant_stories
-    from ..evaluation.outputs.storyboards import check_methods
+    from ..evaluation.outputs.storyboards import check_methods, wanted_storyboards
     from ..kinds.verbs import load_stories
     from ..media.ocr import open_reader
 
     loaded = load_stories(folder)
-    reports = check_methods(folders, loaded, splits, variant_stories(loaded, loaded))
-    reader = open_reader() if ocr else None
-    texts = {report.method: rendered_in(report, loaded.by_id, reader) for report in reports} if reader else {}
-    _show(reports, everything=everything, as_json=as_json, rendered=texts)
-    return int(any(not report.ok for report in reports))
+    variants = variant_stories(loaded, loaded)
+
+    def check_them(
+        folders: Sequence[Path],
+    ) -> "tuple[Sequence[_Checked], Mapping[str, Sequence[RenderedText]]]":
+        reports = check_methods(folders, loaded, options.splits, variants)
+        reader = open_reader() if options.ocr else None
+        texts = {report.method: rendered_in(report, loaded.by_id, reader) for report in reports if reader}
+        return reports, texts
+
+    return _Judged(lambda: wanted_storyboards([*loaded, *variants]), check_them)
 
 
-def _check_episodes(
-    folders: Sequence[Path], release: Path, cuts_by: str, *, everything: bool, as_json: bool
-) -> int:
-    from ..evaluation.outputs.entities import CheckOptions, check_episodes
+def _episodes(release: Path, options: _Options) -> _Judged:
+    from ..evaluation.outputs.entities import CheckOptions, check_episodes, wanted_videos
     from ..evaluation.outputs.named import require_distinct
     from ..media.shot_detection import METHODS
     from ..releases.entities.tree import read_entity_set
 
-    finder = next((method for method in METHODS if method == cuts_by), None)
+    _refuse(options, "videos of episodes")
+    finder = next((method for method in METHODS if method == options.cuts_by), None)
     if finder is None:
         expected = f"one of {', '.join(METHODS)}"
-        raise ConfigError("--cuts-by", expected=expected, found=cuts_by, fix="check the spelling")
-    require_distinct([folder.resolve().name for folder in folders])
+        raise ConfigError("--cuts-by", expected=expected, found=options.cuts_by, fix="check the spelling")
     whole, _ = read_entity_set(release, rules=False)
-    reports = [check_episodes(folder, whole, options=CheckOptions(finder)) for folder in folders]
-    _show(reports, everything=everything, as_json=as_json)
-    return int(any(not report.ok for report in reports))
+
+    def check_them(folders: Sequence[Path]) -> "tuple[Sequence[_Checked], dict[str, list[RenderedText]]]":
+        require_distinct([folder.resolve().name for folder in folders])
+        return [check_episodes(each, whole, options=CheckOptions(finder)) for each in folders], {}
+
+    return _Judged(lambda: wanted_videos(whole), check_them)
 
 
-def _refuse(splits: Sequence[str], ocr: bool, judged: str) -> None:
+def _refuse(options: _Options, judged: str) -> None:
     """Refuse options that say something of storyboards only."""
-    if splits or ocr:
-        option = "--split" if splits else "--ocr"
+    if options.splits or options.ocr:
+        option = "--split" if options.splits else "--ocr"
         what = f"this option is for storyboards, not for {judged}"
         raise ConfigError(option, what=what, fix="leave it out")
 
@@ -150,7 +216,7 @@ def _show(
     rendered: "Mapping[str, Sequence[RenderedText]]" = {},  # noqa: B006 - never changed
 ) -> None:
     """Print what was found about each method, and the text that is rendered in its pictures."""
-    from ..evaluation.outputs.checked import NOTHING_FOUND
+    from ..evaluation.outputs.checked import NOTHING_FOUND, UNTOLD
 
     if as_json:
         texts = {name: {"rendered": [text.as_json() for text in shown]} for name, shown in rendered.items()}
@@ -163,6 +229,9 @@ def _show(
         if more := len(own) - len(cause) if cause else 0:
             say(f"... and {tallied(more, 'more findings')} that follow from it; --all prints them")
         say(*(f"text: {report.method}/{text}" for text in rendered.get(report.method, ())), report.summary())
+    untold = sum(issue.code in UNTOLD for report in reports for issue in report.issues)
+    if untold and any(not report.ok for report in reports):
+        say(f"{tallied(untold, 'names')} cannot be told: --suggest map.csv writes what each file may be")
 
 
 @command("outputs keyframes")

@@ -12,6 +12,7 @@ from .common import released, show, warn
 
 @command(
     "report", "evaluation.entities.metrics.aggregate:Definitions", megabytes="--pictures-mb",
+    least_coverage="--least-coverage",
     without=("resamples", "seed", "interval", "correction"),
 )  # fmt: skip
 def report(
@@ -26,6 +27,7 @@ def report(
     stories: Sequence[str] = (),
     methods: Sequence[str] = (),
     megabytes: Annotated[float | None, typer.Option(min=0)] = None,
+    least_coverage: Annotated[float | None, typer.Option(min=0, max=1)] = None,
     as_json: bool = False,
 ) -> int:
     """Write a page with the scores and the frames behind them.
@@ -42,6 +44,8 @@ def report(
         stories: Images, episodes: a story, or an episode, to show from end to end [those that tell most].
         methods: Images, episodes: a method whose stories are shown [the first 6].
         megabytes: Images, episodes: megabytes of pictures in the page at most [12].
+        least_coverage: Share of its outputs from which a method stands with the complete ones, and is ranked
+            [0.95].
 
     Examples:
         fabula report runs/eval-a
@@ -58,6 +62,7 @@ def report(
     check_page(page)
     options = {
         "define": define,
+        "least_coverage": least_coverage,
         "unranked": unranked,
         "stories": stories,
         "methods": methods,

@@ -16,7 +16,7 @@ DEFINITIONS = (
 )
 
 
-@command("score", *DEFINITIONS)
+@command("score", *DEFINITIONS, least_coverage="--least-coverage")
 def score(
     run: Path,
     *,
@@ -28,6 +28,7 @@ def score(
     define: Sequence[str] = (),
     alias: Sequence[str] = (),
     resamples: Annotated[int, typer.Option(min=0)] = 10_000,
+    least_coverage: Annotated[float | None, typer.Option(min=0, max=1)] = None,
     tables: Path | None = None,
     form: str | None = None,
     as_json: bool = False,
@@ -49,6 +50,8 @@ def score(
         define: Images: a named definition, such as cids=code, occm=code, csd=code.
         alias: Images: NAME=METHOD, for a method here that is a run of METHOD, or a file with such lines: the
             ranks of the official summary count the best run of each.
+        least_coverage: Share of its outputs from which a method stands with the complete ones; others stand
+            below a line [0.95].
         tables: Also write tables here: answers, matches, masks; of images, scores, strata, shots.
 
     Examples:
@@ -56,8 +59,10 @@ def score(
         fabula score runs/eval-a --json
         fabula score runs/eval-a --format latex > scores.tex
     """
+    from ..evaluation.archive.archive import read_manifest
+    from ..evaluation.report.coverage import LEAST, below_the_line, least_covered
     from ..evaluation.report.people import People, saved_people
-    from ..kinds.evaluations import definitions_said, judging_of
+    from ..kinds.evaluations import definitions_said, judging_of, tables_of
     from ..kinds.evaluations import score as score_as
 
     form = chosen_form(form, as_json=as_json)
@@ -71,7 +76,10 @@ def score(
     of_people = None if form in ("text", "json") else scoring.of_people
     people = People() if of_people is None else saved_people(run, of_people)
     warn(*people.warnings)
-    show_tables(scores, lambda: scoring.tables and (*scoring.tables(scores), *people.tables), form)
+    made = [] if form in ("text", "json") else tables_of(run, scores, least_coverage)
+    show_tables(scores, lambda: made and (*made, *people.tables), form)
+    least = LEAST if least_coverage is None else least_coverage
+    warn(*below_the_line(least_covered(read_manifest(run)), least))
     return 0
 
 
@@ -112,6 +120,8 @@ def compare(
         fabula compare runs/eval-a runs/eval-c
         fabula compare runs/eval-a runs/eval-c --format markdown
     """
+    from ..evaluation.archive.archive import read_manifest
+    from ..evaluation.report.coverage import compared_over
     from ..kinds.evaluations import compare as compare_as
     from ..kinds.evaluations import comparison_tables, definitions_said
 
@@ -122,5 +132,6 @@ def compare(
     }  # fmt: skip
     warn(*definitions_said(first, *([] if second is None else [second])))
     made = compare_as(first, second, options, allow)
+    warn(*compared_over(read_manifest(folder) for folder in (first, second) if folder is not None))
     show_tables(made, lambda: comparison_tables(first, made), form)
     return 0

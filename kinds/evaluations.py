@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 VOTES = "votes.jsonl"
 """What the votes of people are called in what a study exports, and in a release."""
-GENERAL = ("resamples", "seed", "interval", "correction")
+GENERAL = ("resamples", "seed", "interval", "correction", "least_coverage")
 """Options that scoring and comparing have under every protocol."""
 
 
@@ -91,7 +91,7 @@ def score(folder: Path, options: Mapping[str, Any] | None = None) -> "Shown":
     if hooks and scoring.tables is not None:
         from ..evaluation.report.formats import COLUMNS, score_rows
 
-        rows = [row for table in scoring.tables(made) for row in score_rows(table)]
+        rows = [row for table in tables_of(folder, made) for row in score_rows(table)]
         scores = [dict(zip(COLUMNS, row, strict=True)) for row in rows]
         hooks.tell(Event("score", data={"rows": scores}))
     return made
@@ -114,6 +114,19 @@ def scoring_options(folder: Path, release: Path | None, resamples: int) -> dict[
     """Return the options with which an archive of a board is scored and compared."""
     takes_release = release is not None and "release" in judging_of(folder).scored().options
     return {"resamples": resamples, **({"release": release} if takes_release else {})}
+
+
+def tables_of(folder: Path, made: "Shown", least: float | None = None) -> "tuple[Table, ...]":
+    """Return what :func:`score` made as tables, with coverage; none where the protocol has none.
+
+    ``least``: share of its outputs from which a method stands with the complete ones; None for the default.
+    """
+    from ..evaluation.report.coverage import LEAST, least_covered, with_coverage
+
+    scoring = judging_of(folder).scored()
+    covered = least_covered(read_manifest(folder))
+    tables = () if scoring.tables is None else scoring.tables(made)
+    return tuple(with_coverage(table, covered, LEAST if least is None else least) for table in tables)
 
 
 def compare(
@@ -159,7 +172,13 @@ def make_report(
         raise ConfigError(
             str(folder), what=f"there is no page for an evaluation of {scoring.title}", fix="use fabula score"
         )
-    return scoring.report(folder, _chosen(given))
+    from ..evaluation.report.coverage import LEAST, below_the_line, least_covered, with_coverage
+
+    document, covered = scoring.report(folder, _chosen(given)), least_covered(read_manifest(folder))
+    least = given.get("least_coverage", LEAST)
+    headline = with_coverage(document.headline, covered, least)
+    warned = (*document.warnings, *below_the_line(covered, least))
+    return document.model_copy(update={"headline": headline, "warnings": warned})
 
 
 def published_definitions(*folders: Path | str) -> tuple[str, Mapping[str, Any]] | None:

@@ -9,6 +9,7 @@ from typing import Any
 from ..errors import ConfigError, FabulaError, InputError, UserError
 from ..evaluation.archive.archive import JUDGEMENTS, Archive, read_archive
 from ..evaluation.archive.replies import lacks, last_attempts
+from ..evaluation.report.coverage import coverages
 from ..evaluation.report.formats import Table, written
 from ..kinds.evaluations import score_tables
 from ..releases.hidden.commitments import read_salt
@@ -53,11 +54,6 @@ ATTEMPTS = 10
 NO_VALUE = "no-value"
 """Code of a submission whose score by the ranking's measure is undefined."""
 LEAK = "take it out: a leaderboard is public"
-COUNTS = (
-    ("generations_valid", "generations_requested"), ("stories_valid", "stories_requested"),
-    ("shots_valid", "shots_requested"), ("valid", "requested"),
-)  # fmt: skip
-"""What is valid of outputs, and what was asked for, as the manifests of the protocols call it."""
 
 
 @dataclass(frozen=True)
@@ -355,13 +351,8 @@ def _protocol_issues(board: Board, manifest: EvaluationManifest) -> Iterator[Iss
 
 def coverage_of(archive: Archive, submission: Submission, board: Board) -> tuple[float, list[Issue]]:
     """Return the least share of outputs and replies, and what is missing."""
-    shares: list[tuple[float, str]] = []
     about = (archive.manifest.subject.get("methods") or {}).get(submission.method) or {}
-    stated = any(made in about for made, _ in COUNTS)  # which ones are, depends on the protocol
-    for made, wanted in COUNTS:
-        if (made in about or not stated) and isinstance(about.get(wanted), int) and about[wanted]:
-            share = about.get(made, 0) / about[wanted]
-            shares.append((share, f"{about.get(made, 0):,} of {about[wanted]:,} {made.replace('_', ' ')}"))
+    shares = [(each.share, str(each)) for each in coverages(about)]
     answered: dict[str, int] = {}
     for judgement in last_attempts(archive.judgements):
         if judgement.method in (None, submission.method) and judgement.outcome == "answered":

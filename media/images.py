@@ -296,9 +296,9 @@ def _rebuild_media(where: str, code: str, expected: str, found: str, fix: str) -
 PictureFormat = Literal["png", "jpeg"]
 MEDIA_TYPES: dict[PictureFormat, str] = {"png": "image/png", "jpeg": "image/jpeg"}
 
-FORMATS = ("PNG", "JPEG", "WEBP", "GIF")
+FORMATS = ("PNG", "JPEG", "WEBP", "AVIF", "GIF")
 _STARTS = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF87a", b"GIF89a")
-_SUFFIXES = {"png": "PNG", "jpg": "JPEG", "jpeg": "JPEG", "webp": "WEBP", "gif": "GIF"}
+_SUFFIXES = {"png": "PNG", "jpg": "JPEG", "jpeg": "JPEG", "webp": "WEBP", "avif": "AVIF", "gif": "GIF"}
 # A changed warning filter belongs to the whole process; reading a header takes microseconds.
 _HEADER = threading.Lock()
 
@@ -488,7 +488,9 @@ def _open(data: bytes, where: str, limits: PictureLimits) -> "Image":
     except UnidentifiedImageError as error:
         if data.startswith(_STARTS):
             raise _problem(where, "damaged", "a header that can be read", _start(data)) from error
-        raise _problem(where, "not_a_picture", "a PNG, JPEG, WebP or GIF picture", _start(data)) from error
+        raise _problem(
+            where, "not_a_picture", "a PNG, JPEG, WebP, AVIF or GIF picture", _start(data)
+        ) from error
     except Image.DecompressionBombError as error:
         raise _too_many(where, limits, "far more") from error
     except Exception as error:  # decoder boundary

@@ -23,7 +23,7 @@ EPISODES, OUTPUTS = "episodes", "outputs"
 
 SPEC = StageSpec(
     name="load_episodes",
-    version=2,
+    version=3,
     shape="expand",
     reads=("sources",),
     writes=("episode", "outputs"),

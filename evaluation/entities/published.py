@@ -275,7 +275,7 @@ class Imported:
     """What came of an import."""
 
     out: Path  # the new folder
-    method: str  # whose results they are
+    method: str  # whose results they are; several with commas between
     episodes: int  # how many there are
     metrics: int  # how many metrics they have, of 51
     without: tuple[str, ...]  # those that are missing, of the pillars that were evaluated
@@ -302,27 +302,38 @@ class Imported:
 
 
 def import_results(
-    source: Path, out: Path, method: str | None = None, episodes: Path | None = None
+    sources: Sequence[Path], out: Path, method: str | None = None, episodes: Path | None = None
 ) -> Imported:
-    """Make an evaluation folder of the public evaluator's results.
+    """Make an evaluation folder of the public evaluator's results, one folder for each method.
 
     ``method``: whose videos; None for the name in its manifest, else that of the folder. ``episodes``: the
     episodes that were judged, for the corrected means; None without them.
     """
-    manifest = _manifest(source)
-    name = method or str(manifest.get("method_name") or source.resolve().name)
-    entries = _entries(source)
-    schedules = {} if episodes is None else _schedules(episodes, entries)
-    results = [Result(name, entry, schedules.get(entry.episode_id)) for _, entry in entries]
-    strange = [(path, result.problem()) for (path, _), result in zip(entries, results, strict=True)]
-    if problems := [_problem(str(path), "shots of the episode", shot) for path, shot in strange if shot]:
-        raise InputError(problems)
-    _write(out, results, _archive_manifest(name, results, manifest, [path for path, _ in entries]))
+    results: list[Result] = []
+    manifests: dict[str, Mapping[str, Json]] = {}
+    files: list[Path] = []
+    for source in sources:
+        manifest = _manifest(source)
+        name = method or str(manifest.get("method_name") or source.resolve().name)
+        if name in manifests:
+            problem = _problem(str(source), "results of another method", f"{name} again", fix="leave it out")
+            raise InputError([problem])
+        manifests[name] = manifest
+        entries = _entries(source)
+        schedules = {} if episodes is None else _schedules(episodes, entries)
+        own = [Result(name, entry, schedules.get(entry.episode_id)) for _, entry in entries]
+        strange = [(path, result.problem()) for (path, _), result in zip(entries, own, strict=True)]
+        if problems := [_problem(str(path), "shots of the episode", shot) for path, shot in strange if shot]:
+            raise InputError(problems)
+        results += own
+        files += [path for path, _ in entries]
+    _write(out, results, _archive_manifest(results, manifests, files))
     pillars = frozenset().union(*(result.pillars for result in results))
     there = {name for result in results for name in result.tuples}
     missing = [each.name for each in METRICS if each.pillar in pillars and each.name not in there]
     scheduled = episodes is not None
-    return Imported(out, name, len(results), len(there), tuple(missing), scheduled, notes_of(scheduled))
+    names = ", ".join(manifests)
+    return Imported(out, names, len(results), len(there), tuple(missing), scheduled, notes_of(scheduled))
 
 
 def notes_of(scheduled: bool) -> tuple[str, ...]:
@@ -408,20 +419,34 @@ def _schedules(episodes: Path, entries: Sequence[tuple[Path, PublicResult]]) -> 
 
 
 def _archive_manifest(
-    method: str, results: Sequence[Result], manifest: Mapping[str, Json], files: Sequence[Path]
+    results: Sequence[Result], manifests: Mapping[str, Mapping[str, Json]], files: Sequence[Path]
 ) -> EvaluationManifest:
-    circumstances = {name: manifest[name] for name in (*VARYING, *_ENVIRONMENT) if name in manifest}
-    fixed = {name: value for name, value in manifest.items() if name not in circumstances}
-    if "model_checkpoints" in fixed:
-        fixed["model_checkpoints"] = fingerprints(fixed["model_checkpoints"])
+    """Return the manifest of all methods, which must have been judged alike; where they differ, by method."""
+    circumstances: dict[str, Json] = {}
+    for name in (*VARYING, *_ENVIRONMENT):
+        values = {method: each[name] for method, each in manifests.items() if name in each}
+        if values:
+            same = len({canonical_text(value) for value in values.values()}) == 1
+            circumstances[name] = next(iter(values.values())) if same else values
+    fixed = {method: _fixed(manifest) for method, manifest in manifests.items()}
+    first, *others = fixed
+    for other in others:
+        if differing := list(_differing("", fixed[first], fixed[other])):
+            what = f"{first} and {other} were not judged alike: {', '.join(differing[:5])}"
+            fix = "import each into a folder of its own; fabula compare says what differs"
+            raise InputError([UserError(_MANIFEST, what=what, fix=fix)])
     return EvaluationManifest(
         kind=PROTOCOL,
         protocol={
             "imported": "entitybench",
             "pillars": sorted(frozenset().union(*(result.pillars for result in results))),
-            "manifest": fixed,
+            "manifest": fixed[first],
         },
-        subject={"methods": {method: {"episodes": len(results)}}},
+        subject={
+            "methods": {
+                method: {"episodes": sum(result.method == method for result in results)} for method in fixed
+            }
+        },
         environment={
             "fabula": version.__version__,
             "python": platform.python_version(),
@@ -430,6 +455,14 @@ def _archive_manifest(
             **circumstances,
         },
     )
+
+
+def _fixed(manifest: Mapping[str, Json]) -> dict[str, Json]:
+    """Return what of a public manifest identifies how methods were judged."""
+    fixed = {name: value for name, value in manifest.items() if name not in (*VARYING, *_ENVIRONMENT)}
+    if "model_checkpoints" in fixed:
+        fixed["model_checkpoints"] = fingerprints(fixed["model_checkpoints"])
+    return fixed
 
 
 def _write(out: Path, results: Sequence[Result], manifest: EvaluationManifest) -> None:

@@ -21,7 +21,7 @@ SUITE_ROLE, OUTPUTS = "suite", "outputs"
 
 SPEC = StageSpec(
     name="load_videos",
-    version=4,
+    version=5,
     shape="expand",
     reads=("sources",),
     writes=("prompt", "video", "outputs"),
@@ -91,7 +91,7 @@ def check_some_there(folders: Sequence[Path], chosen: Suite, suite: Suite) -> No
 
 def strays_of(videos: MethodVideos, suite: Suite) -> list[str]:
     """Return the videos in a folder that no prompt of the suite asks for, by path in it."""
-    own = {*map(composed, videos.own())}
+    own = videos.own()
     prompts = {*map(composed, suite.prompts)}
     return sorted(
         name

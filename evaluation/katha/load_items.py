@@ -219,7 +219,7 @@ RELEASE, OUTPUTS = "release", "outputs"
 
 SPEC = StageSpec(
     name="load_items",
-    version=6,
+    version=7,
     shape="expand",
     reads=("sources",),
     writes=("record", "variants", "shown", "about"),

@@ -34,8 +34,8 @@ from ..judging.settings import (
     trained_on,
 )
 from ..outputs.named import read_manifest
-from ..outputs.story_folders import find_story_folders
-from ..outputs.storyboards import OutputsManifest, list_folder
+from ..outputs.story_folders import find_story_folders, list_folder
+from ..outputs.storyboards import OutputsManifest
 from ..running import Evaluating, check_request
 from .load_items import OUTPUTS, RELEASE, chosen_records, variant_stories
 from .pipeline import ASKING, PIPELINE, PUBLISHED
@@ -140,12 +140,12 @@ def _generations(folder: Path, records: Sequence[StoryRecord], release: Release)
     manifest = read_manifest(folder, OutputsManifest)
     panels = sum(manifest.panels_of(record) for record in records)
     known = [*release.records, *variant_stories(release, release.records)]
-    places = find_story_folders(folder, manifest.folders, known).places
     unit = manifest.unit
+    folders = find_story_folders(folder, manifest.folders, known, unit)
     listed = [
-        (record, list_folder(places[record.story_id], unit=unit))
+        (record, folders.listed(record.story_id, unit))
         for record in records
-        if record.story_id in places
+        if record.story_id in folders.places or record.story_id in folders.flat
     ]
     seeds = {seed for _, there in listed for seed, _ in there.seeds}
     wanted = seeds if manifest.seeds is None else set(manifest.seeds)

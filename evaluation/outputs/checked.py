@@ -20,6 +20,11 @@ NOTHING_FOUND = "nothing-found"
 """Code of the finding that says what lies in a folder in which no output was found."""
 UNREADABLE = "unreadable-picture"
 """Code of an output with a file that cannot be read, or that holds no picture."""
+UNTOLD = frozenset({
+    NOTHING_FOUND, "stray-file", "unnumbered-file", "unknown-shot", "unknown-story",
+    "unknown-episode", "ambiguous-title",
+})  # fmt: skip
+"""Codes of findings about names of which nobody can tell what they are of; a map may say it."""
 _MOST_THREADS = 4
 _SHOWN = 20
 """How many findings of a method are told that stop an evaluation."""

@@ -1,13 +1,12 @@
 """Generated episodes on disk against their scripts: which shots have a video, and what is wrong.
 
-A method's folder holds for each episode a folder with one video per shot, ``<scene>_<shot>*.mp4`` with three
-digits each, as the public code of EntityBench reads it, or one video ``<episode>.mp4`` (:mod:`.cut_lists`).
+A method's folder holds for each episode a folder with one video per shot, ``<scene>_<shot>*.mp4``, which the
+public code of EntityBench writes with three digits each, or one video ``<episode>.mp4`` with a cut list.
 A shot without a usable video is counted by every metric and makes no other shot unusable.
 """
 
 import json
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, cast
@@ -34,8 +33,8 @@ from .checked import (
     repeated_names,
     report_of,
 )
+from .layout import NUMBERED_FROM_ZERO, VIDEOS, Key, Names, Wanted, key_of, missing
 from .named import entries, folders_in, pairs_once
-from .shot_folders import VIDEOS
 
 # -- Where the shots of an episode are in one video of all of it: a cut list, or cuts that are found
 #
@@ -147,17 +146,14 @@ def _frame(key: str, value: object) -> int:
 
 FEWEST = 5
 """Frames that a shot has at least: so many are looked at in each (N_frame of EntityBench, Table 11)."""
-CONTAINERS = (*VIDEOS, ".m4v", ".avi", ".mpg", ".mpeg", ".ts", ".gif", ".ogv", ".wmv", ".flv")
+CONTAINERS = (*VIDEOS, ".gif")
 """Endings of files that are taken for videos; what is in them decides whether they are."""
-_NAME = re.compile(r"([0-9]{3,})_([0-9]{3,})(?![0-9])", re.ASCII)
 Layout = Literal["shots", "film"]
 
 CURES: dict[str, tuple[Level, str]] = {
-    "missing-episode": ("error", "generate the episode; its shots are counted as missing"),
-    "missing-shot": ("error", "generate them; they are counted as missing"),
     "short-shot": ("error", f"generate it with {FEWEST} frames or more; it is counted as missing"),
     "unreadable-video": ("error", "generate or copy it again; it is counted as missing"),
-    "numbered-from-zero": ("error", "add 1 to the numbers: scenes and shots are counted from 1"),
+    NUMBERED_FROM_ZERO: ("error", "add 1 to the numbers: scenes and shots are counted from 1"),
     "unknown-shot": ("error", "compare the numbers with the schedule: other shots may be misnumbered, too"),
     "bad-cuts": ("error", "correct the cut list; docs/outputs.md says what it looks like"),
     "wrong-count": ("error", "say in a cut list where the shots are; --json prints what was found"),
@@ -167,7 +163,7 @@ CURES: dict[str, tuple[Level, str]] = {
     "stray-file": ("warning", "move it elsewhere"),
 }
 """Code -> level, and what to do."""
-FATAL = frozenset({"numbered-from-zero", "mixed-layout"})
+FATAL = frozenset({NUMBERED_FROM_ZERO, "mixed-layout"})
 """Codes of findings that stop an evaluation: a video might be judged by another shot's text."""
 
 
@@ -264,8 +260,12 @@ def check_episodes(
         )
     findings = IssueBin()
     names = {*chosen.by_id, *(known.by_id if known is not None else ())}
-    findings.extend(_strangers(folder, names))
-    asked = [_Asked(folder, episode, options or CheckOptions()) for episode in chosen.episodes]
+    places, strangers = _places(folder, names)
+    findings.extend(strangers)
+    asked = [
+        _Asked(folder, episode, options or CheckOptions(), places[composed(episode.episode_id)])
+        for episode in chosen.episodes
+    ]
     outputs = cast("tuple[EpisodeOutput, ...]", look_at(asked, findings))
     if outputs and all(output.layout is None for output in outputs):
         findings.extend([_nothing_found(folder, chosen)])
@@ -280,18 +280,20 @@ class _Asked:
     folder: Path
     episode: Episode
     options: CheckOptions
+    there: "_Place"
 
     def check(self) -> tuple[EpisodeOutput, list[Issue]]:
         """Return what there is of the episode, and the findings."""
         name, shots = self.episode.episode_id, list(self.episode.script.shots())
         issues: list[Issue] = []
-        inside = below(self.folder, name)
+        film = next(iter(self.there.films), None)
         try:
-            film = next(iter(_films(self.folder, name)), None)
-            if inside.is_dir() and film is not None:
+            if self.there.folder is not None and film is not None:
                 issues.append(_issue(name, "mixed-layout", f"there is the file {shown(film.name)}, too"))
-            if inside.is_dir():
-                videos = _in_folder(inside, shots, issues)
+            if self.there.folder is not None or self.there.flat:
+                inside = self.there.folder
+                files = self.there.flat if inside is None else list(entries(inside))
+                videos = _in_folder(name, files, shots, issues)
                 videos = [self._looked_at(video, issues) for video in videos]
                 return _output(name, "shots", videos, None), issues
             if film is not None:
@@ -299,7 +301,7 @@ class _Asked:
         except OSError as error:
             issues.append(_issue(name, "unreadable-video", f"it cannot be read: {error.strerror}"))
             return _output(name, None, [_lost(shot, "unreadable") for shot in shots], None), issues
-        issues.append(_issue(name, "missing-episode", f"no video of its {counted(len(shots), 'shot')}"))
+        issues.append(missing(name, "episode", [name]))
         return _output(name, None, [_lost(shot, "missing") for shot in shots], None), issues
 
     def _looked_at(self, video: ShotVideo, issues: list[Issue]) -> ShotVideo:
@@ -368,24 +370,26 @@ def _lost(shot: EpisodeShot, code: str, file: Path | None = None) -> ShotVideo:
     return ShotVideo(shot.key, file, code=code)
 
 
-def _in_folder(folder: Path, shots: Sequence[EpisodeShot], issues: list[Issue]) -> list[ShotVideo]:
+def _in_folder(
+    name: str, files: Sequence[Path], shots: Sequence[EpisodeShot], issues: list[Issue]
+) -> list[ShotVideo]:
     """Return the video of each shot; of several, the first ``.mp4`` in the order of names, as public code."""
-    name = composed(folder.name)
     there: dict[str, list[Path]] = {}
     scheduled = {shot_video_name(shot.scene, shot.number): shot.key for shot in shots}
+    scenes = {shot.scene for shot in shots}
     zero: list[str] = []
     unknown: list[str] = []
-    for path in entries(folder):
-        match = _NAME.match(path.name)
-        if match is None or path.suffix.lower() not in CONTAINERS or path.is_dir():
+    for path in files:
+        key = _key_in(name, path, scenes)
+        if key is None or path.suffix.lower() not in CONTAINERS or path.is_dir():
             issues.append(
                 _issue(f"{name}/{shown(path.name)}", "stray-file", "expected videos such as 001_001.mp4")
             )
             continue
-        prefix = shot_video_name(int(match[1]), int(match[2]))
+        prefix = shot_video_name(*key)
         there.setdefault(prefix, []).append(path)
         if prefix not in scheduled:
-            (zero if 0 in (int(match[1]), int(match[2])) else unknown).append(shown(path.name))
+            (zero if 0 in key else unknown).append(shown(path.name))
     if zero:
         issues.append(_issue(name, "numbered-from-zero", listed_names(zero)))
     if unknown:
@@ -401,11 +405,17 @@ def _in_folder(folder: Path, shots: Sequence[EpisodeShot], issues: list[Issue]) 
     return videos
 
 
+def _key_in(name: str, file: Path, scenes: set[int]) -> Key | None:
+    """Return scene and shot that a file's name says; the scene may be left out where there is only one."""
+    flat = Names({name: ()}).flat(file.stem, 2)
+    key = key_of(file.stem, 2) if flat is None else flat[1]
+    alone = key_of(file.stem) if key is None and len(scenes) == 1 else None
+    return key if alone is None else (*scenes, *alone)
+
+
 def _missing(name: str, videos: Sequence[ShotVideo]) -> Iterator[Issue]:
-    lost = [video.key for video in videos if video.code == "missing"]
-    if lost:
-        message = f"{len(lost)} of {counted(len(videos), 'shot')} have no video: {listed_names(lost, 10)}"
-        yield _issue(name, "missing-shot", message)
+    if lost := [video.key for video in videos if video.code == "missing"]:
+        yield missing(name, "shot", lost)
 
 
 def _misfits(name: str, keys: Sequence[str], cuts: Cuts) -> Iterator[Issue]:
@@ -430,23 +440,51 @@ def _cut_out(key: str, film: Path, cuts: Cuts, issues: list[Issue], name: str) -
     return ShotVideo(key, film, span)
 
 
-def _films(folder: Path, name: str) -> Iterator[Path]:
-    for ending in CONTAINERS:
-        path = below(folder, f"{name}{ending}")
-        if path.is_file() or path.is_symlink():
-            yield path
+@dataclass(slots=True)
+class _Place:
+    """What lies in a method's folder of one episode."""
+
+    folder: Path | None = None  # its own folder
+    films: list[Path] = field(default_factory=list)  # videos of all of it, by kind
+    flat: list[Path] = field(default_factory=list)  # videos of its shots beside the folders of others
 
 
-def _strangers(folder: Path, names: set[str]) -> Iterator[Issue]:
-    own = {composed(f"{name}{ending}") for name in names for ending in ("", *CONTAINERS, *ENDINGS)}
-    yield from repeated_names(folder)
-    for path in entries(folder):
-        if composed(path.name) in own:
-            continue
+def _places(folder: Path, known: Collection[str]) -> tuple[dict[str, _Place], list[Issue]]:
+    """Return what there is of each episode, by its id in normal form C, and what is of none."""
+    places = {composed(name): _Place() for name in known}
+    names = Names(dict.fromkeys(places, ()))
+    issues = list(repeated_names(folder))
+    listed = {composed(f"{name}{ending}") for name in known for ending in ENDINGS}
+    order = {ending: number for number, ending in enumerate(CONTAINERS)}
+    for path in sorted(entries(folder), key=lambda path: composed(path.name) not in places):
+        ending = path.suffix.lower()
         if path.is_dir():
-            yield _issue(shown(path.name), "unknown-episode", "the set has no episode of this name")
-        else:
-            yield _issue(shown(path.name), "stray-file", "expected the folder or the video of an episode")
+            of = names.of(path.name)
+            if len(of) == 1 and places[of[0]].folder is None:
+                places[of[0]].folder = path
+            else:
+                issues.append(
+                    _issue(shown(path.name), "unknown-episode", "the set has no episode of this name")
+                )
+        elif ending in order and len(of := names.of(path.stem)) == 1:
+            places[of[0]].films.append(path)
+            places[of[0]].films.sort(key=lambda film: order[film.suffix.lower()])
+        elif ending in order and (split := names.flat(path.stem, 2)) is not None:
+            places[split[0]].flat.append(path)
+        elif composed(path.name) not in listed:
+            issues.append(
+                _issue(shown(path.name), "stray-file", "expected the folder or the video of an episode")
+            )
+    return places, issues
+
+
+def wanted_videos(whole: EntitySet) -> Wanted:
+    """Return what a map of episodes' videos may name."""
+    parts = {
+        episode.episode_id: [shot_video_name(shot.scene, shot.number) for shot in episode.script.shots()]
+        for episode in whole.episodes
+    }
+    return Wanted("episode", parts, numbers=2, endings=CONTAINERS)
 
 
 def _nothing_found(folder: Path, chosen: EntitySet) -> Issue:
@@ -455,7 +493,7 @@ def _nothing_found(folder: Path, chosen: EntitySet) -> Issue:
     methods = [
         shown(entry.name)
         for entry in folders_in(folder)
-        if any(below(entry, name).is_dir() for name in chosen.by_id)
+        if any(place.folder for place in _places(entry, chosen.by_id)[0].values())
     ]
     if methods:
         message = f"this folder holds the videos of {counted(len(methods), 'method')}"

@@ -6,7 +6,8 @@ Stories may lie in the folder itself, or below folders of mode, language and tim
     my-model/<mode>/<language>/<YYYYMMDD_HHMMSS>/01/shots/01.png
     my-model/<language>/<mode>/<YYYYMMDD-HHMMSS>/01/01.png
 
-or anywhere below it, where ``outputs.json`` says in ``folders`` which story is where.
+or anywhere below it, where ``outputs.json`` says in ``folders`` which story is where. They may also lie flat
+in place of the stories' folders: ``01_02.png``, ``story_01_shot_02.png``.
 
 Shots lie in the story's folder, or in the one below it whose name is or ends in ``shots``; a time stamp may
 also stand below the story. Where there is a choice it is the user's: nothing is merged or taken silently.
@@ -19,20 +20,18 @@ from pathlib import Path
 
 from ...errors import ConfigError, InputError, UserError
 from .checked import listed_names
+from .layout import PICTURES, VIDEOS, key_of
 from .named import MANIFEST, NamedFolders, entries, folders_in, named_places, read_manifest
 
 TIMESTAMP = re.compile(r"[0-9]{8}[-_][0-9]{6}", re.ASCII)
 CHINESE = ("ch", "zh", "cn")
 LANGUAGES = ("en", *CHINESE)
-PICTURES = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp")
-VIDEOS = (".mp4", ".webm", ".mov", ".mkv")
 CHARACTERS = re.compile(r".*characters?|.*chars?", re.I)
 """Names of folders with pictures of characters that a method drew itself."""
 REVIEW = "keyframes.json"
 """File beside the stories of outputs that were taken from videos; see ``evaluation/shots/keyframes.py``."""
-_STORY = re.compile(r"[0-9]{1,6}", re.ASCII)
-# One number, at the end, after optional words without digits: 01, shot_01, shot-1, my_model_07.
-_NUMBER = re.compile(r"(?:[^\W\d](?:[^\W\d]|[ -])*)?([0-9]{1,6})")
+_STORY = re.compile(r"(?:story[ _-]?)?([0-9]{1,6})", re.ASCII | re.I)
+_FLAT = re.compile(r"((?:story[ _-]?)?[0-9]{1,6})[ _-]+(.+)", re.ASCII | re.I | re.DOTALL)
 _MOST_LEVELS = 4
 
 
@@ -60,9 +59,10 @@ class Choice:
 class StoryFolder:
     """What lies in the folder of one story."""
 
-    story_id: str  # the folder's name
+    story_id: str  # the number of the story, as the folder has it
     folder: Path  # the folder with the shots
-    files: tuple[Path, ...]  # its pictures and videos, sorted by name
+    # its pictures and videos, sorted by name; each with its number, None where its name says none, or several
+    files: tuple[tuple[int | None, Path], ...]
     strays: tuple[Path, ...]  # other entries, sorted by name
 
 
@@ -78,7 +78,7 @@ def find_root(folder: Path, choice: Choice) -> Path:
     place = folder
     for _ in range(_MOST_LEVELS):
         below = folders_in(place)
-        if any(_STORY.fullmatch(entry.name) for entry in below):
+        if any(_STORY.fullmatch(entry.name) for entry in below) or _flat(place):
             return place
         if not below:
             break
@@ -107,7 +107,7 @@ def story_folders(root: Path, choice: Choice) -> Iterator[StoryFolder]:
     """
     named = named_stories(root)
     stories = {entry.name: entry for entry in _numbered(root, named)} | named
-    for story_id, folder in sorted(stories.items(), key=lambda one: (int(one[0]), one[0])):
+    for name, folder in sorted(stories.items(), key=lambda each: (_story(each[0]), each[0])):
         place = folder
         stamps = [entry for entry in folders_in(place) if TIMESTAMP.fullmatch(entry.name)]
         if stamps:
@@ -118,7 +118,34 @@ def story_folders(root: Path, choice: Choice) -> Iterator[StoryFolder]:
         there = list(entries(place))
         files = [entry for entry in there if entry.is_file() and entry.suffix.lower() in PICTURES + VIDEOS]
         strays = [entry for entry in there if entry not in files and not CHARACTERS.fullmatch(entry.name)]
-        yield StoryFolder(story_id, place, tuple(files), tuple(strays))
+        numbered = tuple((shot_number(file), file) for file in files)
+        yield StoryFolder(_digits(name), place, numbered, tuple(strays))
+    lying: dict[str, list[tuple[int | None, Path]]] = {}
+    for file, (story_id, number) in _flat(root).items():
+        lying.setdefault(story_id, []).append((number, file))
+    for story_id, flat in lying.items():
+        yield StoryFolder(story_id, root, tuple(flat), ())
+
+
+def _flat(root: Path) -> dict[Path, tuple[str, int]]:
+    """Return the files that lie flat in a folder, each with the numbers of its story and shot."""
+    flat = {}
+    for entry in entries(root):
+        named = _FLAT.fullmatch(entry.stem) if entry.suffix.lower() in PICTURES + VIDEOS else None
+        key = None if named is None or entry.is_dir() else key_of(named[2])
+        if named is not None and key is not None:
+            flat[entry] = (_digits(named[1]), key[0])
+    return flat
+
+
+def _digits(name: str) -> str:
+    """Return the number in the name of a story's folder as it is written there."""
+    said = _STORY.fullmatch(name)
+    return said[1] if said else name
+
+
+def _story(name: str) -> int:
+    return int(_digits(name))
 
 
 def named_stories(folder: Path) -> dict[str, Path]:
@@ -130,26 +157,26 @@ def named_stories(folder: Path) -> dict[str, Path]:
 
 def _numbered(root: Path, named: Mapping[str, Path]) -> list[Path]:
     """Return the folders called like the number of a story that ``outputs.json`` does not name."""
-    numbers, taken = {int(name) for name in named}, set(named.values())
+    numbers, taken = {_story(name) for name in named}, set(named.values())
     return [
         entry
         for entry in folders_in(root)
-        if _STORY.fullmatch(entry.name) and int(entry.name) not in numbers and entry.resolve() not in taken
+        if _STORY.fullmatch(entry.name) and _story(entry.name) not in numbers and entry.resolve() not in taken
     ]
 
 
 def strays_in(root: Path) -> list[Path]:
     """Return what lies beside the stories' folders, sorted by name."""
     named = named_stories(root)
-    own = {REVIEW, MANIFEST, *(entry.name for entry in _numbered(root, named))}
+    own = {REVIEW, MANIFEST, *(entry.name for entry in (*_numbered(root, named), *_flat(root)))}
     own |= {place.relative_to(root.resolve()).parts[0] for place in named.values()}
     return [entry for entry in entries(root) if entry.name not in own]
 
 
 def shot_number(file: Path) -> int | None:
     """Return the shot that a file's name says; None where it says none, or more than one number."""
-    number = _NUMBER.fullmatch(file.stem)
-    return int(number[1]) if number else None
+    key = key_of(file.stem)
+    return None if key is None else key[0]
 
 
 def _chosen(place: Path, below: Sequence[Path], choice: Choice) -> Path:

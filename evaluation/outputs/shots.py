@@ -4,7 +4,7 @@ A shot without a usable picture is counted by every metric; it makes nothing els
 picture with another shot's text (numbers from 0, numbers said twice) is an error that stops an evaluation.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,35 +21,27 @@ from .checked import (
     Output,
     OutputFile,
     Outputs,
-    listed_numbers,
     look_at,
     look_at_picture,
     report_of,
     unreadable,
 )
+from .layout import NUMBERED_FROM_ZERO, REPEATED, VIDEOS, Wanted, check_numbers, missing
 from .shot_folders import (
-    VIDEOS,
     Choice,
     StoryFolder,
     find_root,
-    shot_number,
     story_folders,
     strays_in,
     unused_choices,
 )
 
-FATAL = frozenset({"numbered-from-zero", "repeated-shot", "unnumbered-file", "repeated-story"})
+FATAL = frozenset({NUMBERED_FROM_ZERO, REPEATED, "unnumbered-file", "repeated-story"})
 """Codes of findings that stop an evaluation: a picture might be judged by another shot's text."""
 
 CURES: dict[str, tuple[Level, str]] = {
-    "missing-story": ("warning", "generate the story; it is counted as failed"),
     "unknown-story": ("warning", "move it elsewhere, or evaluate against the set that has it"),
     "repeated-story": ("error", "keep one of the two folders"),
-    "unpadded-story": ("warning", "rename the folder as the set has it"),
-    "missing-shot": ("warning", "generate the shot; it is counted as missing"),
-    "extra-shot": ("warning", "remove it; nothing asks for it"),
-    "numbered-from-zero": ("error", "add 1 to every number, or give --first-shot 0"),
-    "repeated-shot": ("error", "keep one file of each shot"),
     "unnumbered-file": ("error", "name it by its shot alone, such as shot_01.png"),
     "unreadable-picture": ("error", "generate the shot again; it is counted as missing"),
     "odd-picture": ("warning", "have a look at it"),
@@ -57,8 +49,6 @@ CURES: dict[str, tuple[Level, str]] = {
     "unused-choice": ("warning", "leave the option out, or give the folder that has such folders in it"),
 }
 """Code -> level, and what to do."""
-HARMLESS = frozenset({"odd-picture", "stray-file", "unpadded-story"})
-"""Codes of findings beside which outputs are complete."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +62,6 @@ class ShotOutputs(Outputs):
     def shots(self) -> dict[str, dict[int, OutputFile]]:
         """Story id -> its usable pictures by number; every story of the set has an entry."""
         return {story.unit: {shot.number: shot for shot in story.files} for story in self.outputs}
-
-    @property
-    def complete(self) -> bool:
-        """Whether nothing is missing and nothing is wrong; odd pictures and stray files are neither."""
-        return all(issue.code in HARMLESS for issue in self.issues)
 
     @property
     def sha256(self) -> str:
@@ -102,7 +87,7 @@ class ShotOutputs(Outputs):
 
     def details(self) -> dict[str, Json]:
         """Return whether the outputs are complete, and the hash of their content."""
-        return {"complete": self.complete, "sha256": self.sha256}
+        return {"complete": self.ok, "sha256": self.sha256}
 
     def told(self) -> str:
         """Return the accounting in words."""
@@ -163,8 +148,6 @@ def _by_story(
             findings.add(_finding("repeated-story", folder.story_id, message))
         else:
             listed[story_id] = folder
-            if folder.story_id != story_id:
-                findings.add(_finding("unpadded-story", folder.story_id, f"taken for story {story_id}"))
     return listed
 
 
@@ -181,33 +164,28 @@ class _Story:
         wanted = {shot.index for shot in self.story.script.shots}
         story_id = self.story.story_id
         if self.folder is None or not self.folder.files:
-            message = f"expected {tallied(len(self.story.script.shots), 'shots')}, found none"
-            return Output(story_id, None), [_finding("missing-story", story_id, message)]
+            return Output(story_id, None), [missing(story_id, "story", [story_id])]
         issues = [
             _finding("stray-file", f"{story_id}/{stray.name}", "expected pictures of shots")
             for stray in self.folder.strays
         ]
-        named: dict[int, Path] = {}
+        named: list[tuple[int, Path]] = []
         files: dict[int, OutputFile] = {}
         looked: list[Issue] = []
-        for file in self.folder.files:
-            said = shot_number(file)
+        for said, file in self.folder.files:
             where = f"{story_id}/{file.name}"
             if said is None:
                 message = "expected one number in the name, that of the shot"
                 issues.append(_finding("unnumbered-file", where, message))
                 continue
             number = said + 1 - self.options.first
-            if number in named:
-                message = f"shot {number} is {named[number].name} already"
-                issues.append(_finding("repeated-shot", where, message))
-            named.setdefault(number, file)
+            named.append((number, file))
             if number not in files:
                 seen = self._look_at(file, where)
                 looked += seen.issues
                 if seen.sha256 is not None:
                     files[number] = OutputFile(number, file, seen.sha256)
-        issues += [*_numbering(story_id, wanted, set(named)), *looked]
+        issues += [*check_numbers(story_id, "shot", sorted(wanted), named), *looked]
         usable = tuple(files[number] for number in sorted(wanted & files.keys()))
         return Output(story_id, None, usable), issues
 
@@ -224,18 +202,12 @@ class _Story:
         return Looked(sha256_file(file), [])
 
 
-def _numbering(story_id: str, wanted: set[int], named: set[int]) -> Iterator[Issue]:
-    """Yield what is wrong with the numbers that the names of a story's files say."""
-    missing, beyond = sorted(wanted - named), sorted(named - wanted)
-    if 0 in named and max(wanted, default=0) not in named:
-        message = f"expected shots 1 to {len(wanted)}, found {min(named)} to {max(named)}"
-        yield _finding("numbered-from-zero", story_id, message)
-        return
-    expected = f"expected {tallied(len(wanted), 'shots')}"
-    if missing:
-        yield _finding("missing-shot", story_id, f"{expected}, {listed_numbers(missing)} missing")
-    if beyond:
-        yield _finding("extra-shot", story_id, f"{expected}, found also {listed_numbers(beyond)}")
+def wanted_shots(shot_set: ShotSet) -> Wanted:
+    """Return what a map of shots may name."""
+    return Wanted(
+        "story",
+        {story.story_id: [f"{shot.index:02d}" for shot in story.script.shots] for story in shot_set.stories},
+    )
 
 
 def _finding(code: str, where: str, message: str) -> Issue:

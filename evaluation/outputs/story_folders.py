@@ -1,23 +1,60 @@
 """Which folder of a method's outputs holds which story: by ``outputs.json``, by id, or by title."""
 
 import re
-import unicodedata
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
+from typing import Literal
 
 from ...errors import InputError
+from ...media.moving import SUFFIXES
 from ...schemas.katha import StoryRecord
 from ...schemas.text import counted, slug
 from ...schemas.values import Issue
 from .checked import NOTHING_FOUND, finding, listed_names
+from .layout import PICTURES, Names, key_of
 from .named import MANIFEST, entries, folders_in, named_places
 
-_MARKS = re.compile(r"[\W_]+")
+Unit = Literal["panel", "page", "keyframe", "shot"]
+MOVING: tuple[Unit, ...] = ("keyframe", "shot")
+"""Units that may be videos."""
 _LOOKED_INTO = 1000
-_DIGITS = re.compile("[0-9]+")
-_APOSTROPHES = re.compile("['\u2018\u2019\u02bc\uff07`]")
+_SEED = re.compile(r"seed_([0-9]{1,18})", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """What lies in one folder."""
+
+    panels: tuple[tuple[int, Path], ...] = ()  # number and file of each picture, sorted by number and name
+    # seed -> its folder; several where a seed is written in several ways (``seed_1``, ``seed_01``)
+    seeds: tuple[tuple[int, Path], ...] = ()
+    strays: tuple[str, ...] = ()  # names of everything else
+
+
+def number_of(file: Path, unit: Unit | None) -> int | None:
+    """Return the number that a file is called by; None where it is called otherwise, or is no such unit."""
+    key = key_of(file.stem) if file.suffix.lower() in endings_of(unit) else None
+    return None if key is None else key[0]
+
+
+def endings_of(unit: Unit | None) -> tuple[str, ...]:
+    """Return how the files of a unit end."""
+    return (*PICTURES, *SUFFIXES) if unit in MOVING else PICTURES
+
+
+def list_folder(folder: Path, *, with_seeds: bool = True, unit: Unit | None = None) -> Listed:
+    """Return what lies in the folder of a story, or of a seed; hidden files are left out."""
+    panels, seeds, strays = [], [], []
+    for entry in entries(folder):
+        number, seed = number_of(entry, unit), _SEED.fullmatch(entry.name)
+        if number is not None and not entry.is_dir():
+            panels.append((number, entry))
+        elif seed and with_seeds and entry.is_dir():
+            seeds.append((int(seed[1]), entry))
+        else:
+            strays.append(entry.name)
+    return Listed(tuple(sorted(panels)), tuple(sorted(seeds)), tuple(sorted(strays)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,16 +62,24 @@ class StoryFolders:
     """Where the outputs of one method are."""
 
     places: Mapping[str, Path]  # story id -> its folder, of stories that have one
+    # story id -> number and file of each picture, of stories whose files lie flat: ``STORY_01.png``
+    flat: Mapping[str, tuple[tuple[int, Path], ...]]
     issues: tuple[Issue, ...]  # folders and files that belong to no story, and titles that say too little
+
+    def listed(self, story_id: str, unit: Unit | None) -> Listed:
+        """Return what there is of a story."""
+        if story_id in self.places:
+            return list_folder(self.places[story_id], unit=unit)
+        return Listed(tuple(sorted(self.flat.get(story_id, ()))))
 
 
 def find_story_folders(
-    folder: Path, named: Mapping[str, str], stories: Iterable[StoryRecord]
+    folder: Path, named: Mapping[str, str], stories: Iterable[StoryRecord], unit: Unit | None = None
 ) -> StoryFolders:
-    """Return which folder holds which story.
+    """Return which folder holds which story, or which files where they lie flat.
 
     What ``outputs.json`` says counts first, then a folder that bears a story's id, then one whose name is the
-    title of exactly one story, whatever its case, punctuation and Unicode form, or the title as a slug.
+    id or title of exactly one story, whatever its case, punctuation, padding and Unicode form, or its slug.
 
     ``named``: story id -> folder, as its ``outputs.json`` says.
     """
@@ -47,15 +92,19 @@ def find_story_folders(
         if story_id in there and there[story_id].is_dir() and story_id not in places:
             places[story_id] = there[story_id]
             taken.add(story_id)
-    by_title = _by_title(known)
+    names = _names(known)
     claims: dict[str, list[Path]] = {}
+    flat: dict[str, list[tuple[int, Path]]] = {}
     strangers: list[tuple[Path, list[str]]] = []
     for name, entry in there.items():
         if name in taken:
             continue
-        meant = [name] if name in known else by_title.get(title_key(name), [])
+        meant = names.of(name)
+        split = names.flat(entry.stem) if entry.suffix.lower() in endings_of(unit) else None
         if entry.is_dir() and len(meant) == 1 and meant[0] not in places:
             claims.setdefault(meant[0], []).append(entry)
+        elif split is not None and not entry.is_dir() and split[0] not in places:
+            flat.setdefault(split[0], []).append((split[1][0], entry))
         else:
             strangers.append((entry, meant))
     for story_id, several in claims.items():
@@ -63,39 +112,18 @@ def find_story_folders(
             places[story_id] = several[0]
         else:
             issues += [_rival(entry, story_id, several) for entry in several]
-    missing = {key: story_id for story_id, title in known.items() for key in (story_id, title_key(title))}
-    missing = {key: story_id for key, story_id in missing.items() if story_id not in places}
-    issues += [_stranger(entry, meant, missing) for entry, meant in strangers]
-    return StoryFolders(places, tuple(issues))
+    issues += [_stranger(entry, meant) for entry, meant in strangers]
+    numbered = {story_id: tuple(files) for story_id, files in flat.items() if story_id not in places}
+    return StoryFolders(places, numbered, tuple(issues))
 
 
-def title_key(text: str) -> str:
-    """Return what is the same for a title and a folder called like it.
-
-    Case, punctuation, spaces, underscores and apostrophes do not count, nor does the form in which Unicode
-    writes an accent; the accent itself does.
-
-    >>> title_key("The Fox & the Grapes") == title_key("the_fox-the_grapes")
-    True
-    """
-    plain = _APOSTROPHES.sub("", unicodedata.normalize("NFKC", text)).casefold()
-    return _MARKS.sub(" ", unicodedata.normalize("NFKC", plain)).strip()
+def _names(known: Mapping[str, str]) -> Names:
+    """``known``: story id -> title, by which, and by its slug, the story is known, too."""
+    return Names({story_id: (title, slug(title)) for story_id, title in known.items()})
 
 
-def _by_title(known: Mapping[str, str]) -> dict[str, list[str]]:
-    """Return key of a title, and of its slug -> the stories that bear it."""
-    found: dict[str, list[str]] = {}
-    for story_id, title in known.items():
-        for key in {title_key(title), title_key(slug(title))} - {""}:
-            found.setdefault(key, []).append(story_id)
-    return found
-
-
-def _stranger(entry: Path, meant: list[str], missing: Mapping[str, str]) -> Issue:
-    """Return the finding about an entry that is taken for no story.
-
-    ``missing``: id, and title as :func:`title_key` is -> the id of a story without a folder.
-    """
+def _stranger(entry: Path, meant: list[str]) -> Issue:
+    """Return the finding about an entry that is taken for no story."""
     if not entry.is_dir():
         return finding(
             entry.name, "stray-file", "expected a story of the release", "move it elsewhere", "warning"
@@ -109,20 +137,8 @@ def _stranger(entry: Path, meant: list[str], missing: Mapping[str, str]) -> Issu
         message = f"called like {meant[0]}, which has another folder"
         return finding(entry.name, "unknown-story", message, "keep one of the two folders", "warning")
     message = "neither the id nor the title of a story of the release"
-    names = {spelt for name in (entry.name, title_key(entry.name)) for spelt in _near(name, missing)}
-    if len(likely := sorted({missing[name] for name in names})) == 1:
-        message += f"; {likely[0]} has no folder"
-        cure = f"did you mean {likely[0]}? Rename it, if it is that story"
-        return finding(entry.name, "unknown-story", message, cure, "warning")
     cure = f"rename it, name it in {MANIFEST}, or move it elsewhere"
     return finding(entry.name, "unknown-story", message, cure, "warning")
-
-
-def _near(name: str, known: Iterable[str]) -> list[str]:
-    """Return the names that differ from one by a slip; another number is another story."""
-    digits = _DIGITS.findall(name)
-    same = [each for each in known if _DIGITS.findall(each)[-1:] == digits[-1:]]
-    return get_close_matches(name, same, n=1, cutoff=0.85)
 
 
 def _rival(entry: Path, story_id: str, several: list[Path]) -> Issue:
@@ -137,7 +153,7 @@ def nothing_found(
     """Return the finding where no story that is judged has a folder: what lies there, and the cure."""
     some = next(iter(sorted(wanted)), "STORY")
     below = folders_in(folder)
-    names = {*wanted, *_by_title({story_id: record.title for story_id, record in wanted.items()})}
+    names = _names({story_id: record.title for story_id, record in wanted.items()})
     methods = [entry.name for entry in below[:_LOOKED_INTO] if _holds_stories(entry, names)]
     expected = f'with folders such as {some}, or "{wanted[some].title}"' if wanted else "of one method"
     if methods:
@@ -161,14 +177,13 @@ def nothing_found(
     return finding(".", NOTHING_FOUND, message, cure)
 
 
-def _holds_stories(folder: Path, names: Collection[str]) -> bool:
-    """Whether a folder looks like that of a method; ``names`` are ids, and titles as :func:`title_key` is."""
+def _holds_stories(folder: Path, names: Names) -> bool:
+    """Whether a folder looks like that of a method."""
     if (folder / MANIFEST).is_file():
         return True
     try:
         return any(
-            (entry.name in names or title_key(entry.name) in names) and entry.is_dir()
-            for entry in entries(folder)
+            names.of(entry.name) if entry.is_dir() else names.flat(entry.stem) for entry in entries(folder)
         )
     except InputError:
         return False

@@ -3,17 +3,16 @@
 Numbered pictures lie in a folder per story, or per story and seed; see ``docs/outputs.md``.
 """
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import Field, PositiveInt
 
 from ...errors import InputError, UserError
 from ...media.images import LIMITS, MediaProblem, PictureLimits
-from ...media.moving import SUFFIXES, chosen_frames, is_video, pictures_in
+from ...media.moving import chosen_frames, is_video, pictures_in
 from ...releases.loading import Release
 from ...schemas.canonical import Json, digest, sha256_file
 from ...schemas.katha import StoryRecord
@@ -26,14 +25,14 @@ from .checked import (
     Outputs,
     doubtful_pictures,
     finding,
-    listed_numbers,
     look_at,
     look_at_picture,
     report_of,
     unreadable,
 )
-from .named import MANIFEST, NamedFolders, entries, read_manifest
-from .story_folders import find_story_folders, nothing_found
+from .layout import PICTURES, VIDEOS, Wanted, check_numbers, missing
+from .named import MANIFEST, NamedFolders, read_manifest
+from .story_folders import MOVING, Listed, Unit, find_story_folders, list_folder, nothing_found
 
 # -- Other units than storyboard panels: comic panels, illustrated pages, video keyframes and shots
 #
@@ -44,20 +43,8 @@ from .story_folders import find_story_folders, nothing_found
 #
 # Source: KathaTrace, L.4 (partly applicable to video through sampled shots or keyframes); the rule is ours.
 
-Unit = Literal["panel", "page", "keyframe", "shot"]
-MOVING: tuple[Unit, ...] = ("keyframe", "shot")
-"""Units that may be videos."""
 MOST_FRAMES = 8
 """Most frames of one video that judges are shown."""
-_START = r"(?:(?:scene|panel|frame|image|page|keyframe|shot|clip)[_-]?)?([0-9]{1,6})\."
-_PICTURE = re.compile(rf"{_START}(?:png|jpe?g|webp)", re.I | re.ASCII)
-_VIDEO = re.compile(rf"{_START}(?:{'|'.join(suffix[1:] for suffix in SUFFIXES)})", re.I | re.ASCII)
-
-
-def number_of(name: str, unit: Unit | None) -> int | None:
-    """Return the number that a file is called by; None where it is called otherwise, or is no such unit."""
-    named = _PICTURE.fullmatch(name) or (_VIDEO.fullmatch(name) if unit in MOVING else None)
-    return None if named is None else int(named[1])
 
 
 def look_at_unit(
@@ -85,8 +72,6 @@ def look_at_unit(
 
 
 # -- Generated storyboards on disk
-
-_SEED = re.compile(r"seed_([0-9]{1,18})", re.ASCII)
 
 
 class OutputsManifest(NamedFolders):
@@ -132,30 +117,6 @@ class OutputsManifest(NamedFolders):
             return (None,) * panels
         scene = dict(zip(shown, (scene.scene_index for scene in record.scenes), strict=True))
         return tuple(scene.get(number) for number in range(1, panels + 1))
-
-
-@dataclass(frozen=True, slots=True)
-class Listed:
-    """What lies in one folder."""
-
-    panels: tuple[tuple[int, Path], ...] = ()  # number and file of each picture, sorted by number and name
-    # seed -> its folder; several where a seed is written in several ways (``seed_1``, ``seed_01``)
-    seeds: tuple[tuple[int, Path], ...] = ()
-    strays: tuple[str, ...] = ()  # names of everything else
-
-
-def list_folder(folder: Path, *, with_seeds: bool = True, unit: Unit | None = None) -> Listed:
-    """Return what lies in the folder of a story, or of a seed; hidden files are left out."""
-    panels, seeds, strays = [], [], []
-    for entry in entries(folder):
-        number, seed = number_of(entry.name, unit), _SEED.fullmatch(entry.name)
-        if number is not None and not entry.is_dir():
-            panels.append((number, entry))
-        elif seed and with_seeds and entry.is_dir():
-            seeds.append((int(seed[1]), entry))
-        else:
-            strays.append(entry.name)
-    return Listed(tuple(sorted(panels)), tuple(sorted(seeds)), tuple(sorted(strays)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,9 +194,10 @@ def check_outputs(
     findings = IssueBin()
     told = {record.story_id: record for record in variants}
     stories = {record.story_id: record for record in known} | told | wanted
-    folders = find_story_folders(folder, manifest.folders, stories.values())
+    folders = find_story_folders(folder, manifest.folders, stories.values(), manifest.unit)
     findings.extend(folders.issues)
-    if not folders.places.keys() & wanted.keys():
+    placed = folders.places.keys() | folders.flat.keys()
+    if not placed & wanted.keys():
         findings.add(
             nothing_found(
                 folder, folders, wanted, holds_panels=bool(list_folder(folder, unit=manifest.unit).panels)
@@ -243,10 +205,8 @@ def check_outputs(
         )
     findings.extend(_strangers(manifest, set(stories)))
     listed = {
-        story_id: list_folder(folders.places[story_id], unit=manifest.unit)
-        if story_id in folders.places
-        else Listed()
-        for story_id in sorted(wanted.keys() | told.keys() & folders.places.keys())
+        story_id: folders.listed(story_id, manifest.unit)
+        for story_id in sorted(wanted.keys() | told.keys() & placed)
     }
     seeds = _seeds(manifest, listed.values())
     for story_id, there in listed.items():
@@ -266,6 +226,17 @@ def check_outputs(
     named: dict[str, Any] = {} if manifest.method is None else {"method": manifest.method}
     named |= {"outputs": outputs, "variants": beside, "unit": manifest.unit, "frames": manifest.frames}
     return report_of(Storyboards, folder, findings, checked, seeds=seeds, **named)
+
+
+def wanted_storyboards(records: Iterable[StoryRecord]) -> Wanted:
+    """Return what a map of storyboards may name."""
+    stories = {record.story_id: record for record in records}
+    parts = {
+        story_id: [f"{number:02d}" for number in range(1, len(record.scenes) + 1)]
+        for story_id, record in stories.items()
+    }
+    titles = {story_id: record.title for story_id, record in stories.items()}
+    return Wanted("story", parts, titles, endings=(*PICTURES, *VIDEOS))
 
 
 def check_methods(
@@ -338,9 +309,9 @@ class _Generation:
             return (), [finding(self.where, "repeated-seed", message, "keep one of them")]
         panels = self.there[0].panels if self.there else ()
         if not panels:
-            message = f"expected {self.manifest.panels_of(self.record)} pictures, found none"
-            return (), [finding(self.where, "missing-storyboard", message, "generate the storyboard")]
-        issues = list(self._numbering([number for number, _ in panels]))
+            return (), [missing(self.where, "story", [self.record.story_id])]
+        wanted = range(1, self.manifest.panels_of(self.record) + 1)
+        issues = list(check_numbers(self.where, self.manifest.unit or "scene", wanted, panels))
         is_numbered = not issues
         scenes = self.manifest.scenes_of(self.record)
         files = []
@@ -354,30 +325,6 @@ class _Generation:
             looked[file.name] = seen
         issues += doubtful_pictures(self.where, looked) if self.decode and is_numbered else ()
         return tuple(files), issues
-
-    def _numbering(self, numbers: list[int]) -> Iterator[Issue]:
-        count = self.manifest.panels_of(self.record)
-        expected = f"pictures 1 to {count}"
-        repeated = sorted({number for number in numbers if numbers.count(number) > 1})
-        if repeated:
-            message = f"expected each number once, found more than one picture {listed_numbers(repeated)}"
-            yield finding(self.where, "repeated-panel", message, "keep one file of each number")
-        if set(numbers) == set(range(count)):
-            message = f"expected {expected}, found 0 to {count - 1}: the numbers begin at 0"
-            yield finding(
-                self.where, "numbered-from-zero", message, "add 1 to every number; 1 is the first panel"
-            )
-            return
-        missing = sorted(set(range(1, count + 1)) - set(numbers))
-        beyond = sorted(set(numbers) - set(range(1, count + 1)))
-        if missing:
-            lacking = "all" if len(missing) == count else listed_numbers(missing)
-            message = f"expected {expected}; missing: {lacking}"
-            yield finding(self.where, "missing-panel", message, "generate the storyboard again")
-        if beyond:
-            message = f"expected {expected}, found also {listed_numbers(beyond)}"
-            cure = f"remove them, or say in {MANIFEST} how many panels the story has or which are bridges"
-            yield finding(self.where, "extra-panel", message, cure)
 
 
 def _strangers(manifest: OutputsManifest, known: set[str]) -> Iterator[Issue]:

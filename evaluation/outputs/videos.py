@@ -5,8 +5,8 @@ described in ``docs/outputs.md``.
 """
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from ...errors import InputError, UserError
 from ...media.images import MediaProblem
 from ...media.video import probe, sample_frames
 from ...schemas.canonical import Json
-from ...schemas.events import Suite, video_name
+from ...schemas.events import Suite
 from ...schemas.plain_files import below, composed
 from ...schemas.text import counted
 from ...schemas.values import Issue
@@ -31,11 +31,10 @@ from .checked import (
     report_of,
     unreadable,
 )
+from .layout import VIDEOS, Names, Wanted, key_of, missing
 from .named import MANIFEST, NamedFiles, entries, folders_in, named_places, read_manifest, require_distinct
 
 _SEED = re.compile(r"seed_(0|[1-9][0-9]{0,17})", re.ASCII)
-_NEAR = 90.0
-"""Similarity of two names, 0 to 100, from which one is taken for a misspelling of the other."""
 
 
 FEWEST, MOST, EVERY = 4, 32, 4
@@ -51,27 +50,27 @@ class MethodVideos:
     """The videos of one method."""
 
     folder: Path  # of the method, which bears its name
-    seeds: tuple[int | None, ...]  # of its sub-folders ``seed_N``; only null where it has none
-    # file name in the suite -> file below the folder, or below that of each seed, where ``outputs.json`` says
-    # so
-    named: Mapping[str, str] = field(default_factory=dict)
+    seeds: tuple[int | None, ...]  # of its folders ``seed_N`` or its files ``NAME-N``; only null without
+    # file name in the suite and seed -> the video, by its path in the folder; of videos that are there, and
+    # of those that ``outputs.json`` names
+    files: Mapping[tuple[str, int | None], str] = field(default_factory=dict)
 
     def below(self, unit: str, seed: int | None) -> str:
         """Return where the video of a prompt is looked for, by its path in the method's folder."""
-        name = self.named.get(unit, unit)
-        return name if seed is None else f"seed_{seed}/{name}"
+        usual = unit if seed is None else f"seed_{seed}/{unit}"
+        return self.files.get((composed(unit), seed), usual)
 
     def path(self, unit: str, seed: int | None) -> Path:
         """Return where the video of a prompt is looked for."""
         return below(self.folder, self.below(unit, seed))
 
     def own(self) -> set[str]:
-        """Return what ``outputs.json`` names in the method's folder, and the file itself, by path there."""
-        return {MANIFEST, *(self.below(unit, seed) for unit in self.named for seed in self.seeds)}
+        """Return the videos of prompts and ``outputs.json``, by path in the method's folder."""
+        return {MANIFEST, *map(composed, self.files.values())}
 
 
 def videos_of(folder: Path, units: Collection[str]) -> MethodVideos:
-    """Return where the videos of a method lie."""
+    """Return where the videos of a method lie; see :func:`videos_in` for how they may be called."""
     named = read_manifest(folder, NamedFiles).files
     seeds = seeds_of(folder)
     for place in folder_of_each_seed(folder, seeds):
@@ -87,7 +86,61 @@ def videos_of(folder: Path, units: Collection[str]) -> MethodVideos:
     ]  # fmt: skip
     if problems:
         raise InputError(problems)
-    return MethodVideos(folder, seeds, named)
+    there = videos_in(folder, seeds, units)
+    if named and there.seeds != seeds:  # what outputs.json names has no numbers behind its name
+        there = MethodVideos(folder, seeds)
+    others = {key: name for key, name in there.files.items() if key[0] not in map(composed, named)}
+    known = {
+        (composed(unit), seed): name if seed is None else f"seed_{seed}/{name}"
+        for unit, name in named.items()
+        for seed in there.seeds
+    }
+    return replace(there, files=others | known)
+
+
+def videos_in(folder: Path, seeds: tuple[int | None, ...], units: Iterable[str]) -> MethodVideos:
+    """Return the videos that are called like a prompt, or lie in a folder called like it.
+
+    A name may have other case, marks and ending than the suite has; a number behind it (``NAME-0.mp4``, as
+    VBench has them) or in the folder (``NAME/0.mp4``) is a seed, where no folders ``seed_N`` are.
+    """
+    by_stem = {Path(composed(unit)).stem: composed(unit) for unit in units}
+    names = Names(dict.fromkeys(by_stem, ()))
+    files: dict[tuple[str, int | None], str] = {}
+    for seed, inside in zip(seeds, folder_of_each_seed(folder, seeds), strict=True):
+        for path in sorted(entries(inside), key=lambda path: composed(path.name) not in by_stem.values()):
+            for unit, number, file in _said(path, names):
+                said = number if seeds == (None,) else seed
+                if number is None or seeds == (None,):
+                    files.setdefault((by_stem[unit], said), file.relative_to(folder).as_posix())
+    numbers = {seed for _, seed in files if seed is not None}
+    plain = {key: name for key, name in files.items() if key[1] is None}
+    if seeds != (None,) or (len(numbers) > 1 and not plain):
+        return MethodVideos(folder, tuple(sorted(numbers)) if seeds == (None,) else seeds, files)
+    only = {} if len(numbers) > 1 else {(unit, None): name for (unit, _), name in files.items()}
+    return MethodVideos(folder, seeds, only | plain)
+
+
+def _said(path: Path, names: Names) -> Iterator[tuple[str, int | None, Path]]:
+    """Yield stem, number and file of the videos at a path that are called like a prompt."""
+    if path.is_dir():
+        inside = [file for file in entries(path) if file.suffix.lower() in VIDEOS and not file.is_dir()]
+        if len(units := names.of(path.name)) == 1 and not _SEED.fullmatch(path.name):
+            for file in inside:
+                key = key_of(file.stem)
+                if key is not None or len(inside) == 1:
+                    yield units[0], None if key is None else key[0], file
+    elif path.suffix.lower() in VIDEOS:
+        flat = names.flat(path.stem)
+        if len(units := names.of(path.stem)) == 1:
+            yield units[0], None, path
+        elif flat is not None:
+            yield flat[0], flat[1][0], path
+
+
+def wanted_videos(suite: Suite) -> Wanted:
+    """Return what a map of videos may name."""
+    return Wanted("prompt", dict.fromkeys(suite.prompts, ("",)), numbers=0, endings=VIDEOS)
 
 
 def seeds_of(folder: Path) -> tuple[int | None, ...]:
@@ -165,7 +218,7 @@ def check_videos(folder: Path, chosen: Suite, known: Suite | None = None) -> Vid
     names = {*map(composed, chosen.prompts), *map(composed, known.prompts if known is not None else ())}
     try:
         videos = videos_of(folder, names)
-        findings.extend(_strangers(videos, chosen, names))
+        findings.extend(_strangers(videos, names))
         findings.extend(_nothing_found(videos, chosen, names))
     except OSError as error:
         unreadable_folder = UserError(
@@ -195,7 +248,7 @@ class _Video:
             return Output(self.unit, self.seed, (OutputFile(1, path),)), []
         issue = unreadable(where, problem, "unreadable-video")
         if problem.code == "missing":
-            issue = finding(where, "missing-video", "expected a video, found none", "generate it")
+            issue = missing(where, "video", [self.unit])
         return Output(self.unit, self.seed, codes=(problem.code,)), [issue]
 
 
@@ -218,26 +271,25 @@ def _problem_of(path: Path) -> MediaProblem | None:
     return None
 
 
-def _strangers(videos: MethodVideos, chosen: Suite, names: set[str]) -> Iterator[Issue]:
+def _strangers(videos: MethodVideos, names: set[str]) -> Iterator[Issue]:
     """Yield what lies in the folder and is the video of no prompt, or not where it is looked for."""
     folder, seeds = videos.folder, videos.seeds
-    own = {f"seed_{seed}" for seed in seeds if seed is not None}
-    named = {composed(path).partition("/")[0] for path in videos.own()} - own
+    own = videos.own()
+    of_seeds = {f"seed_{seed}" for seed in seeds if seed is not None}
+    holding = {name.partition("/")[0] for name in own}
     yield from repeated_names(folder)
     for path in entries(folder):
-        if composed(path.name) in named:
-            continue
-        if path.is_dir():
-            if path.name in own:
-                yield from _in_folder(path, videos, chosen, names)
-            else:
-                message = "expected videos, or folders such as seed_1"
-                yield finding(path.name, "stray-file", message, "move it elsewhere", "warning")
-        elif own and composed(path.name) in names:
+        name = composed(path.name)
+        if path.is_dir() and name in holding | of_seeds:
+            yield from _in_folder(path, videos, own)
+        elif path.is_dir():
+            message = "expected videos, or folders such as seed_1"
+            yield finding(path.name, "stray-file", message, "move it elsewhere", "warning")
+        elif of_seeds and name in names and name not in own:
             message = f"expected folders such as seed_{seeds[0]}, found a video beside them: it is not judged"
             yield finding(path.name, "mixed-layout", message, "put it into the folder of its seed")
-        elif composed(path.name) not in names:
-            yield _stranger(path, "", folder, chosen)
+        elif name not in own and name not in names:
+            yield _stranger(path.name)
 
 
 def _nothing_found(videos: MethodVideos, chosen: Suite, names: set[str]) -> Iterator[Issue]:
@@ -245,7 +297,11 @@ def _nothing_found(videos: MethodVideos, chosen: Suite, names: set[str]) -> Iter
     folder, seeds = videos.folder, videos.seeds
     if any(videos.path(unit, seed).is_file() for seed in seeds for unit in chosen.prompts):
         return
-    methods = [entry.name for entry in folders_in(folder) if _holds_videos(entry, chosen)]
+    methods = [
+        entry.name
+        for entry in folders_in(folder)
+        if videos_in(entry, seeds_of(entry), chosen.prompts).files and not _SEED.fullmatch(entry.name)
+    ]
     some = next(iter(chosen.prompts))
     others = sum(videos.path(unit, seed).is_file() for seed in seeds for unit in names)
     if methods:
@@ -263,36 +319,14 @@ def _nothing_found(videos: MethodVideos, chosen: Suite, names: set[str]) -> Iter
     yield finding(".", NOTHING_FOUND, message, cure)
 
 
-def _holds_videos(folder: Path, chosen: Suite) -> bool:
-    places = folder_of_each_seed(folder, seeds_of(folder))
-    return any(below(folder, unit).is_file() for folder in places for unit in chosen.prompts)
-
-
-def _in_folder(folder: Path, videos: MethodVideos, chosen: Suite, names: set[str]) -> Iterator[Issue]:
-    named = {composed(Path(name).parts[0]) for name in videos.named.values()}
+def _in_folder(folder: Path, videos: MethodVideos, own: set[str]) -> Iterator[Issue]:
     yield from repeated_names(folder, f"{folder.name}/")
     for path in entries(folder):
-        name = composed(path.name)
-        if name not in named and (name not in names or path.is_dir()):
-            yield _stranger(path, f"{folder.name}/", folder, chosen)
+        name = composed(path.relative_to(videos.folder).as_posix())
+        if not any(known == name or known.startswith(f"{name}/") for known in own):
+            yield _stranger(f"{folder.name}/{path.name}")
 
 
-def _stranger(path: Path, prefix: str, folder: Path, chosen: Suite) -> Issue:
-    """Return the finding about a file that no prompt asks for: a wrong name, or a stray."""
-    where = f"{prefix}{path.name}"
-    meant = None if path.is_dir() else _meant(path, folder, chosen)
-    if meant is not None:
-        message = f"a video of no prompt; {meant} is missing"
-        return finding(where, "wrong-name", message, f"rename it to {meant}, if it is that video")
+def _stranger(where: str) -> Issue:
+    """Return the finding about a file that no prompt asks for."""
     return finding(where, "stray-file", "expected the video of a prompt", "move it elsewhere", "warning")
-
-
-def _meant(path: Path, folder: Path, chosen: Suite) -> str | None:
-    """Return the missing video that a file's name comes near to."""
-    from rapidfuzz.fuzz import ratio
-    from rapidfuzz.process import extractOne
-
-    missing = [unit for unit in chosen.prompts if not below(folder, unit).is_file()]
-    spelt = video_name(path.stem.replace("_", " ")).casefold()
-    nearest = extractOne(spelt, [unit.casefold() for unit in missing], scorer=ratio, score_cutoff=_NEAR)
-    return None if nearest is None else missing[nearest[2]]

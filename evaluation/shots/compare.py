@@ -11,6 +11,8 @@ from ...errors import InputError
 from ...schemas.values import Score
 from ..comparing import Comparisons, method_pairs, read_sides
 from ..metrics.registry import in_order, lead_of, metric_of
+from ..report.coverage import LEAST as LEAST_COVERAGE
+from ..report.coverage import coverages
 from ..report.model import Place
 from ..stats.paired import Pair, Paired, paired
 from ..stats.ranks import rank_intervals, ranks
@@ -37,15 +39,17 @@ def leaderboard(
     comparisons: Sequence[Paired],
     definitions: Definitions,
     excluded: Collection[str] = (),
+    least: float = LEAST_COVERAGE,
 ) -> Leaderboard:
-    """Return where every method stands."""
+    """Return where every method stands; one that left out too much stands below the others, unranked."""
     names = in_order(dict.fromkeys(name for method in methods for name in method.scores))
     unranked = {method.method: "excluded from ranking" for method in methods if method.method in excluded}
-    unranked |= {
-        method.method: "no picture"
-        for method in methods
-        if not method.accounting.get("shots_valid") and method.method not in unranked
-    }
+    for method in methods:
+        if not method.accounting.get("shots_valid"):
+            unranked.setdefault(method.method, "no picture")
+        for coverage in coverages(method.accounting):
+            if why := coverage.too_little(least):
+                unranked.setdefault(method.method, why)
     cells: dict[str, dict[str, Place]] = {method.method: {} for method in methods}
     among = [pair for pair in comparisons if not {pair.first, pair.second} & unranked.keys()]
     for name in names:

@@ -20,7 +20,7 @@ from ...schemas.canonical import Json
 from ...schemas.paths import format_path
 from ...schemas.plain_files import open_plain, parse_json
 from ..metrics.story import FoundStory
-from ..outputs.shot_folders import VIDEOS
+from ..outputs.layout import VIDEOS
 
 if TYPE_CHECKING:
     from PIL.Image import Image

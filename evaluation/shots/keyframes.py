@@ -22,7 +22,8 @@ from ...schemas.canonical import pretty_bytes, sha256_file, write_atomic
 from ...schemas.paths import format_path
 from ...schemas.plain_files import read_plain
 from ...schemas.values import Own
-from ..outputs.shot_folders import REVIEW, VIDEOS, shot_number
+from ..outputs.layout import VIDEOS
+from ..outputs.shot_folders import REVIEW, shot_number
 
 
 class Found(Own):

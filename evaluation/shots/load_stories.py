@@ -28,7 +28,7 @@ _SHOWN = 20
 
 SPEC = StageSpec(
     name="load_stories",
-    version=6,
+    version=7,
     shape="expand",
     reads=("sources",),
     writes=("story", "facts", "shots", "outputs"),

@@ -20,7 +20,8 @@ from ...schemas.canonical import Json, sha256_bytes
 from ...schemas.plain_files import composed
 from ...schemas.shots import Shot, ShotScript, TwoTexts
 from ..metrics.clip_score import PARTS
-from ..outputs.shot_folders import CHARACTERS, PICTURES, Choice, StoryFolder, story_folders
+from ..outputs.layout import PICTURES
+from ..outputs.shot_folders import CHARACTERS, Choice, StoryFolder, story_folders
 
 if TYPE_CHECKING:
     from PIL.Image import Image

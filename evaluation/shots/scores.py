@@ -43,6 +43,7 @@ from ..metrics.cids import Match, matched
 from ..metrics.metric import Metric, Terms
 from ..metrics.registry import base_of, metric_of, metrics
 from ..metrics.story import FoundStory, Story
+from ..report.coverage import coverages
 from ..stats.ranks import mean_ranks
 from .definitions import Definitions
 from .found import (
@@ -292,6 +293,10 @@ class MethodScores:
     outcomes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     strata: tuple[Stratum, ...] = field(default=(), repr=False)  # scores by kind of story and of character
 
+    def too_little(self) -> str | None:
+        """Return why the method stands below the line; None where it does not."""
+        return next(filter(None, (each.too_little() for each in coverages(self.accounting))), None)
+
     def as_json(self) -> dict[str, Any]:
         """Return the scores as plain JSON, with every story."""
         own = ("method", "scores", "accounting", "stability", "outcomes", "strata")
@@ -316,7 +321,10 @@ class ImageScores:
     variants: Mapping[str, str] = field(default_factory=dict)
 
     def official_ranks(self) -> tuple[OfficialRank, ...]:
-        """Return ranks as the public summary makes them; none of one method, or with several judges."""
+        """Return ranks as the public summary makes them; none of one method, or with several judges.
+
+        Methods that left out too much come last, whatever their rank.
+        """
         values = {
             method.method: {
                 name: score.value for name, score in method.scores.items() if score.value is not None
@@ -324,7 +332,9 @@ class ImageScores:
             for method in self.methods
         }
         several = any(name != base_of(name) for method in self.methods for name in method.scores)
-        return () if several or len(values) < 2 else official_ranks(values, self.variants)
+        ranks = () if several or len(values) < 2 else official_ranks(values, self.variants)
+        below = {each.method for each in self.methods if each.too_little()}
+        return tuple(sorted(ranks, key=lambda row: row.run in below))
 
     def as_json(self) -> dict[str, Any]:
         """Return the scores as plain JSON."""
@@ -359,7 +369,9 @@ class ImageScores:
                         )
         for row in self.official_ranks():
             parts = ", ".join(f"{name} {DASH if rank is None else rank}" for name, rank in row.ranks.items())
-            yield f"rank {row.overall} as ViStoryBench's summary makes it: {row.run} ({parts})"
+            why = next(each.too_little() for each in self.methods if each.method == row.run)
+            below = f"; incomplete: {why}" if why else ""
+            yield f"rank {row.overall} as ViStoryBench's summary makes it: {row.run} ({parts}){below}"
         for note in self.notes:
             yield f"note: {note}"
 

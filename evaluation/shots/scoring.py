@@ -42,6 +42,7 @@ def compare(first: Path, second: Path, chosen: Chosen, allowed: Collection[str])
 
 def report(folder: Path, chosen: Chosen) -> ReportDocument:
     """Return what the page shows."""
+    from ..report.coverage import LEAST
     from ..report.pictures import MEGABYTES
     from .report.cards import Choice
     from .report.page import ImageReport, images_report
@@ -49,7 +50,8 @@ def report(folder: Path, chosen: Chosen) -> ReportDocument:
     given = chosen.options
     shown = Choice(given.get("stories", ()), given.get("methods", ()))
     megabytes = given.get("megabytes", MEGABYTES)
-    wanted = ImageReport(definitions_of(chosen), given.get("unranked", ()), shown, megabytes)
+    least = given.get("least_coverage", LEAST)
+    wanted = ImageReport(definitions_of(chosen), given.get("unranked", ()), shown, megabytes, least)
     return images_report(folder, given.get("release"), given.get("outputs", ()), wanted)
 
 

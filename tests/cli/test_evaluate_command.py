@@ -345,7 +345,8 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_report_when_of_shot_images_writes_page_data_and_shots(fabula_command: Fabula, run: Path) -> None:
-    done = fabula_command("report", run, "--unranked", "beta", "--story", "02", "--method", "alpha", "--json")
+    shown = ("--unranked", "beta", "--story", "02", "--method", "alpha", "--least-coverage", "0.5")
+    done = fabula_command("report", run, *shown, "--json")
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
     assert told["kind"] == "images" and set(told["headline"]) == {"alpha", "beta"}

@@ -318,7 +318,7 @@ def test_shots_when_something_is_wrong_exit_with_1_and_say_what(
     (outputs / "01/shots/shot_02.png").unlink()
     checked = fabula_command("outputs", "check", outputs, "--release", tmp_path / "run")
     assert checked.returncode == 1
-    assert "warning: model-x/01 [missing-shot]" in checked.stdout
+    assert "error: model-x/01 [missing] shot" in checked.stdout
     refused = fabula_command("outputs", "check", outputs, "--release", tmp_path / "run", "--ocr")
     assert refused.returncode == 2
 
@@ -397,12 +397,12 @@ def test_outputs_check_when_broken_lists_it_and_exits_with_1(
     good, bad = write_outputs(tmp_path / "good", [first, *others]), write_outputs(tmp_path / "bad", others)
     done = fabula_command("outputs", "check", good, bad, "--release", release)
     assert done.returncode == 1
-    assert f"error: bad/{first} [missing-storyboard]" in done.stdout
+    assert f"error: bad/{first} [missing]" in done.stdout
     shown = fabula_command("outputs", "check", good, bad, "--release", release, "--json")
     assert shown.returncode == 1
     one, two = json.loads(shown.stdout)["outputs"]
     assert (one["ok"], two["ok"]) == (True, False)
-    assert two["invalid"] == [{"codes": ["missing-storyboard"], "seed": None, "story_id": first}]
+    assert two["invalid"] == [{"codes": ["missing"], "seed": None, "story_id": first}]
 
 
 def test_outputs_check_when_the_folder_holds_methods_says_that_alone(
@@ -415,7 +415,7 @@ def test_outputs_check_when_the_folder_holds_methods_says_that_alone(
     assert cause == "error: outs [nothing-found] this folder holds the outputs of 1 method"
     assert fix == "  fix: give one of: crayon"
     assert more == f"... and {len(ids(release)) + 1} more findings that follow from it; --all prints them"
-    assert "missing-storyboard]" in fabula_command(
+    assert "missing]" in fabula_command(
         "outputs", "check", tmp_path / "outs", "--release", release, "--all"
     ).stdout  # fmt: skip
 

@@ -464,7 +464,7 @@ def test_results_when_written_by_the_public_evaluator_and_imported_have_the_same
     for (case, _), result in zip(episodes(), results, strict=True):
         (public / f"{case.name}.json").write_text(json.dumps(module._episode_result_to_json(result)))
         (scripts / f"{case.name}.json").write_text(json.dumps({"story_name": case.name, **case.script}))
-    import_results(public, tmp_path / "run", "drawn", scripts)
+    import_results([public], tmp_path / "run", "drawn", scripts)
     expected = [score_episode(facts) for _, facts in episodes()]
     for coverage in ("code", "eq23"):
         chosen = Definitions(coverage=coverage, resamples=0)

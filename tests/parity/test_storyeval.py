@@ -1,6 +1,7 @@
 """StoryEval: the official files, and every published number of the models whose replies are published."""
 
 import csv
+import re
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
@@ -8,9 +9,11 @@ from pathlib import Path
 import av
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 from fabula.builders.events.building import SuiteOptions, build_suite
 from fabula.builders.events.list_events import participants_of, split_events
+from fabula.cli.main import app
 from fabula.engine.execute import execute
 from fabula.evaluation.archive.archive import read_archive
 from fabula.evaluation.events.published import Imported, Results, import_results
@@ -173,6 +176,39 @@ def test_the_published_files_when_imported_together_score_as_each_alone(
         "cogvideox has no judgement by published:gpt4o, and so no score by it",
         "pika1.5 has no judgement by published:llava, and so no score by it",
     )
+
+
+def printed_rows(folder: Path) -> dict[tuple[str, str], dict[str, str]]:
+    """Return method and judge -> what ``fabula score`` prints, by the columns of the paper's tables."""
+    text = CliRunner().invoke(app, ["score", str(folder), "--resamples", "0"]).output
+    blocks = re.split(r"^(\S+) judged by published:(\S+)$", text, flags=re.MULTILINE)[1:]
+    rows = {}
+    for method, judge, block in zip(blocks[::3], blocks[1::3], blocks[2::3], strict=True):
+        cells = dict(re.findall(r"^  (\w+(?: response)?) +([0-9.]+)", block, re.MULTILINE))
+        rows[method, judge] = {
+            name.replace("no response", "non_response"): cell for name, cell in cells.items()
+        }
+    return rows
+
+
+@pytest.mark.slow
+def test_published_files_when_imported_by_name_print_the_row_of_their_judge(
+    reference: Path, tmp_path: Path
+) -> None:
+    """Table 6 for GPT-4o, Table 8 for LLaVA, to the printed digit: each file alone, and all six together."""
+    files = {key: reference / f"storyeval/results/{key[0]}_{key[1]}_final.json" for key in sorted(FILES)}
+    suite = reference / "storyeval/prompts/all_prompts.json"
+    for number, chosen in enumerate([*([key] for key in files), [*files]]):
+        out = tmp_path / str(number)
+        given = [*map(str, (files[key] for key in chosen)), "--suite", str(suite), "--out", str(out)]
+        done = CliRunner().invoke(app, ["import", "results", "storyeval", *given])
+        assert done.exit_code == 0, done.output
+        rows = printed_rows(out)
+        assert [*rows] == chosen
+        for key, cells in rows.items():
+            with (reference / "tables" / f"storyeval_{key[1]}.tsv").open(encoding="utf-8") as handle:
+                row = next(r for r in csv.DictReader(handle, delimiter="\t") if r.pop("model") == FILES[key])
+            assert {name: cells[name] for name in row} == row, key
 
 
 # The rules of the suite builder on the official suite: recall is gated loosely, for it is a baseline.

@@ -269,8 +269,8 @@ def test_import_when_package_is_imported_loads_none_of_its_modules() -> None:
 
 def test_exported_names_when_listed_are_pinned_and_resolve() -> None:
     verbs = [
-        "audit", "build", "compare", "diff", "evaluate", "experiment", "extend", "fetch", "load", "pack",
-        "publish", "report", "score", "validate", "verify",
+        "audit", "build", "compare", "diff", "evaluate", "experiment", "extend", "fetch", "load", "metric",
+        "pack", "publish", "report", "score", "validate", "verify",
     ]  # fmt: skip
     kinds = [
         "Audit", "Build", "Entity", "Episode", "Evaluate", "Event", "Experiment", "Extend", "Fetch", "Image",

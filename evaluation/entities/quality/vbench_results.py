@@ -15,7 +15,7 @@ from ....errors import InputError, TargetError, UserError, mismatch
 from ....schemas.canonical import Json, canonical_bytes, sha256_bytes, sha256_file, write_atomic
 from ....schemas.plain_files import composed, parse_json, read_plain
 from ....schemas.text import tallied
-from ...outputs.shot_folders import VIDEOS
+from ...outputs.layout import VIDEOS
 from ..facts import QUALITY
 
 FORM = "fabula.vbench_results/1"

@@ -124,7 +124,9 @@ class ShotFiles:
             try:
                 root = find_root(self.roots[method], self.choice)
                 for folder in story_folders(root, self.choice):
-                    listed.setdefault((int(folder.story_id), False), []).extend(folder.files)
+                    listed.setdefault((int(folder.story_id), False), []).extend(
+                        file for _, file in folder.files
+                    )
                 drawn = generated_references(root, self.choice) if self.own_references else {}
                 for number, characters in drawn.items():
                     listed[number, True] = [file for some in characters.values() for file in some]

@@ -14,6 +14,7 @@ from ....schemas.text import counted
 from ...archive.archive import Archive, read_archive
 from ...metrics.registry import base_of, in_order, label_of, metric_of, metrics
 from ...metrics.story import FoundStory
+from ...report.coverage import LEAST
 from ...report.model import (
     Definition,
     ReportDocument,
@@ -66,6 +67,7 @@ class ImageReport:
     excluded: tuple[str, ...] = ()  # methods that are shown and not ranked
     choice: Choice = field(default_factory=Choice)  # stories and methods that are shown with pictures
     megabytes: float = MEGABYTES  # how large all pictures together may be
+    least: float = LEAST  # share of its shots from which a method is ranked
 
 
 def images_report(
@@ -87,7 +89,7 @@ def images_report(
     _check_release(release, manifest)
     scores = score_archive(archive, stories, used)
     pairs = image_comparisons(list(combinations(scores.methods, 2)), used)
-    board = leaderboard(scores.methods, pairs, used, _excluded(wanted.excluded, scores))
+    board = leaderboard(scores.methods, pairs, used, _excluded(wanted.excluded, scores), wanted.least)
     files = ShotFiles.of(folder, manifest, release, outputs)
     looked = _looked(archive, stories, scores, files, wanted)
     part = _part(looked, board, wanted)

@@ -8,6 +8,7 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import yaml
 
@@ -19,7 +20,7 @@ from fabula.schemas.text import normalize_answer
 
 VERBS = (
     "build", "validate", "audit", "pack", "verify", "load", "diff", "evaluate", "score", "compare", "report",
-    "experiment", "publish", "fetch", "extend",
+    "experiment", "publish", "fetch", "extend", "metric",
 )  # fmt: skip
 """In the order in which one's files are there for the next."""
 PAGE = Path(fabula.__file__).parent / "docs" / "python.md"
@@ -50,6 +51,21 @@ def test_example_when_run_gives_what_it_shows(at_desk: Any, name: str, tmp_path:
         text = at_desk.code(getattr(fabula, name).__doc__)
         runner.run(doctest.DocTestParser().get_doctest(text, {}, name, None, None), out=said.append)
     assert runner.summarize(verbose=False) == (0, runner.tries), "".join(said)
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: fabula.metric("alignment"), "a judge rates it"),
+        (lambda: fabula.metric("fid"), "use one of cids, copy-paste, occm, csd"),
+        (lambda: fabula.metric("csd", csd="none"), "csd"),
+        (lambda: fabula.metric("csd", device="cpu")(["a.png"], texts=[]), "0 for 1 pictures"),
+        (lambda: fabula.metric("csd", device="cpu")([np.zeros((4, 4))]), "is no picture"),
+    ],
+)
+def test_metric_when_it_cannot_be_taken_says_why(call: Any, said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        call()
 
 
 def test_evaluate_when_the_settings_file_also_speaks_of_a_build_takes_its_own(

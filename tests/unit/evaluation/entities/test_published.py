@@ -1,6 +1,7 @@
 """Results of the public evaluator as an evaluation of ours."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -91,7 +92,7 @@ def scripts(tmp_path: Path) -> Path:
 def test_results_when_imported_without_schedule_give_plain_means_and_say_what_is_missing(
     public: Path, tmp_path: Path
 ) -> None:
-    made = import_results(public, tmp_path / "run")
+    made = import_results([public], tmp_path / "run")
     assert (made.method, made.episodes, made.scheduled) == ("StoryMem", 1, False)
     assert "intra_face_hair" in made.without and "cs_face" not in made.without
     (code,) = score_folder(tmp_path / "run", Definitions(coverage="code", resamples=0)).methods
@@ -111,7 +112,7 @@ def test_results_when_something_was_evaluated_without_a_value_have_none_and_no_z
     given = result()
     given["metrics"]["cs_face"] = {"value": None, "n_evaluated": 2, "n_failed": 0, "n_skipped": 0}
     (public / "film__run1.json").write_text(json.dumps(given))
-    import_results(public, tmp_path / "run", "mine", scripts)
+    import_results([public], tmp_path / "run", "mine", scripts)
     for coverage in ("eq23", "code"):
         (method,) = score_folder(tmp_path / "run", Definitions(coverage=coverage, resamples=0)).methods
         assert (method.numbers["cs_face"].value, method.numbers["cs_face"].raw) == (None, None)
@@ -120,7 +121,7 @@ def test_results_when_something_was_evaluated_without_a_value_have_none_and_no_z
 def test_results_when_imported_with_schedule_give_corrected_means_but_for_fidelity(
     public: Path, scripts: Path, tmp_path: Path
 ) -> None:
-    import_results(public, tmp_path / "run", "mine", scripts)
+    import_results([public], tmp_path / "run", "mine", scripts)
     (method,) = score_folder(tmp_path / "run", Definitions(resamples=0)).methods
     numbers = {name: (each.value, each.coverage) for name, each in method.numbers.items()}
     assert numbers["cs_face"] == pytest.approx((0.9, 1.0))
@@ -141,11 +142,11 @@ def test_results_when_imported_with_schedule_give_corrected_means_but_for_fideli
 
 
 def test_results_when_two_imports_are_compared_are_paired_by_episode(public: Path, tmp_path: Path) -> None:
-    import_results(public, tmp_path / "a", "one")
+    import_results([public], tmp_path / "a", "one")
     (public / "film__run1.json").write_text(
         json.dumps(result(vbench_means={"aesthetic_quality": counted(0.3, 3)}))
     )
-    import_results(public, tmp_path / "b", "two")
+    import_results([public], tmp_path / "b", "two")
     made = compare_folders(
         tmp_path / "a", tmp_path / "b", Definitions(coverage="code", resamples=10), (), "b5"
     )
@@ -153,6 +154,23 @@ def test_results_when_two_imports_are_compared_are_paired_by_episode(public: Pat
     assert effects["aesthetic_quality"].difference == pytest.approx(0.2)
     assert effects["aesthetic_quality"].n == 1
     assert "_meta_cross_shot_gate" not in effects
+
+
+def test_results_when_several_methods_are_imported_have_a_row_each_and_one_judge(
+    public: Path, tmp_path: Path
+) -> None:
+    other = tmp_path / "other"
+    shutil.copytree(public, other)
+    manifest = json.loads((other / "run_manifest.json").read_text())
+    (other / "run_manifest.json").write_text(json.dumps({**manifest, "method_name": "Other"}))
+    made = import_results([public, other], tmp_path / "run")
+    assert (made.method, made.episodes) == ("StoryMem, Other", 2)
+    scores = score_folder(tmp_path / "run", Definitions(coverage="code", resamples=0))
+    assert [each.method for each in scores.methods] == ["Other", "StoryMem"]
+    assert len({each.numbers["cs_face"].value for each in scores.methods}) == 1
+    (other / "run_manifest.json").write_text(json.dumps({"method_name": "Other", "config": {"box": 0.3}}))
+    with pytest.raises(InputError, match=r"not judged alike: config\.box"):
+        import_results([public, other], tmp_path / "again")
 
 
 @pytest.mark.parametrize(
@@ -170,7 +188,7 @@ def test_results_when_a_file_is_something_else_are_refused(
     text = entry if isinstance(entry, str) else json.dumps(result(**entry))  # type: ignore[arg-type]
     (public / "film__run2.json").write_text(text)
     with pytest.raises(InputError, match=problem):
-        import_results(public, tmp_path / "run")
+        import_results([public], tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 
@@ -179,4 +197,4 @@ def test_results_when_an_episode_is_not_of_the_release_are_refused(
 ) -> None:
     (public / "other.json").write_text(json.dumps(result(episode_id="other__run")))
     with pytest.raises(InputError, match="other__run"):
-        import_results(public, tmp_path / "run", None, scripts)
+        import_results([public], tmp_path / "run", None, scripts)

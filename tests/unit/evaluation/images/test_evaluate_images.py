@@ -195,7 +195,7 @@ def test_needs_when_something_is_missing_are_listed_at_once(
     ("spoil", "expected"),
     [
         (lambda place: (place / "shot_01.png").rename(place / "shot_x1_1.png"), "unnumbered"),
-        (lambda place: (place / "img_01.png").write_bytes(picture_bytes(draw_panel(1))), "repeated-shot"),
+        (lambda place: (place / "img_01.png").write_bytes(picture_bytes(draw_panel(1))), "repeated"),
     ],
 )
 def test_outputs_when_a_picture_could_be_of_another_shot_stop_the_evaluation(

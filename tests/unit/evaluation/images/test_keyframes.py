@@ -76,7 +76,7 @@ def test_keyframes_when_written_are_outputs_that_an_evaluation_reads(
 ) -> None:
     taken = take_keyframes(videos, release, tmp_path / "method", COLOURS)
     checked = check_shots(taken.folder, read_shot_set(release)[0])
-    assert [(issue.code, issue.where) for issue in checked.issues] == [("missing-shot", "02")]
+    assert [(issue.code, issue.where) for issue in checked.issues] == [("missing", "02")]
     assert checked.accounting()["shots_valid"] == 11
 
 

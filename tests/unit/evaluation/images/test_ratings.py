@@ -13,11 +13,13 @@ from fabula.errors import InputError
 from fabula.evaluation.archive.archive import Archive
 from fabula.evaluation.metrics.story import FoundShot, FoundStory
 from fabula.evaluation.metrics.vectors import packed
+from fabula.evaluation.report.coverage import below_the_line, least_covered, with_coverage
 from fabula.evaluation.shots.compare import Leaderboard, leaderboard
 from fabula.evaluation.shots.compare import image_comparisons as paired
 from fabula.evaluation.shots.definitions import Definitions
 from fabula.evaluation.shots.ratings import collect_panels, stability, story_ratings
-from fabula.evaluation.shots.scores import MethodScores, StoryScore, pooled, score_archive
+from fabula.evaluation.shots.report.tables import headline
+from fabula.evaluation.shots.scores import ImageScores, MethodScores, StoryScore, pooled, score_archive
 from fabula.kinds.evaluations import calibrate
 from fabula.people.participants import Resampling
 from fabula.people.study import Exclusion, StudySettings
@@ -212,6 +214,34 @@ def test_method_when_excluded_or_without_pictures_is_shown_and_not_ranked() -> N
     assert found.cells["copy-paste"]["occm"].score.value == 100
     assert found.cells["empty"]["occm"].score.value is None
     assert found.methods == ("a", "copy-paste", "empty")
+
+
+def test_a_method_that_left_out_shots_and_characters_stands_below_the_line_whatever_its_scores() -> None:
+    def scored(name: str, shots: int, found: int, cids: float) -> MethodScores:
+        counts = {"matched": found, "expected": 14}
+        stories = (StoryScore("01", {"cids_cross": Score(value=cids, status="ok", counts=counts)}),)
+        accounting = {"shots_valid": shots, "shots_requested": 10}
+        accounting |= {"stories_requested": 1, "stories_without_shot": 0}
+        return MethodScores(name, pooled(stories), stories, accounting)
+
+    part, whole = scored("a", 8, 4, 0.994), scored("b", 10, 14, 0.993)
+    found = board(part, whole)
+    assert (found.methods, found.unranked) == (("b", "a"), {"a": "8 of 10 shots: less than 95%"})
+    assert found.cells["b"]["cids_cross"].rank == 1 and found.cells["a"]["cids_cross"].rank is None
+    scores = ImageScores(FEW, None, (part, whole))
+    assert [row.run for row in scores.official_ranks()] == ["b", "a"]
+    assert any(
+        "rank 1" in line and "a (" in line and "incomplete: 8 of 10" in line for line in scores.lines()
+    )
+    subject = {"methods": {each.method: each.accounting for each in (part, whole)}}
+    covered = least_covered(EvaluationManifest(kind="images", protocol={}, subject=subject, environment={}))
+    table = with_coverage(headline(scores, ["a", "b"]), covered)
+    assert [row.label for row in table.rows] == ["b", "Incomplete: less than 95% of the outputs", "a"]
+    assert [row.scores["coverage"].value for row in table.rows if row.scores] == [1.0, 0.8]
+    assert table.rows[-1].note == "8 of 10 shots; 4 of 14 expected characters found"
+    assert "less than 95% of their outputs stand below" in table.note
+    assert [row.label for row in with_coverage(table, covered, 0.8).rows if row.scores] == ["b", "a"]
+    assert next(below_the_line(covered)).startswith("incomplete: a has 8 of 10 shots")
 
 
 def test_difference_when_twelve_stories_agree_is_significant_and_of_four_is_not() -> None:

@@ -4,13 +4,16 @@ import json
 import os
 import subprocess
 import sys
+import tomllib
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+import fabula
 from fabula.errors import MissingRequirement
 from fabula.evaluation.metrics.metric import CROPS
 from fabula.evaluation.metrics.registry import needs
@@ -22,6 +25,7 @@ from fabula.evaluation.shots.requests import EVALUATING, ImageOptions, images_re
 from fabula.evaluation.shots.scores import score_folder
 from fabula.media import images
 from fabula.media.images import DECODED, DecodedPictures, Picture, open_picture
+from fabula.releases.shots.tree import read_shot_set
 from fabula.testing.drawn_shots import draw_shot_outputs, draw_shot_set
 from fabula.testing.model_server import ModelServer
 from fabula.testing.stand_in_models import AlignmentModel
@@ -74,6 +78,33 @@ def test_images_when_looked_at_with_small_networks_get_every_score(
     told = json.loads((tmp_path / "run/evaluation.json").read_text())["protocol"]["models"]
     assert set(told) == {"detector", "characters", "style", "aesthetic", "inception", "clip"}
     assert all(name in told["characters"] for name in (*CROPS[1].model, "clip-vit-l-14"))
+    known = {key: score.value for key, score in method.scores.items()}
+    check_at_hand(shot_set, outputs, settings_file, known)
+
+
+def check_at_hand(shot_set: Path, outputs: Path, settings_file: Path, known: dict[str, float | None]) -> None:
+    """``fabula.metric`` of files, arrays and tensors gives what the evaluation of them gave."""
+    import torch
+
+    stages = tomllib.loads(settings_file.read_text("utf-8")).values()
+    models = {model: given for stage in stages for model, given in stage["options"].items()}
+    whole = read_shot_set(shot_set)[0]
+    (story,) = whole.stories
+    references = {key: [whole.path(image) for image in some] for key, some in story.references.items()}
+    given = {
+        "expected": [shot.characters for shot in story.script.shots],
+        "texts": [shot.static.of("en") if shot.static else "" for shot in story.script.shots],
+        "tags": {key: sheet.tag for key, sheet in story.script.characters.items()},
+    }
+    files = sorted((outputs / "01" / "shots").iterdir())
+    arrays = [np.asarray(open_picture(file).image) for file in files]
+    tensors = [torch.from_numpy(array.copy()).permute(2, 0, 1).float() / 255 for array in arrays]
+    for name in METRICS:
+        measure = fabula.metric(name, device="cpu", models=models)
+        values = measure(files, references, **given)
+        assert values and values == pytest.approx({key: known[key] for key in values})
+        for pictures in (arrays, tensors) if name in ("csd", "occm") else ():
+            assert measure(pictures, references, **given) == pytest.approx(values)
 
 
 # Weights of an evaluation: what is missing is listed at once, and other files are looked at anew.

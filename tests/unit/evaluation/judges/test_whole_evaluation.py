@@ -202,7 +202,7 @@ def test_evaluation_when_a_storyboard_is_broken_counts_it_and_asks_about_its_tex
     assert (method["stories_requested"], method["stories_valid"], method["panels"]) == (5, 2, 10)
     assert [(one["story_id"], one["codes"]) for one in method["invalid"]] == [
         ("kb25k_0001", ["unreadable-picture"]),
-        ("kb25k_0002", ["missing-panel"]),
+        ("kb25k_0002", ["missing"]),
         ("kb25k_0003", ["numbered-from-zero"]),
     ]
     assert counted(archive, "condition", "kind")["text", "question"] == 30

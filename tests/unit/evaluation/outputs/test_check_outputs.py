@@ -94,18 +94,18 @@ PANEL = picture_bytes(draw_panel(1))
 @pytest.mark.parametrize(
     ("damage", "expected"),
     [
-        (drop("05.png"), [("error", "kb25k_0002", "missing-panel")]),
+        (drop("05.png"), [("error", "kb25k_0002", "missing")]),
         (write("03.png", b""), [("error", "kb25k_0002/03.png", "unreadable-picture")]),
         (write("03.png", PANEL[:-40]), [("error", "kb25k_0002/03.png", "unreadable-picture")]),
         (write("03.png", b"no picture"), [("error", "kb25k_0002/03.png", "unreadable-picture")]),
         (from_zero, [("error", "kb25k_0002", "numbered-from-zero")]),
-        (write("00.png", PANEL), [("error", "kb25k_0002", "extra-panel")]),
-        (write("06.png", PANEL), [("error", "kb25k_0002", "extra-panel")]),
-        (sixth_and_zeroth, [("error", "kb25k_0002", "extra-panel")]),
-        (write("3.png", PANEL), [("error", "kb25k_0002", "repeated-panel")]),
-        (write("02.jpg", picture_bytes(draw_panel(2), "JPEG")), [("error", "kb25k_0002", "repeated-panel")]),
-        (shutil.rmtree, [("error", "kb25k_0002", "missing-storyboard")]),
-        (empty_folder, [("error", "kb25k_0002", "missing-storyboard")]),
+        (write("00.png", PANEL), [("error", "kb25k_0002", "extra")]),
+        (write("06.png", PANEL), [("error", "kb25k_0002", "extra")]),
+        (sixth_and_zeroth, [("error", "kb25k_0002", "extra")]),
+        (write("3.png", PANEL), [("error", "kb25k_0002", "repeated")]),
+        (write("02.jpg", picture_bytes(draw_panel(2), "JPEG")), [("error", "kb25k_0002", "repeated")]),
+        (shutil.rmtree, [("error", "kb25k_0002", "missing")]),
+        (empty_folder, [("error", "kb25k_0002", "missing")]),
     ],
 )  # fmt: skip
 def test_check_outputs_when_a_storyboard_is_unusable_names_what_is_wrong(

@@ -85,13 +85,14 @@ def test_check_when_shots_are_missing_short_or_broken_lists_them_per_episode(
         path.unlink()
     (outputs / "ep_b").rmdir()
     report = check_episodes(outputs, entity_set)
-    assert codes(report) == {"missing-shot": 1, "short-shot": 1, "unreadable-video": 3, "missing-episode": 1}
+    assert codes(report) == {"missing": 2, "short-shot": 1, "unreadable-video": 3}
     assert invalid(report) == {
         "ep_a/1:1": "missing", "ep_a/1:2": "too_few_frames", "ep_a/2:1": "empty", "ep_a/2:2": "no_video",
         "ep_a/2:3": "truncated", "ep_b/1:1": "missing", "ep_b/1:2": "missing",
     }  # fmt: skip
-    assert [issue.message for issue in report.issues if issue.code == "missing-shot"] == [
-        "1 of 5 shots have no video: 1:1"
+    assert [issue.message for issue in report.issues if issue.code == "missing"] == [
+        "shot 1:1 is missing",
+        "episode ep_b is missing",
     ]
 
 
@@ -106,7 +107,7 @@ def test_check_when_numbers_do_not_fit_the_schedule_tells_which(outputs: Path, e
     (outputs / "readme.md").touch()
     report = check_episodes(outputs, entity_set)
     assert codes(report) == {
-        "missing-shot": 1, "numbered-from-zero": 1, "unknown-shot": 1, "stray-file": 2, "unknown-episode": 1,
+        "missing": 1, "numbered-from-zero": 1, "unknown-shot": 1, "stray-file": 2, "unknown-episode": 1,
     }  # fmt: skip
     with pytest.raises(InputError) as stop:
         require_shots([report], FATAL, "video")
@@ -155,7 +156,7 @@ def test_check_when_an_episode_is_one_video_with_a_cut_list_takes_its_spans(
     assert spans["1:2"] == Span(12, 24)
     assert invalid(report)["ep_a/2:1"] == "too_few_frames"
     assert invalid(report)["ep_a/2:3"] == "missing"
-    assert codes(report) == {"unknown-shot": 1, "short-shot": 1, "missing-shot": 1, "missing-episode": 1}
+    assert codes(report) == {"unknown-shot": 1, "short-shot": 1, "missing": 2}
 
 
 def test_check_when_an_episode_is_one_video_without_list_finds_its_cuts(

@@ -55,7 +55,7 @@ def test_outputs_of_variants_when_there_are_checked_beside_the_stories(release, 
     assert [board.unit for board in report.valid] == [first.story_id]
     assert [(board.unit, board.codes) for board in report.variants] == [
         (own[0], ()),
-        (own[1], ("missing-panel",)),
+        (own[1], ("missing",)),
     ]
     assert report.accounting()["stories_requested"] == 1
-    assert [(issue.where, issue.code) for issue in report.issues] == [(own[1], "missing-panel")]
+    assert [(issue.where, issue.code) for issue in report.issues] == [(own[1], "missing")]

@@ -44,7 +44,7 @@ def drawn(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def report(drawn: Path) -> ReportDocument:
-    return images_report(drawn, wanted=ImageReport(FEW, excluded=("copy-paste",)))
+    return images_report(drawn, wanted=ImageReport(FEW, excluded=("copy-paste",), least=0.8))
 
 
 def part_of(document: ReportDocument) -> ShotsPart:

@@ -96,7 +96,7 @@ def test_orders_when_a_service_spoils_pictures_keep_each_as_an_outcome_with_its_
 
     placed = place_outputs(tmp_path / "run", tmp_path / "outputs")
     checked = check_outputs(placed["m"], release.records[:2], known=release.records)
-    assert [(board.unit, board.codes) for board in checked.invalid] == [(stories[0], ("missing-panel",))]
+    assert [(board.unit, board.codes) for board in checked.invalid] == [(stories[0], ("missing",))]
     assert checked.accounting()["invalid_rate"] == 0.5
 
 
