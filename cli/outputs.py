@@ -203,6 +203,11 @@ class _Checked(Findings, Protocol):
     """Findings about the outputs of a method."""
 
     @property
+    def ok(self) -> bool:
+        """Whether there is no error."""
+        ...
+
+    @property
     def method(self) -> str:
         """The method."""
         ...

@@ -380,16 +380,16 @@ def _in_folder(
     zero: list[str] = []
     unknown: list[str] = []
     for path in files:
-        key = _key_in(name, path, scenes)
-        if key is None or path.suffix.lower() not in CONTAINERS or path.is_dir():
+        numbers = _key_in(name, path, scenes)
+        if numbers is None or path.suffix.lower() not in CONTAINERS or path.is_dir():
             issues.append(
                 _issue(f"{name}/{shown(path.name)}", "stray-file", "expected videos such as 001_001.mp4")
             )
             continue
-        prefix = shot_video_name(*key)
+        prefix = shot_video_name(*numbers)
         there.setdefault(prefix, []).append(path)
         if prefix not in scheduled:
-            (zero if 0 in key else unknown).append(shown(path.name))
+            (zero if 0 in numbers else unknown).append(shown(path.name))
     if zero:
         issues.append(_issue(name, "numbered-from-zero", listed_names(zero)))
     if unknown:

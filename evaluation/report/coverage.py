@@ -20,7 +20,7 @@ COUNTS = (
 )  # fmt: skip
 """What is valid of outputs, and what was asked for, as the manifests of the protocols call it."""
 _MEASURE = Measure(name="coverage", label="Coverage", better="high")
-AnyTable = TypeVar("AnyTable", ScoreTable, ScoreTable | CountTable)
+AnyTable = TypeVar("AnyTable", bound=ScoreTable | CountTable)
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def with_coverage(table: AnyTable, covered: Mapping[str, Coverage], least: float
         return table
     if all(covered[_method(row)].share == 1 and not _found(row) for row in table.rows):
         return table
-    complete, below = [], []
+    complete, below = list[ScoreRow](), list[ScoreRow]()
     for row in table.rows:
         coverage = covered[_method(row)]
         score = Score.ratio(coverage.made, coverage.wanted, "nothing was asked for")

@@ -11,7 +11,7 @@ from ...media.images import encode_image, fitted, open_picture
 from ...models.vision.types import Box, cut
 from ...schemas.katha import StoryRecord
 from ...schemas.plain_files import parse_json, read_plain
-from ..outputs.shot_folders import VIDEOS
+from ..outputs.layout import VIDEOS
 from ..outputs.storyboards import Storyboards, check_outputs
 from .model import Frame, Snap
 

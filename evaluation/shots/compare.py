@@ -44,12 +44,12 @@ def leaderboard(
     """Return where every method stands; one that left out too much stands below the others, unranked."""
     names = in_order(dict.fromkeys(name for method in methods for name in method.scores))
     unranked = {method.method: "excluded from ranking" for method in methods if method.method in excluded}
-    for method in methods:
-        if not method.accounting.get("shots_valid"):
-            unranked.setdefault(method.method, "no picture")
-        for coverage in coverages(method.accounting):
+    for scored in methods:
+        if not scored.accounting.get("shots_valid"):
+            unranked.setdefault(scored.method, "no picture")
+        for coverage in coverages(scored.accounting):
             if why := coverage.too_little(least):
-                unranked.setdefault(method.method, why)
+                unranked.setdefault(scored.method, why)
     cells: dict[str, dict[str, Place]] = {method.method: {} for method in methods}
     among = [pair for pair in comparisons if not {pair.first, pair.second} & unranked.keys()]
     for name in names:
