@@ -298,7 +298,7 @@ def incomplete_lines(run: Path) -> Iterator[str]:
 
 def _funnel(out: Path, *, advice: bool = False) -> list[str]:
     """Return the funnel of a run as lines for people; with advice, which settings decided about it."""
-    from ..builders.entities.pipeline import FUNNEL, Step, advice_lines, funnel_lines
+    from ..builders.entities.building import FUNNEL, Step, advice_lines, funnel_lines
     from ..schemas.plain_files import read_json
 
     if not (out / FUNNEL).is_file():

@@ -13,8 +13,7 @@ from ..evaluation.report.coverage import coverages
 from ..evaluation.report.formats import Table, written
 from ..kinds.evaluations import score_tables
 from ..releases.hidden.commitments import read_salt
-from ..releases.hidden.marks import Marks, marks_of
-from ..releases.hidden.search import search, search_rows
+from ..releases.hidden.marks import Marks, marks_of, search, search_rows
 from ..releases.loading import read_release_document
 from ..schemas.canonical import sha256_file
 from ..schemas.judgement import EvaluationManifest

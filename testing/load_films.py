@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from ..builders.entities import pipeline
+from ..builders.entities import building
 from ..engine.config import resolve_config
 from ..engine.execute import Options, RunRequest, Source
 from ..engine.pipeline import Pipeline
@@ -23,11 +23,11 @@ SPEC = StageSpec(
 )
 
 FROM = "list_entities"
-STAGES = pipeline.STAGES[pipeline.STAGES.index(FROM) :]
+STAGES = building.STAGES[building.STAGES.index(FROM) :]
 PIPELINE = Pipeline(
     name="films",
     stages=(__name__, *(f"fabula.builders.entities.{name}" for name in STAGES)),
-    finish="fabula.builders.entities.pipeline:finish",
+    finish="fabula.builders.entities.building:finish",
     final_fields=("pictures",),
 )
 

@@ -4,8 +4,10 @@ What a model will be asked depends on the shots and people that are found, so th
 keeps them. Only then is told what the rest is about to cost.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,27 +15,280 @@ from ...engine.budget import check_models
 from ...engine.calls import model_uses
 from ...engine.config import models_of
 from ...engine.estimate import CallPlan, plan_calls
-from ...engine.execute import RunRequest, execute
+from ...engine.execute import STORE, RunRequest, execute
 from ...engine.journal import NAME as JOURNAL
-from ...engine.pipeline import load_pipeline
+from ...engine.pipeline import Pipeline, load_pipeline
 from ...engine.progress import Event
 from ...engine.run_options import setting_texts
 from ...engine.running import RunKind
+from ...engine.stage import Item
 from ...engine.status import NAME as REPORT
 from ...engine.status import RunReport, read_report
 from ...engine.survey import surveyed
 from ...errors import BelowThreshold, ConfigError
 from ...models.vision.measured import vision_plan
-from ...schemas.canonical import Json, pretty_bytes, sha256_file, write_atomic
+from ...releases.entities.pictures import PICTURES
+from ...releases.entities.tree import FOLDER, EntitySet, Episode, SplitFile, write_tree
+from ...schemas.canonical import Json, jsonl_lines, pretty_bytes, sha256_file, write_atomic
+from ...schemas.entities import ALL, TIERS, TakenPicture
 from ...schemas.plain_files import parse_json, read_plain
 from ..drafting import Drafting, DraftOptions, estimate, listed, planner_texts, tell_plan, without_models
+from ..step import added_fields, keeping_added, with_packages
+from .assemble_episodes import SPLIT, in_official_order
+from .filter_shots import CONTENT, DECIDES, QUALITY
+from .filter_shots import SPEC as FILTER
 from .load_videos import ROLE
 from .needs import check_needs, pinned
-from .pipeline import EPISODES, FUNNEL, PIPELINE, Step, curation_funnel
+from .pictures import PersonView, Views
 
 if TYPE_CHECKING:
     from ...engine.progress import Reporter
 
+
+# -- The stages of the episode builder, in order, and the files that a finished run holds
+
+STAGES = (
+    "load_videos",
+    "detect_shots",
+    "detect_shots:LIST_SHOTS",
+    "measure_quality",
+    "read_subtitles",
+    "compare_shots:JUDGE_STYLE",
+    "compare_shots",
+    "filter_shots",
+    "detect_people",
+    "track_people",
+    "embed_tracklets",
+    "detect_shots:GROUP_SHOTS",
+    "cluster_people",
+    "consolidate_people",
+    "take_keyframes",
+    "list_entities",
+    "merge_entities",
+    "script_parts:WRITE_SCRIPT",
+    "plan_windows",
+    "script_parts:WRITE_OVERVIEW",
+    "script_parts:POLISH_DESCRIPTIONS",
+    "script_parts:ENRICH_ACTIONS",
+    "verify_script",
+    "assemble_episodes",
+)
+
+EPISODES, SHOTS, ENTITIES = "episodes.jsonl", "shots.jsonl", "entities.jsonl"
+IDENTITIES, FINDINGS, FUNNEL = "identities.jsonl", "findings.jsonl", "funnel.json"
+"""Files beside the official tree; see docs/episodes.md."""
+
+_PLACES = tuple(f"{__package__}.{name}" for name in STAGES)
+_ADDED = added_fields("entities", _PLACES)
+
+PIPELINE = Pipeline(
+    name="entities",
+    stages=with_packages("entities", _PLACES, before="assemble_episodes"),
+    final_fields=(*_ADDED, "pictures"),
+    finish=f"{__name__}:finish",
+    identity=f"{__package__}.load_videos:identity",
+)
+
+
+def finish(folder: Path, items: Iterable[Item]) -> None:
+    """Write the official tree; beside it the same as flat rows, identities with their merges, findings."""
+    # Another pipeline that ends like this one need not hand on its pictures.
+    made = [
+        (item["record"], item.fields.get("pictures", {})) for item in keeping_added(folder, items, _ADDED)
+    ]
+    made.sort(key=lambda pair: str(pair[0]["episode"]["episode_id"]))
+    records = [record for record, _ in made]
+    episodes = tuple(Episode.of(in_official_order(record)) for record in records)
+    write_tree(folder / FOLDER, EntitySet(episodes, (SplitFile.of(SPLIT, tiers_of(records)),)))
+    write_atomic(folder / EPISODES, jsonl_lines(record["episode"] for record in records))
+    write_atomic(folder / SHOTS, jsonl_lines(row for record in records for row in _shots(record)))
+    write_atomic(folder / ENTITIES, jsonl_lines(row for record in records for row in _entities(record)))
+    write_atomic(folder / IDENTITIES, jsonl_lines(map(_identities, records)))
+    write_atomic(folder / FINDINGS, jsonl_lines(map(_findings, records)))
+    taken = (picture.as_json() for record, views in made for picture in _pictures(record, views))
+    write_atomic(folder / PICTURES, jsonl_lines(taken))
+
+
+def tiers_of(records: Sequence[Json]) -> dict[str, list[str]]:
+    """Return tier -> ids of its episodes: the usual tiers first, ``all`` last."""
+    tiers: dict[str, list[str]] = {}
+    for record in records:
+        tiers.setdefault(record["window"]["tier"], []).append(record["episode"]["episode_id"])
+    order = [*(tier for tier in TIERS if tier in tiers), *sorted(set(tiers) - set(TIERS))]
+    return {**{tier: tiers[tier] for tier in order}, ALL: [name for tier in order for name in tiers[tier]]}
+
+
+def _shots(record: Json) -> Iterable[Json]:
+    episode = in_official_order(record)
+    ids, numbers = record["window"]["shot_ids"], record["window"]["numbers"]
+    for shot_id, number, shot in zip(ids, numbers, episode.shots(), strict=True):
+        yield {
+            "episode_id": record["episode"]["episode_id"], "shot": shot.key, "source_shot": shot_id,
+            "source_number": number, "cut": shot.cut, "action": shot.action, "prompt": shot.prompt,
+            "characters": list(shot.scheduled.characters), "places": list(shot.scheduled.places),
+            "objects": list(shot.scheduled.objects),
+        }  # fmt: skip
+
+
+def _entities(record: Json) -> Iterable[Json]:
+    episode = in_official_order(record)
+    shown = {label: [] for label in episode.entity_descriptions}  # type: dict[str, list[str]]
+    labels = {entry.name: label for label, entry in episode.entity_descriptions.items()}
+    for shot in episode.shots():
+        scheduled = shot.scheduled
+        for name in (*scheduled.characters, *scheduled.places, *scheduled.objects):
+            shown[labels[name]].append(shot.key)
+    for label, entry in episode.entity_descriptions.items():
+        yield {
+            "episode_id": record["episode"]["episode_id"], "label": label, "name": entry.name,
+            "description": entry.description, "shots": shown[label],
+            "made_of": record["members"][label], "aliases": record["aliases"][label],
+        }  # fmt: skip
+
+
+def _pictures(record: Json, views: Json) -> Iterable[TakenPicture]:
+    """Yield keyframes in the order of shots, then the crops of people in the order of the registry."""
+    known, episode = Views.model_validate(views), record["episode"]["episode_id"]
+    shots = {source: number for number, source in enumerate(record["window"]["numbers"], 1)}
+    for source, shot in shots.items():
+        for number, name in enumerate(known.of_shot(source).files, 1):
+            yield TakenPicture(
+                episode_id=episode, kind="keyframe", shot=shot, label=None, number=number,
+                file=f"{STORE}/{name}",
+            )  # fmt: skip
+    for label, people in record["members"].items():
+        crops = [pair for person in people for pair in _crops(known.of_person(person))]
+        for number, (name, source) in enumerate(crops, 1):
+            yield TakenPicture(
+                episode_id=episode, kind="crop", shot=shots.get(source), label=label, number=number,
+                file=f"{STORE}/{name}",
+            )  # fmt: skip
+
+
+def _crops(person: PersonView) -> Iterable[tuple[str, int | None]]:
+    return zip_longest(person.files, person.shots[: len(person.files)])
+
+
+def _identities(record: Json) -> Json:
+    window = record["window"]
+    return {
+        "episode_id": record["episode"]["episode_id"],
+        "members": record["members"],
+        "merges": record["merges"],
+        **{name: window[name] for name in ("video_id", "tier", "score", "start", "traits", "load")},
+    }
+
+
+def _findings(record: Json) -> Json:
+    return {
+        "id": record["episode"]["episode_id"],
+        "findings": record["findings"],
+        "repairs": record["repairs"],
+    }
+
+
+# -- The curation funnel: how much of the source is left after each step, as Table 2 of EntityBench has it
+
+_APART = "__shot"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of the funnel."""
+
+    name: str  # as in Table 2
+    unit: str  # what is counted: videos or shots
+    before: int  # how many came in
+    after: int  # how many went on
+    codes: Mapping[str, int] = field(default_factory=dict)  # why the others did not, code -> how many
+
+    @property
+    def retained(self) -> float | None:
+        """Share that went on; None where nothing came in."""
+        return self.after / self.before if self.before else None
+
+    def as_json(self) -> Json:
+        """Return the step with its share."""
+        return {**asdict(self), "codes": dict(self.codes), "retained": self.retained}
+
+
+def curation_funnel(
+    report: RunReport, kept: Iterable[str], windows: Iterable[Collection[str]] = ()
+) -> tuple[Step, ...]:
+    """Return the steps from the videos to the shots of the chosen windows.
+
+    - *Reading (videos)*: files that could be read, of all that were found.
+    - *Quality filtering (shots)*: shots without an objection to themselves, of all that were found.
+    - *Content filtering (videos)*: videos without an objection to them as a whole, of those with a shot left.
+    - *Window selection (shots)*: shots in at least one chosen window, of those that were left.
+    """
+    left = set(kept)
+    fallen: Counter[str] = Counter()
+    blocked: dict[str, str] = {}
+    for item in report.items:
+        if item.stage == FILTER.name and item.status == "rejected" and item.code in CONTENT:
+            blocked[video_of(item.id)] = item.code
+        elif _APART in item.id and item.stage in _BEFORE and item.status in ("rejected", "failed"):
+            fallen[str(item.code)] += 1
+    content = {item.id for item in report.items if item.stage == FILTER.name and item.code in CONTENT}
+    clean = left | content
+    videos = {video_of(shot) for shot in clean}
+    chosen = {shot for window in windows for shot in window}
+    return (
+        _reading(report),
+        Step("Quality filtering", "shots", len(clean) + fallen.total(), len(clean), _ordered(fallen)),
+        Step(
+            "Content filtering", "videos", len(videos), len(videos - set(blocked)),
+            _ordered(Counter(blocked.values())),
+        ),
+        Step("Window selection", "shots", len(left), len(chosen)),
+    )  # fmt: skip
+
+
+_BEFORE = ("measure_quality", "read_subtitles", "judge_style", "compare_shots", FILTER.name)
+_READING = ("load_videos", "detect_shots")
+
+
+def _reading(report: RunReport) -> Step:
+    failed = Counter(str(item.code) for item in report.items if item.stage in _READING)
+    made = next((stage.made for stage in report.stages if stage.name == "detect_shots"), 0)
+    return Step("Reading", "videos", made + failed.total(), made, _ordered(failed))
+
+
+def _ordered(codes: Counter[str]) -> dict[str, int]:
+    """Return counts in the order of the codes of the filter, others behind them."""
+    known = [code for code in (*QUALITY, *CONTENT) if code in codes]
+    return {code: codes[code] for code in (*known, *sorted(set(codes) - set(known)))}
+
+
+def video_of(shot_id: str) -> str:
+    """Return the id of the video that a shot is of."""
+    return shot_id.rpartition(_APART)[0]
+
+
+def funnel_lines(steps: Iterable[Step]) -> list[str]:
+    """Return the funnel as lines for people."""
+    lines = []
+    for step in steps:
+        share = "-" if step.retained is None else f"{step.retained:.0%}"
+        lost = ", ".join(f"{count} {code}" for code, count in step.codes.items())
+        shown = f"{step.name} ({step.unit}): {step.before:,} -> {step.after:,}, {share}"
+        lines.append(f"{shown} ({lost})" if lost else shown)
+    return lines
+
+
+def advice_lines(steps: Iterable[Step]) -> list[str]:
+    """Return which settings decided about what was filtered out, as lines for people; most frequent first."""
+    lost: Counter[str] = Counter()
+    for step in steps:
+        lost.update({code: count for code, count in step.codes.items() if code in DECIDES})
+    return [
+        f"  {code}: --set {FILTER.name}.{DECIDES[code]}=... decides about it (docs/shot_detection.md)"
+        for code, _ in lost.most_common()
+    ]
+
+
+# -- How videos become episodes
 
 STYLE = "judge_style"
 

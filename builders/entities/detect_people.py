@@ -23,7 +23,7 @@ from ...schemas.canonical import Json, sha256_file
 from .cluster_people import packed_rows
 from .detections import Detections, Row, open_detections, unreadable, wrong
 from .drafts import Box4, Seen, Shot, Video
-from .film_files import segments_of
+from .load_videos import segments_of
 from .measure_quality import faces_of_people
 from .pictures import ModelName, frames_of
 

@@ -17,7 +17,7 @@ from ...models.vision.types import Device
 from ...schemas.canonical import Json
 from ...schemas.values import Own
 from .drafts import Shot, Video
-from .film_files import film_path, segments_of
+from .load_videos import film_path, segments_of
 
 
 class Settings(Own):

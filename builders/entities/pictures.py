@@ -27,7 +27,7 @@ from ...schemas.values import Own
 from ..replies import Drafted, Problems, script_problem, texts_in
 from ..replies import ask as ask_model
 from .drafts import Box4, Person, Repair, Seen, Tracklet, Video
-from .film_files import film_path
+from .load_videos import film_path
 
 if TYPE_CHECKING:
     from PIL.Image import Image

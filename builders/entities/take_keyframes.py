@@ -12,7 +12,7 @@ from ...media.video import even_indices, frames_at
 from ...schemas.canonical import Json
 from ...schemas.values import Own
 from .drafts import Box4, Person, Tracklet, Video
-from .film_files import film_path, segments_of
+from .load_videos import film_path, segments_of
 from .pictures import PersonView, ShotView, Views, colour_word, histogram, keep
 
 if TYPE_CHECKING:

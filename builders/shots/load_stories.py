@@ -10,7 +10,7 @@ from pydantic import Field, ValidationError
 
 from ...engine.stage import Child, Item, Made, StageSpec, Tools
 from ...errors import InputError
-from ...releases.shots.references import is_safe_name
+from ...releases.shots.tree import is_safe_name
 from ...schemas.canonical import Json
 from ...schemas.paths import format_path
 from ...schemas.values import Own, Story

@@ -18,15 +18,18 @@ from ...errors import InputError, UserError, mismatch
 from ...media.images import LIMITS, Picture
 from ...releases.loading import read_rows
 from ...releases.shots.imports import with_provenance, write_facts
-from ...releases.shots.references import (
+from ...releases.shots.tree import (
     IMAGES,
     MOST_REFERENCES,
     PICTURES,
+    REFERENCES,
     SYSTEM_FILES,
+    ShotSet,
+    ShotStory,
     is_safe_name,
     read_reference,
+    read_shot_set,
 )
-from ...releases.shots.tree import REFERENCES, ShotSet, ShotStory, read_shot_set
 from ...releases.target import writing
 from ...schemas.canonical import sha256_bytes, write_atomic
 from ...schemas.plain_files import below, composed, open_plain

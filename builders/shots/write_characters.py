@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from pydantic import Field
 
-from ...releases.shots.references import is_safe_name
+from ...releases.shots.tree import is_safe_name
 from ...schemas.canonical import Json
 from ...schemas.text import normalize_answer, normalize_text
 from ...validators.view import mentions

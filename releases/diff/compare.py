@@ -11,8 +11,17 @@ from ...errors import InputError
 from ...pages.grid import Grid, Tabular
 from ...schemas.canonical import Json
 from ...schemas.layout import RELEASE
-from .changes import Change, changes_between, pattern_of
-from .form import DiffForm, RecordFile, Step, Version, is_enough, next_version
+from .form import (
+    Change,
+    DiffForm,
+    RecordFile,
+    Step,
+    Version,
+    changes_between,
+    is_enough,
+    next_version,
+    pattern_of,
+)
 from .sections import ABOUT, HiddenChange, hidden_change, sections_of
 from .sides import Side, open_side
 

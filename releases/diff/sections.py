@@ -10,8 +10,7 @@ from ...schemas.canonical import Json, canonical_text
 from ...schemas.layout import DATA, RELEASE, SUMS
 from ...schemas.text import printable, tallied
 from ..subsets.requests import SubsetRequest, read_subsets
-from .changes import Change, changes_between, path_text
-from .form import DiffForm, Reasons, Section, Step
+from .form import Change, DiffForm, Reasons, Section, Step, changes_between, path_text
 from .sides import Side
 
 ABOUT_CHANGED = "what is said about the release changed: "

@@ -19,9 +19,8 @@ from ...schemas.values import Issue
 from ..loading import stated_languages
 from ..options import AUTO, METADATA, PackOptions
 from ..subsets.requests import read_subsets
-from .changes import Change, changes_between, has_path
 from .compare import Move, RecordChange, ReleaseDiff, diff_sides, gone_from, version_of, with_reasons
-from .form import DiffForm, Step, Version, is_enough
+from .form import Change, DiffForm, Step, Version, changes_between, has_path, is_enough
 from .render import changes_document
 from .sections import ABOUT_CHANGED, SUBSETS, HiddenChange, SubsetChange, sections_of
 from .sides import Side, open_side

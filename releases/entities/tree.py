@@ -31,7 +31,7 @@ from ...validators.entities.statistics import EntityStatistics, entity_statistic
 from ...validators.entities.view import issue, view_of
 from ...validators.report import IssueBin, ValidationReport
 from ...validators.rules import Opened, RuleSet
-from ..shots.references import SYSTEM_FILES
+from ..shots.tree import SYSTEM_FILES
 from ..strict_json import OfficialFiles
 from ..target import writing
 

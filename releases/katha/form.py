@@ -41,8 +41,7 @@ from ...validators.review_marks import BINDINGS, MARK, REVIEWED, VOTES
 from ..diff.form import DiffForm, RecordFile
 from ..form import CROISSANT_FILE, Facts, HiddenTest, LeftOut, ReleaseForm
 from ..hidden.commitments import CURE, RETELL, canary_file
-from ..hidden.marks import marks_of, public_has_whole
-from ..hidden.search import search
+from ..hidden.marks import marks_of, public_has_whole, search
 from ..loading import load
 from ..templates import Markup, markdown
 from .additions import Additions, StoryFacts, Subset, subset_files, title_of

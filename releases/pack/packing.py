@@ -38,7 +38,7 @@ from ..diff.sides import Side
 from ..diff.since import compare_with_previous, open_previous
 from ..form import Facts, FinishedRun, HiddenTest, LeftOut, Packing, ReleaseForm
 from ..hidden.commitments import salt_beside, write_salt
-from ..hidden.search import search_rows
+from ..hidden.marks import search_rows
 from ..options import PackOptions, one_licence
 from ..tables import Table
 from ..target import finished_run, remove_half_placed, require_free, require_outside, staged, taken_back

@@ -28,10 +28,10 @@ from ..options import may_be_released
 from ..parquet import has_pictures
 from ..tables import Declared, PictureCell, PlacedRow, Table, read_lines, row_of, table
 from .imports import read_story_facts, statistics_of_shots, with_provenance, write_facts
-from .references import IMAGES
 from .subset import DOCUMENT, is_subset_document, read_subset_document
 from .tree import (
     FOLDER,
+    IMAGES,
     IMPORTED_SHOTS,
     REFERENCES,
     SCRIPT,

@@ -28,7 +28,6 @@ from ...validators.rules import RuleSet
 from ...validators.shots.statistics import shot_statistics
 from ..loading import read_rows
 from ..target import require_free, require_outside, staged, write_imported_run
-from .references import Line
 from .requests import RequestOptions, shot_requests
 from .tree import (
     FOLDER,
@@ -37,6 +36,7 @@ from .tree import (
     SCRIPT,
     SHOT_SCRIPTS,
     STORIES,
+    Line,
     ShotSet,
     ShotStory,
     check_shot_set,

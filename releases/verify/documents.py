@@ -24,7 +24,7 @@ from ...schemas.layout import (
 from ...schemas.plain_files import parse_json, read_json, read_plain
 from ...schemas.text import tallied
 from ...schemas.values import Issue
-from ..diff.changes import changes_between, path_text
+from ..diff.form import changes_between, path_text
 from ..diff.since import Since
 from ..form import Facts, LeftOut, Reading
 from ..options import METADATA, PackOptions, licence

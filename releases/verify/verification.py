@@ -19,7 +19,7 @@ from ...schemas.values import Issue
 from ..diff.since import check_changes
 from ..form import Reading, ReleaseForm
 from ..hidden.commitments import check_canary, check_commitments, check_promises, read_salt, salt_beside
-from ..hidden.search import search_rows
+from ..hidden.marks import search_rows
 from ..loading import misshapen
 from .documents import check_documents, check_left_out, made_by_these_tools, recount
 from .files import (

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ....errors import ConfigError, InputError, UserError
-from ....releases.shots.references import IMAGES
-from ....releases.shots.tree import FOLDER, SCRIPT
+from ....releases.shots.tree import FOLDER, IMAGES, SCRIPT
 from ....schemas.canonical import digest, sha256_file
 from ....schemas.judgement import EvaluationManifest
 from ....schemas.plain_files import composed, read_plain

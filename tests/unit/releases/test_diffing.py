@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 
 from fabula.errors import ConfigError, InputError
 from fabula.kinds.verbs import diff, pack, verify
-from fabula.releases.diff.changes import Change, changes_between
 from fabula.releases.diff.compare import ReleaseDiff
-from fabula.releases.diff.form import Step
+from fabula.releases.diff.form import Change, Step, changes_between
 from fabula.releases.diff.render import as_json, lines, render_page
 from fabula.releases.options import PackOptions
 from fabula.releases.shots.tree import FOLDER

@@ -18,10 +18,10 @@ from fabula.builders.entities import (
     measure_quality,
     read_subtitles,
 )
+from fabula.builders.entities.building import Step, curation_funnel, funnel_lines
 from fabula.builders.entities.compare_shots import JUDGE_STYLE
 from fabula.builders.entities.detect_shots import LIST_SHOTS
 from fabula.builders.entities.needs import check_media
-from fabula.builders.entities.pipeline import Step, curation_funnel, funnel_lines
 from fabula.engine.config import resolve_config
 from fabula.engine.execute import execute
 from fabula.engine.stage import Answer, Failed, Item, Made, Rejected, Tools
