@@ -271,7 +271,7 @@ def _question(
 ) -> Json:
     where = f"question {number}"
     kind, first = entry["question_type"], entry["target_from_scene"]
-    if kind == "moral" and entry["target_scene"] is None and first is None:
+    if kind == "moral" and entry["target_scene"] is None and first is None and entry["evidence_scenes"]:
         first = max(min(max(entry["evidence_scenes"]), scenes) - 1, 1)
     if (entry["target_scene"] is None) == (first is None):
         problems.add(f"{where}: exactly one of target_scene and target_from_scene must be a number")
