@@ -67,9 +67,15 @@ def teller_of(progress: Progress) -> Callable[[str], None]:
 
 
 def released(release: Place, progress: Progress = False) -> Path:
-    """Return the folder of a release: the one given, or a version on a Hub, fetched into the cache first."""
+    """Return the folder of a release: the one given, a version on a Hub, or the set of a benchmark by name.
+
+    A version is fetched into the cache first; a benchmark must have been got before.
+    """
+    from ..kinds.benchmarks.getting import named_set
     from ..releases.hub.fetch import release_folder
 
+    if (judged_by := named_set(str(release))) is not None:
+        return judged_by
     return release_folder(release, teller_of(progress))
 
 

@@ -171,11 +171,10 @@ def released(given: Place) -> Place:
     from ..releases.hub.client import looks_like_reference
 
     if given is not None and given.name == str(given) and not given.exists():
-        from ..kinds.benchmarks.benchmark import benchmark_named, is_benchmark
-        from ..kinds.benchmarks.getting import require_set
+        from ..kinds.benchmarks.getting import named_set
 
-        if is_benchmark(str(given)):
-            return cast("Place", require_set(benchmark_named(str(given))))
+        if (judged_by := named_set(str(given))) is not None:
+            return cast("Place", judged_by)
     if given is None or not looks_like_reference(str(given)):
         return given
     from ..releases.hub.fetch import release_folder

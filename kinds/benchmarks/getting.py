@@ -18,7 +18,7 @@ from ...schemas.canonical import pretty_bytes, sha256_file, write_atomic
 from ...schemas.plain_files import open_plain, read_json
 from ...schemas.text import byte_text, tallied
 from ..evaluations import models_of_metrics
-from .benchmark import RECORDED, Benchmark, Home
+from .benchmark import RECORDED, Benchmark, Home, benchmark_named, is_benchmark
 
 if TYPE_CHECKING:
     from ...models.vision.fetching import Fetching
@@ -70,6 +70,11 @@ def require_set(benchmark: Benchmark) -> Path:
             fix=f"fabula benchmark get {benchmark.name}; offline with --from CLONE",
         )  # fmt: skip
     return made
+
+
+def named_set(text: str) -> Path | None:
+    """Return what outputs are judged by, where a text is the name of a benchmark; None where it is not."""
+    return require_set(benchmark_named(text)) if is_benchmark(text) else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+import fabula
 from fabula.cli.main import app
 from fabula.testing import stand_in
 from fabula.testing.drawn import write_outputs, write_video
@@ -192,6 +193,8 @@ def test_storyeval_when_got_from_a_copy_and_run_ends_with_a_row(reference: Path,
     told = run("outputs", "check", "videos/mine", "--release", "storyeval", code=1)
     assert "in 421 places" in told and "not there" not in told
     assert "12 calls of 1 judge" in run("evaluate", "storyeval", *judged, "--dry-run")
+    options = {"judges": f"{judge}gpt-4o", "limit": 2, "protocol": "storyeval@d095e63"}
+    assert fabula.evaluate("storyeval", "videos/mine", "runs/dry", dry_run=True, **options).calls > 0
     told = run("benchmark", "run", "storyeval", *judged, "--out", "runs/mine", *FAST)
     assert re.search(r"^mine · compatible:gpt-4o +41\.7", told, re.MULTILINE)  # a half and a third
     assert "mine: 2 videos of the 423 of the benchmark were asked for" in told
