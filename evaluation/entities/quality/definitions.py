@@ -18,8 +18,20 @@ from ....models.vision.registry import Kind
 from ....schemas.values import Listed
 from ..facts import QUALITY
 from ..looking.settings import Grounding
-from .meters import Meter, around, each, mean, pairs, share_above, with_first
-from .motion import Likeness, Motion, Rating, Reconstruction, Steadiness
+from .meters import (
+    Likeness,
+    Meter,
+    Motion,
+    Rating,
+    Reconstruction,
+    Steadiness,
+    around,
+    each,
+    mean,
+    pairs,
+    share_above,
+    with_first,
+)
 from .vbench_results import read_results
 
 Definition = Literal["paper", "vbench"]

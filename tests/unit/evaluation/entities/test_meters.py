@@ -12,12 +12,13 @@ from fabula.evaluation.entities.facts import QUALITY
 from fabula.evaluation.entities.quality import definitions
 from fabula.evaluation.entities.quality import meters as windows
 from fabula.evaluation.entities.quality.definitions import QualitySettings, make_meters
-from fabula.evaluation.entities.quality.meters import Picture, read_off
-from fabula.evaluation.entities.quality.motion import (
+from fabula.evaluation.entities.quality.meters import (
     Likeness,
+    Picture,
     Reconstruction,
     Steadiness,
     fastest,
+    read_off,
 )
 from fabula.models.vision.store import VectorStore, vector_key
 from fabula.models.vision.types import Card, Rows

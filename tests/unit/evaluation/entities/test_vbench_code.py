@@ -19,7 +19,7 @@ import pytest
 from fabula.engine.stage import Item, Made, Tools
 from fabula.evaluation.entities.quality.definitions import QualitySettings
 from fabula.evaluation.entities.quality.measure_quality import run
-from fabula.evaluation.entities.quality.motion import Motion
+from fabula.evaluation.entities.quality.meters import Motion
 from fabula.testing.drawn_videos import Encoder, Take, draw_takes, write_frames
 from fabula.testing.tiny_vision import tiny_settings
 
