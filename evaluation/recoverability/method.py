@@ -30,13 +30,13 @@ from .pooling import (
     SETS,
     UNJUDGED,
     Board,
-    Level,
     Outcomes,
     SetName,
     Sums,
     Verdicts,
     outcomes_of,
     sums_of,
+    with_common,
 )
 from .recoverability import METRICS, Rate, Rates, named, values_of
 from .replies import Generations
@@ -111,17 +111,8 @@ def _with_nothing(outcomes: Outcomes) -> Outcomes:
 
 def compared(methods: Sequence[Method]) -> tuple[Method, ...]:
     """Return methods, also of several archives, whose common sets are those of all of them together."""
-    common = np.ones(methods[0].outcomes.requested.shape[1], dtype=bool)
-    for method in methods:
-        common &= (method.outcomes.sets["filtered"] | ~method.outcomes.requested).all(axis=0)
-    return tuple(
-        replace(method, outcomes=replace(method.outcomes, sets=_with_common(method.outcomes, common)))
-        for method in methods
-    )
-
-
-def _with_common(outcomes: Outcomes, common: NDArray[np.bool_]) -> dict[SetName, NDArray[np.bool_]]:
-    return {**outcomes.sets, "common": outcomes.sets["filtered"] & common}
+    together = with_common([method.outcomes for method in methods])
+    return tuple(replace(method, outcomes=own) for method, own in zip(methods, together, strict=True))
 
 
 def add_columns(sheet: Sheet, method: Method, items: Items) -> None:
@@ -184,17 +175,6 @@ def story_gaps(method: Method, chosen: NDArray[np.bool_], items: Items) -> Float
     Returned: shape (stories,).
     """
     return Rates.of(sums_of(method.outcomes, chosen, items)).mean_gap(DIMENSIONS)
-
-
-def counted_in(method: Method, level: Level, name: SetName, items: Items) -> dict[str, int]:
-    """Return what the values of a set stand on: questions (seeds counted apart), stories and dimensions."""
-    chosen = method.outcomes.sets[name]
-    counted = sums_of(method.outcomes, chosen, items, level).counted
-    return {
-        "questions": int(chosen.sum()),
-        "stories": int(counted.any(axis=1).sum()),
-        "dimensions": int(counted.any(axis=0).sum()),
-    }
 
 
 def _ambiguity(totals: Floats) -> Floats:

@@ -16,7 +16,7 @@ Of the eight outcome triples of the three evidence conditions, Table 30 names fi
 judging was not stable.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Literal
@@ -191,24 +191,21 @@ def outcomes_of(
     generations.
     """
     outcomes: dict[str, Outcomes] = {}
-    common = np.ones(items.questions, dtype=bool)
     for method, board in verdicts.items():
         requested = made[method].requested[:, items.story]
         valid = made[method].valid[:, items.story]
         shown = valid & (board[:, IMAGE] != UNJUDGED)
         raw = requested & (board[:, TEXT] != UNJUDGED) & (shown | ~valid)
         filtered = raw & shown & (board[:, BOTH] == RIGHT_VERDICT)
-        common &= (filtered | ~requested).all(axis=0)
         outcomes[method] = Outcomes(board, {"raw": raw, "filtered": filtered}, requested, valid)
-    return {
-        method: Outcomes(
-            outcome.verdicts,
-            {**outcome.sets, "common": outcome.sets["filtered"] & common},
-            outcome.requested,
-            outcome.valid,
-        )
-        for method, outcome in outcomes.items()
-    }
+    return dict(zip(outcomes, with_common([*outcomes.values()]), strict=True))
+
+
+def with_common(outcomes: Sequence[Outcomes]) -> list[Outcomes]:
+    """Return outcomes with their common sets: what is filtered for each, wherever it was asked for."""
+    kept = [(each.sets["filtered"] | ~each.requested).all(axis=0) for each in outcomes]
+    common = np.logical_and.reduce(kept)
+    return [replace(each, sets={**each.sets, "common": each.sets["filtered"] & common}) for each in outcomes]
 
 
 @dataclass(frozen=True)

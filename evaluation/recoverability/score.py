@@ -40,7 +40,6 @@ from .method import (
     add_columns,
     add_group_columns,
     comparisons,
-    counted_in,
     evidence_control,
     filtering_control,
     half_data_control,
@@ -119,10 +118,32 @@ def method_scores(
     )
 
 
-def gap_scores(method: Method, estimates: Estimates, level: Level, name: SetName, items: Items) -> GapScores:
-    """Return recoverability and gaps of one level and set, with what they stand on."""
-    sums = sums_of(method.outcomes, method.outcomes.sets[name], items, level).total()
-    return _gap_scores(estimates, f"{level}.{name}", sums, counted_in(method, level, name, items))
+def gap_scores(
+    method: Method, estimates: Estimates, level: Level, name: SetName, items: Items,
+    stories: Mask | None = None,
+) -> GapScores:  # fmt: skip
+    """Return recoverability and gaps of one level and set, with what they stand on.
+
+    ``stories``: which stories count, shape (stories,); None for all.
+    """
+    chosen = method.outcomes.sets[name]
+    sums = sums_of(method.outcomes, chosen, items, level)
+    if stories is not None:
+        chosen = chosen[:, stories[items.story]]
+        sums = Sums(sums.text[stories], sums.image[stories], sums.counted[stories])
+    counts = {
+        "questions": int(chosen.sum()),  # seeds counted apart
+        "stories": int(sums.counted.any(axis=1).sum()),
+        "dimensions": int(sums.counted.any(axis=0).sum()),
+    }
+    prefix, total = f"{level}.{name}", sums.total()
+    return GapScores(
+        **{rate.name: estimates.score(f"{prefix}.{rate.name}", counts=counts) for rate in METRICS},
+        dimensions={
+            dimension: _dimension(estimates, f"{prefix}.{{}}.{dimension}", total, index)
+            for index, dimension in enumerate(DIMENSIONS)
+        },
+    )
 
 
 def group_scores(
@@ -138,34 +159,12 @@ def group_scores(
             drawn = sheet.resampled(definitions, stories)
             for method in methods:
                 values = sheet.estimates(drawn, method.name)
-                gaps = {name: _group_gaps(method, values, name, stories, items) for name in GROUP_SETS}
+                gaps = {
+                    name: gap_scores(method, values, "question", name, items, stories) for name in GROUP_SETS
+                }
                 scores = GroupScores(int(stories.sum()), gaps, values.score("ambiguity"))
                 scores_of_groups[method.name].setdefault(grouping, {})[group] = scores
     return scores_of_groups
-
-
-def _group_gaps(
-    method: Method, estimates: Estimates, name: SetName, stories: Mask, items: Items
-) -> GapScores:
-    chosen = method.outcomes.sets[name]
-    part = sums_of(method.outcomes, chosen, items)
-    sums = Sums(part.text[stories], part.image[stories], part.counted[stories])
-    counts = {
-        "questions": int(chosen[:, stories[items.story]].sum()),
-        "stories": int(sums.counted.any(axis=1).sum()),
-        "dimensions": int(sums.counted.any(axis=0).sum()),
-    }
-    return _gap_scores(estimates, f"question.{name}", sums.total(), counts)
-
-
-def _gap_scores(estimates: Estimates, prefix: str, sums: Sums, counts: dict[str, int]) -> GapScores:
-    return GapScores(
-        **{rate.name: estimates.score(f"{prefix}.{rate.name}", counts=counts) for rate in METRICS},
-        dimensions={
-            dimension: _dimension(estimates, f"{prefix}.{{}}.{dimension}", sums, index)
-            for index, dimension in enumerate(DIMENSIONS)
-        },
-    )
 
 
 def _dimension(estimates: Estimates, pattern: str, sums: Sums, index: int) -> dict[str, Score]:
