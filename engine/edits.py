@@ -4,12 +4,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from pydantic import ValidationError
-
 from ..errors import InputError, RunBusy, UserError
 from ..schemas.canonical import canonical_bytes, digest, write_atomic
 from ..schemas.paths import parse_quoted
-from ..schemas.plain_files import parse_json, read_plain
+from ..schemas.plain_files import parse_json, read_plain, reason_of
 from ..schemas.values import Edit
 from .journal_file import unwritable
 from .manifest import Manifest, read_manifest
@@ -115,12 +113,8 @@ def parse_edits(
         where = f"{path}:{number}"
         try:
             edit = Edit.model_validate(parse_json(line))
-        except ValidationError as error:
-            first = error.errors(include_url=False)[0]
-            found_text = f"{'.'.join(str(part) for part in first['loc'])}: {first['msg']}"
-            problems.append(_bad_line(where, found_text))
         except ValueError as error:
-            problems.append(_bad_line(where, str(error)))
+            problems.append(_bad_line(where, reason_of(error)))
         else:
             problem = _bad_path(where, edit)
             if problem:

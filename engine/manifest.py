@@ -19,7 +19,7 @@ from pydantic import (
 from .. import version
 from ..errors import ConfigError, FabulaError, RunError
 from ..schemas.canonical import pretty_bytes, write_atomic
-from ..schemas.plain_files import parse_json, read_plain
+from ..schemas.plain_files import parse_json, read_plain, reason_of
 from ..schemas.values import Own
 from .config import MODELS, RUN, RunConfig, config_from, models_of, parse_set
 from .journal import Journal
@@ -184,9 +184,7 @@ def read_manifest(folder: Path) -> Manifest:
     try:
         return Manifest.model_validate_json(data, strict=True)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        field = ".".join(str(part) for part in first["loc"]) or "the document"
-        raise _damaged(path, f"{field}: {first['msg']}") from error
+        raise _damaged(path, reason_of(error)) from error
 
 
 def _damaged(path: Path, found: str) -> RunError:

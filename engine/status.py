@@ -16,8 +16,7 @@ from pydantic import TypeAdapter, ValidationError
 from ..errors import ConfigError, RunError
 from ..pages.grid import Grid, Tabular
 from ..schemas.canonical import Json, canonical_text, plain_fields, pretty_bytes, write_atomic
-from ..schemas.paths import format_path
-from ..schemas.plain_files import read_plain
+from ..schemas.plain_files import read_plain, reason_of
 from . import journal_file
 from .batches.books import BatchStatus, batches_in, counts_line, counts_of
 from .calls import ModelUse, calls_of, model_uses, rows_of
@@ -419,13 +418,8 @@ def read_report(folder: Path) -> RunReport:
     try:
         return TypeAdapter(RunReport).validate_json(read_plain(path, follow=True))
     except (OSError, ValidationError) as error:
-        if isinstance(error, OSError):
-            found = error.strerror or str(error)
-        else:
-            first = error.errors(include_url=False)[0]
-            found = f"{first['msg']} at {format_path(first['loc'])}"
         raise RunError(
-            str(path), what=f"the report of the run cannot be read: {found}",
+            str(path), what=f"the report of the run cannot be read: {reason_of(error)}",
             fix="run the build again: it continues where it stopped",
         ) from error  # fmt: skip
 

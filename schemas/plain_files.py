@@ -112,6 +112,10 @@ def reason_of(error: Exception) -> str:
     """Return what kept a file from being read, without its name, for a message that names it already."""
     if isinstance(error, RecursionError):
         return _TOO_DEEP
+    if hasattr(error, "errors"):  # of pydantic: the first value that a type does not allow
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        return (f"{where}: " if where else "") + str(first["msg"]).removeprefix("Value error, ")
     return (isinstance(error, OSError) and error.strerror) or str(error)
 
 

@@ -23,6 +23,7 @@ from pydantic import Field, ValidationError
 
 from ...errors import ConfigError
 from ...schemas.canonical import Json
+from ...schemas.plain_files import reason_of
 from ...schemas.values import Own
 from ..chat import CallFault, ChatRequest, FaultKind, Reply, ReplyOutcome, Usage
 from ..faults import one_line
@@ -116,10 +117,7 @@ class CommandImages:
         try:
             given = CommandOptions.model_validate(dict(extra))
         except ValidationError as error:
-            first = error.errors(include_url=False)[0]
-            raise self._fault(
-                "unsupported", f"extra.{'.'.join(map(str, first['loc']))}: {first['msg']}"
-            ) from None
+            raise self._fault("unsupported", f"extra.{reason_of(error)}") from None
         used = _used(given)
         unknown = sorted(used - set(PLACEHOLDERS))
         if unknown:

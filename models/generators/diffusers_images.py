@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field, ValidationError
 
 from ...errors import MissingRequirement
+from ...schemas.plain_files import reason_of
 from ...schemas.values import Own
 from ..chat import CallFault, ChatRequest, Reply, Usage
 from ..faults import one_line
@@ -140,10 +141,7 @@ class DiffusersImages:
                 {name: more[name] for name in PipelineOptions.model_fields if name in more}
             )
         except ValidationError as error:
-            first = error.errors(include_url=False)[0]
-            raise self._fault(
-                "unsupported", f"extra.{'.'.join(map(str, first['loc']))}: {first['msg']}"
-            ) from None
+            raise self._fault("unsupported", f"extra.{reason_of(error)}") from None
         if self._pipe is None or wanted != self._loaded_with:
             self._pipe, self._loaded_with = self._load(wanted), wanted
         return self._pipe

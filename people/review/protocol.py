@@ -130,9 +130,6 @@ def read_protocol(path: Path) -> Protocol:
     """Return the protocol of a file."""
     try:
         return _read(read_json(path, follow=True))
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        fault = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
     except (OSError, ValueError) as error:
         fault = reason_of(error)
     raise InputError.one(

@@ -11,12 +11,12 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, model_validator
 
 from ...errors import ConfigError, InputError
 from ...schemas.canonical import Json, sha256_bytes
 from ...schemas.judgement import HumanKind
-from ...schemas.plain_files import check_storable, read_plain
+from ...schemas.plain_files import check_storable, read_plain, reason_of
 from ...schemas.plugins import plugins
 from ...schemas.values import Own
 from ...schemas.vocabulary import vocabulary
@@ -269,11 +269,8 @@ def read_task(content: bytes, where: str) -> Task:
             raise ValueError("the file must start with the task's data between {#--- and ---#}")
         data: Any = yaml.load(head.removeprefix(_OPEN), loader)
         return Task(TaskCard.model_validate(data), body, content)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        fault = f"{'.'.join(map(str, first['loc']))}: {first['msg'].removeprefix('Value error, ')}"
     except (ValueError, yaml.YAMLError) as error:
-        fault = str(error)
+        fault = reason_of(error)
     raise InputError.one(where, what=f"this is not the file of a task: {fault}", fix="see docs/review.md")
 
 

@@ -143,10 +143,7 @@ def _rows(path: Path, fix: str) -> Iterator[tuple[int, Any]]:
 
 
 def _problem(where: str, error: ValidationError) -> UserError:
-    detail = error.errors(include_url=False)[0]
-    field_name = ".".join(map(str, detail["loc"]))
-    fix = "see docs/drawn.md for the form of a file of boxes"
-    return UserError(where, what=f"{field_name}: {detail['msg']}", fix=fix)
+    return UserError(where, what=reason_of(error), fix="see docs/drawn.md for the form of a file of boxes")
 
 
 # -- Planting losses

@@ -84,9 +84,7 @@ def read_plants(path: Path) -> tuple[Plant, ...]:
             try:
                 plant = Plant.model_validate(row)
             except ValidationError as error:
-                detail = error.errors(include_url=False)[0]
-                where, field = f"{path}:{number}", ".".join(map(str, detail["loc"]))
-                problems.append(UserError(where, what=f"{field}: {detail['msg']}", fix=fix))
+                problems.append(UserError(f"{path}:{number}", what=reason_of(error), fix=fix))
                 continue
             strange = sorted(set(plant.dimensions) - set(DIMENSIONS))
             if strange:

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from ....errors import InputError
 from ....evaluation.archive.archive import EVALUATION as ARCHIVE_MANIFEST
@@ -204,10 +204,6 @@ def _study(folder: Path) -> Study:
     try:
         document = read_json(path, follow=True)
         return Study.model_validate(document["study"])
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        where = ".".join(map(str, first["loc"]))
-        raise _unreadable(path, f"{where}: {first['msg']}") from error
     except (OSError, ValueError, TypeError, LookupError) as error:
         missing = isinstance(error, FileNotFoundError)
         reason = "there is no such file: this is no study folder" if missing else reason_of(error)
@@ -234,10 +230,6 @@ def _lines(path: Path) -> list[AskedPicture]:
                     raise ValueError(f"story {key[0]}, seed {key[1]}, panel {key[2]} is there twice")
                 seen.add(key)
                 lines.append(picture)
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        reason = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
-        raise _unreadable(path, reason, line=at) from error
     except (OSError, ValueError) as error:
         raise _unreadable(path, reason_of(error), line=at) from error
     return lines
