@@ -14,7 +14,7 @@ from importlib.resources import files
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 
 from ....engine.execute import STORE
 from ....engine.manifest import read_manifest
@@ -222,8 +222,13 @@ def read_form(name: str) -> ExportForm:
             what = f"{name} is none of {', '.join(bundled_forms())}, and no TOML file"
             raise ConfigError("--for", what=what, fix=fix)
         return ExportForm.model_validate(tomllib.loads(text))
+    except ValidationError as error:
+        wrong = "; ".join(
+            f"{'.'.join(map(str, part['loc']))}: {part['msg']}" for part in error.errors(include_url=False)
+        )
+        raise ConfigError(f"--for {name}", what=wrong, fix=fix) from error
     except (OSError, ValueError) as error:
-        raise ConfigError(f"--for {name}", what=f"it cannot be read: {reason_of(error)}", fix=fix) from error
+        raise ConfigError(f"--for {name}", what=f"it cannot be read: {error}", fix=fix) from error
 
 
 def export_packets(
