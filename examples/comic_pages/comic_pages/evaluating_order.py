@@ -53,10 +53,16 @@ class OrderOptions(RunOptions):
     stories: Sequence[str] = ()
 
 
+class OrderTally(ReplyTally):
+    """Counts of the replies about orders."""
+
+    kind, first = ORDER, "load_items"
+
+
 def finish(folder: Path, items: Iterable[Item]) -> None:
     """Write judgements and manifest into the run folder."""
     run = read_manifest(folder)
-    tally, methods, release = ReplyTally(run), dict[str, Accounting](), dict[str, Any]()
+    tally, methods, release = OrderTally(run), dict[str, Accounting](), dict[str, Any]()
 
     def judgements() -> Iterator[Judgement]:
         for item in items:
@@ -78,8 +84,9 @@ def finish(folder: Path, items: Iterable[Item]) -> None:
         "seed": run.seed, "attempts": run.run.attempts, "metrics": {"pairs_in_order": 1},
     }  # fmt: skip
     subject = {"methods": {name: methods[name].as_json() for name in sorted(methods)}}
-    environment = tally.environment("load_items")
-    manifest = EvaluationManifest(kind=ORDER, protocol=protocol, subject=subject, environment=environment)
+    manifest = EvaluationManifest(
+        kind=ORDER, protocol=protocol, subject=subject, environment=tally.environment()
+    )
     write_manifest(folder, manifest)
 
 
