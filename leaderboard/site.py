@@ -354,7 +354,7 @@ def board_facts(board: Board) -> dict[str, str]:
         "Judges": ", ".join(board.judges) or "none",
         "Conditions": conditions_of(board),
         "Prompts": str(named or (counted(count, "prompt") if count else "not recorded")),
-        "Panels": "–" if board.panels is None else f"{board.panels:,}",
+        "Pictures or videos": "–" if board.panels is None else f"{board.panels:,}",
         "Judge calls": f"{sum(board.asked.values()):,}",
         "Least coverage": f"{board.least_coverage:.0%}",
     }

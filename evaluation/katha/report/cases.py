@@ -8,7 +8,6 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from ....pages.grid import Unit
 from ....schemas.judgement import Judgement
 from ....schemas.katha import Question
 from ....schemas.text import counted
@@ -80,13 +79,13 @@ def chosen_spots(spots: Sequence[Spot]) -> list[Spot]:
     if len(spots) <= ALL:
         return [*known, *(one for one in spots if one.score.value is None)]
     lossy = sum(_value(one) > 0 for one in known)
-    worst = [_because(one, "worst") for one in known[: min(WORST, lossy)]]
+    worst = [replace(spot, why="worst") for spot in known[: min(WORST, lossy)]]
     rest = known[len(worst) :]
     if not rest:
         return worst
     middle = statistics.median(_value(one) for one in known)
     near = sorted(rest, key=lambda one: (abs(_value(one) - middle), _badness(one)))[:TYPICAL]
-    return [*worst, *(_because(one, "typical") for one in sorted(near, key=_badness))]
+    return [*worst, *(replace(spot, why="typical") for spot in sorted(near, key=_badness))]
 
 
 def _gap(method: Method, seed: int, places: Sequence[int]) -> Score:
@@ -110,10 +109,6 @@ def _value(spot: Spot) -> float:
 def _badness(spot: Spot) -> tuple[float, int, int, Scenes, int, int]:
     """Return what spots are sorted by: the largest gap, of those the one with most questions, then order."""
     return (-_value(spot), -len(spot.questions), spot.story, spot.scenes, spot.method, spot.seed)
-
-
-def _because(spot: Spot, why: str) -> Spot:
-    return replace(spot, why=why)
 
 
 NAMES = {"text": "Text", "image": "Images", "text_image": "Text and images"}
@@ -151,21 +146,75 @@ class Replies:
 
 @dataclass(frozen=True)
 class Shown:
-    """What the cases are filled with."""
+    """What the cases are made of."""
 
-    replies: Replies  # the judgements
-    pictures: Pictures  # the pictures
+    methods: Sequence[Method]
+    items: Items
+    replies: Replies
+    pictures: Pictures
     seeds: tuple[int | None, ...]  # seeds by place
     definitions: Definitions  # how replies count
 
+    def place(self, spot: Spot) -> tuple[str, str, int | None]:
+        """Return method, story and seed of a spot."""
+        seed = self.seeds[spot.seed] if self.seeds else None
+        return self.methods[spot.method].name, self.items.records[spot.story].story_id, seed
 
-def cases_of(
-    spots: Sequence[Spot],
-    total: int,
-    methods: Sequence[Method],
-    items: Items,
-    shown: Shown,
-) -> Cases:
+    def frames(self, spot: Spot) -> tuple[Frame, ...]:
+        """Return the pictures of a spot, without words."""
+        return self.pictures.of_scenes(self.place(spot), spot.scenes, {})
+
+    def case(self, spot: Spot) -> Case:
+        """Return a spot with its pictures, questions and replies."""
+        record, (method, story, seed) = self.items.records[spot.story], self.place(spot)
+        texts = {scene.scene_index: scene.scene_text for scene in record.scenes}
+        questions = {question.question_id: question for question in record.questions}
+        marker = self.replies.marker(self.definitions)
+        return Case(
+            unit=story, title=record.title, place=_scenes_text(spot.scenes), method=method, seed=seed,
+            why=spot.why, score=spot.score,
+            frames=self.pictures.of_scenes((method, story, seed), spot.scenes, texts)
+            if spot.scenes
+            else self.pictures.every((method, story, seed)),
+            items=tuple(
+                self._item(questions[self.items.keys[number].question_id], spot, number, marker)
+                for number in spot.questions
+            ),
+        )  # fmt: skip
+
+    def _item(self, question: Question, spot: Spot, number: int, marker: Marker) -> CaseItem:
+        outcomes, (method, _, seed) = self.methods[spot.method].outcomes, self.place(spot)
+        verdicts = outcomes.verdicts[spot.seed, :, number]
+        others = [answer for answer in question.accepted_answers if answer != question.gold_answer]
+        name, rows = question.question_id, self.replies.rows
+        about = [*rows.get((None, None, name), ()), *rows.get((method, seed, name), ())]
+        return CaseItem(
+            id=name, group=question.question_type, text=question.question,
+            accepted=(question.gold_answer, *others),
+            verdicts=tuple(self._verdict(reply, self.items.keys[number], marker) for reply in about),
+            combined={
+                condition: None if verdicts[n] == UNJUDGED else bool(verdicts[n] == RIGHT_VERDICT)
+                for n, condition in enumerate(CONDITIONS)
+            },
+            valid=bool(outcomes.sets["filtered"][spot.seed, number]),
+        )  # fmt: skip
+
+    def _verdict(self, judgement: Judgement, key: Key, marker: Marker) -> Verdict:
+        parsed: Mapping[str, object] = judgement.parsed or {}
+        both = judgement.condition == "text_image"
+        correct: bool | None = False if self.definitions.nonresponse == "incorrect" else None
+        if judgement.outcome == "answered":
+            correct = marker.marks(key, judgement.condition, parsed)[0]
+        return Verdict(
+            judge=judgement.judge.spec, condition=judgement.condition, vote=judgement.vote,
+            outcome=judgement.outcome,
+            answer=_text(parsed.get("final_answer" if both else "answer")) or judgement.reason,
+            status=_text(parsed.get("image_support" if both else "evidence_status")),
+            confidence=_text(parsed.get("confidence")), correct=correct,
+        )  # fmt: skip
+
+
+def cases_of(spots: Sequence[Spot], total: int, shown: Shown) -> Cases:
     """Return the transitions that a report shows."""
     note = f"All {total} groups of scenes with questions, the largest gap first."
     if len(spots) < total:
@@ -178,39 +227,26 @@ def cases_of(
         title="Transitions",
         note=f"{note} The gap is the share of valid questions recovered from text, minus that from images. "
         "Judges saw pictures and questions only; the words under a picture are for readers.",
-        measure=Measure.of(recoverability.GAP, label="Gap"),
-        total=total,
-        conditions=NAMES,
-        shown=tuple(_case(spot, methods[spot.method], items, shown) for spot in spots),
-    )
+        measure=Measure.of(recoverability.GAP, label="Gap"), total=total, conditions=NAMES,
+        shown=tuple(map(shown.case, spots)),
+    )  # fmt: skip
 
 
-def examples(
-    spots: Sequence[Spot], methods: Sequence[Method], items: Items, shown: Shown
-) -> Iterator[Examples]:
+def examples(spots: Sequence[Spot], shown: Shown) -> Iterator[Examples]:
     """Yield cards of what images tell and of the gap, with the pictures of transitions and scenes."""
-
-    def place(spot: Spot) -> tuple[str, str, int | None]:
-        seed = shown.seeds[spot.seed] if shown.seeds else None
-        return methods[spot.method].name, items.records[spot.story].story_id, seed
-
-    def frames(spot: Spot) -> tuple[Frame, ...]:
-        return shown.pictures.of_scenes(place(spot), spot.scenes, {})
-
-    drawn = [spot for spot in spots if spot.scenes and place(spot) in shown.pictures.shown]
-    for quantity, meaning in (
-        (recoverability.IMAGE, "Share of the valid questions about a part of a story that images tell."),
-        (recoverability.GAP, "Share of these questions that text tells, minus that which images tell."),
-    ):
+    drawn = [spot for spot in spots if spot.scenes and shown.place(spot) in shown.pictures.shown]
+    image = "Share of the valid questions about a part of a story that images tell."
+    gap = "Share of these questions that text tells, minus that which images tell."
+    for quantity, meaning in ((recoverability.IMAGE, image), (recoverability.GAP, gap)):
+        is_gap = quantity is recoverability.GAP
         valued = []
         for spot in drawn:
-            score = spot.score if quantity is recoverability.GAP else _seen(methods[spot.method], spot)
+            score = spot.score if is_gap else _seen(shown.methods[spot.method], spot)
             if score.value is not None:
-                method, story, _ = place(spot)
-                text = f"{method}, {story}, {_place(spot.scenes)}, {counted(len(spot.questions), 'question')}"
-                valued.append(Valued(score.value, text, spot))
-        unit: Unit = "points" if quantity is recoverability.GAP else "percent"
-        made = examples_of(quantity, meaning, valued, frames, unit)
+                method, story, _ = shown.place(spot)
+                scenes, count = _scenes_text(spot.scenes), counted(len(spot.questions), "question")
+                valued.append(Valued(score.value, f"{method}, {story}, {scenes}, {count}", spot))
+        made = examples_of(quantity, meaning, valued, shown.frames, "points" if is_gap else "percent")
         if made is not None:
             yield made
 
@@ -223,91 +259,7 @@ def _seen(method: Method, spot: Spot) -> Score:
     return Score.ratio(int(right.sum()), len(valid), NO_QUESTION)
 
 
-def _case(spot: Spot, method: Method, items: Items, shown: Shown) -> Case:
-    record, seed = items.records[spot.story], shown.seeds[spot.seed] if shown.seeds else None
-    texts = {scene.scene_index: scene.scene_text for scene in record.scenes}
-    place = (method.name, record.story_id, seed)
-    scenes = spot.scenes
-    frames = shown.pictures.of_scenes(place, scenes, texts) if scenes else shown.pictures.every(place)
-    marker = shown.replies.marker(shown.definitions)
-    questions = {question.question_id: question for question in record.questions}
-    return Case(
-        unit=record.story_id,
-        title=record.title,
-        place=_place(scenes),
-        method=method.name,
-        seed=seed,
-        why=spot.why,
-        score=spot.score,
-        frames=frames,
-        items=tuple(
-            _item(
-                questions[items.keys[number].question_id],
-                _Marking(spot, number, method, items.keys[number], marker),
-                shown,
-            )
-            for number in spot.questions
-        ),
-    )
-
-
-@dataclass(frozen=True)
-class _Marking:
-    """How one question was marked."""
-
-    spot: Spot
-    number: int
-    method: Method
-    key: Key
-    marker: Marker
-
-
-def _item(question: Question, marking: _Marking, shown: Shown) -> CaseItem:
-    spot, outcomes = marking.spot, marking.method.outcomes
-    verdicts = outcomes.verdicts[spot.seed, :, marking.number]
-    others = [answer for answer in question.accepted_answers if answer != question.gold_answer]
-    place = (marking.method.name, shown.seeds[spot.seed] if shown.seeds else None)
-    return CaseItem(
-        id=question.question_id,
-        group=question.question_type,
-        text=question.question,
-        accepted=(question.gold_answer, *others),
-        verdicts=tuple(
-            _verdict(one, marking, shown.definitions)
-            for one in _about(shown.replies, place, question.question_id)
-        ),
-        combined={
-            name: None if verdicts[number] == UNJUDGED else bool(verdicts[number] == RIGHT_VERDICT)
-            for number, name in enumerate(CONDITIONS)
-        },
-        valid=bool(outcomes.sets["filtered"][spot.seed, marking.number]),
-    )
-
-
-def _verdict(judgement: Judgement, marking: _Marking, definitions: Definitions) -> Verdict:
-    parsed: Mapping[str, object] = judgement.parsed or {}
-    both = judgement.condition == "text_image"
-    correct: bool | None = False if definitions.nonresponse == "incorrect" else None
-    if judgement.outcome == "answered":
-        correct = marking.marker.marks(marking.key, judgement.condition, parsed)[0]
-    return Verdict(
-        judge=judgement.judge.spec,
-        condition=judgement.condition,
-        vote=judgement.vote,
-        outcome=judgement.outcome,
-        answer=_text(parsed.get("final_answer" if both else "answer")) or judgement.reason,
-        status=_text(parsed.get("image_support" if both else "evidence_status")),
-        confidence=_text(parsed.get("confidence")),
-        correct=correct,
-    )
-
-
-def _about(replies: Replies, place: "tuple[str, int | None]", question: str) -> Iterator[Judgement]:
-    yield from replies.rows.get((None, None, question), ())
-    yield from replies.rows.get((*place, question), ())
-
-
-def _place(scenes: Scenes) -> str:
+def _scenes_text(scenes: Scenes) -> str:
     if not scenes:
         return "whole story"
     return f"scene {scenes[0]}" if len(scenes) == 1 else f"scene {scenes[0]} to {scenes[-1]}"

@@ -34,97 +34,80 @@ CONTROL_NAMES = {"raw": "raw", "filtered": "filtered", "common": "common-valid"}
 
 def controls(scores: KathaScores, subject: Mapping[str, Any]) -> CountTable:
     """Return the controls as a table."""
-    rows = [
-        *_filtering(scores), *_families(scores), *_judges(scores), _halves(scores), *_surface(scores),
-        *_moral(scores), *_narrative(scores), *_leakage(subject),
-    ]  # fmt: skip
+    rows = [*_of_rankings(scores), *_of_methods(scores), *_leakage(subject)]
     return CountTable(
         name="controls", title="Other explanations of the gap", heading="Threat",
         note="Rank correlations are Spearman's, between methods unless stated otherwise; they need three"
         " methods. Wording of prompts: fabula compare compares evaluations with two prompt"
         " sets.",
-        columns={"control": "Control", "found": "Found"}, rows=tuple(rows),
+        columns={"control": "Control", "found": "Found"},
+        rows=tuple(
+            CountRow(label=threat, values={"control": control, "found": text})
+            for threat, control, text in rows
+        ),
     )  # fmt: skip
 
 
-def _row(threat: str, control: str, found: str) -> CountRow:
-    return CountRow(label=threat, values={"control": control, "found": found})
+Control = tuple[str, str, str]
+"""What could explain the gap, what was compared, and what that shows."""
 
 
-def _filtering(scores: KathaScores) -> Iterator[CountRow]:
-    for pair, found in scores.robustness["filtering"].items():
+def _of_rankings(scores: KathaScores) -> Iterator[Control]:
+    robustness = scores.robustness
+    for pair, found in robustness["filtering"].items():
         first, second = (CONTROL_NAMES[name] for name in pair.split("_"))
-        yield _row("Filtering artifact", f"Ranking by {first} and by {second} STG", _rho(found))
-
-
-def _families(scores: KathaScores) -> Iterator[CountRow]:
-    for method, found in scores.robustness["source_family"].items():
-        if found["groups"] > 1:
-            families = counted(found["groups"], "source family")
-            yield _row("Source-family artifact", f"STG of {method} over {families}", _range(found))
-
-
-def _judges(scores: KathaScores) -> Iterator[CountRow]:
-    for one in scores.robustness["judges"]:
-        first, second = one["judges"]
+        yield "Filtering artifact", f"Ranking by {first} and by {second} STG", _rho(found)
+    for method, family in robustness["source_family"].items():
+        if family["groups"] > 1:
+            families = counted(family["groups"], "source family")
+            yield "Source-family artifact", f"STG of {method} over {families}", _range(family)
+    for judges in robustness["judges"]:
+        first, second = judges["judges"]
         for of in ("methods", "stories"):
-            yield _row("Single-judge artifact", f"Gaps of {of} by {first} and by {second}", _rho(one[of]))
+            yield "Single-judge artifact", f"Gaps of {of} by {first} and by {second}", _rho(judges[of])
+    half = robustness["half_data"]
+    text = f"{DASH} ({half['reason']})"
+    if half["mean"] is not None:
+        text = f"mean {half['mean']:.2f}, lowest {half['lowest']:.2f}"
+    halves = counted(half.get("halves", 0), "random half")
+    yield "Dataset-size artifact", f"Ranking by {halves} of the stories and by all", text
 
 
-def _halves(scores: KathaScores) -> CountRow:
-    found = scores.robustness["half_data"]
-    told = f"{DASH} ({found['reason']})"
-    if found["mean"] is not None:
-        told = f"mean {found['mean']:.2f}, lowest {found['lowest']:.2f}"
-    halves = counted(found.get("halves", 0), "random half")
-    return _row("Dataset-size artifact", f"Ranking by {halves} of the stories and by all", told)
-
-
-def _surface(scores: KathaScores) -> Iterator[CountRow]:
+def _of_methods(scores: KathaScores) -> Iterator[Control]:
     for name, method in scores.methods.items():
         other = method.pairs.get("gap")
         if other is not None and other.value is not None:
-            found = f"{_points(method.gaps['question']['filtered'].gap)}, and {_points(other)}"
-            yield _row("Surface appearance", f"STG of {name} to the story, and to contrastive labels", found)
-
-
-def _moral(scores: KathaScores) -> Iterator[CountRow]:
+            text = f"{_points(method.gaps['question']['filtered'].gap)}, and {_points(other)}"
+            yield "Surface appearance", f"STG of {name} to the story, and to contrastive labels", text
     for name, method in scores.methods.items():
         main = method.gaps["question"]["filtered"]
-        found = f"{_points(main.latent_gap)}, and {_points(main.latent_gap_without_moral)}"
-        yield _row("Moral-target-only effect", f"Latent STG of {name}, and without moral questions", found)
-
-
-def _narrative(scores: KathaScores) -> Iterator[CountRow]:
+        text = f"{_points(main.latent_gap)}, and {_points(main.latent_gap_without_moral)}"
+        yield "Moral-target-only effect", f"Latent STG of {name}, and without moral questions", text
     for name, method in scores.methods.items():
-        groups = {
-            group: one
-            for group, one in method.groups.get("narrative_type", {}).items()
-            if one.gaps["filtered"].gap.value is not None
+        gaps = {
+            group: (each.gaps["filtered"].gap, each.ambiguity)
+            for group, each in method.groups.get("narrative_type", {}).items()
+            if each.gaps["filtered"].gap.value is not None
         }
-        if len(groups) < 2:
-            continue
-        order = sorted(groups, key=lambda group: (groups[group].gaps["filtered"].gap.value or 0.0, group))
-        told = [
-            f"{label_text(group)} {_points(groups[group].gaps['filtered'].gap)}"
-            f" with {_percent(groups[group].ambiguity)} ambiguous"
-            for group in (order[0], order[-1])
-        ]
-        yield _row(
-            "Scope and ambiguity", f"STG of {name}, lowest and highest narrative type", "; ".join(told)
-        )
+        if len(gaps) > 1:
+            order = sorted(gaps, key=lambda group: (gaps[group][0].value or 0.0, group))
+            ends = [
+                f"{label_text(group)} {_points(gaps[group][0])} with {_percent(gaps[group][1])} ambiguous"
+                for group in (order[0], order[-1])
+            ]
+            control = f"STG of {name}, lowest and highest narrative type"
+            yield "Scope and ambiguity", control, "; ".join(ends)
 
 
-def _leakage(subject: Mapping[str, Any]) -> Iterator[CountRow]:
+def _leakage(subject: Mapping[str, Any]) -> Iterator[Control]:
     methods = subject.get("methods")
     for name, about in sorted(methods.items()) if isinstance(methods, Mapping) else ():
         scanned = about.get("packets_scanned") if isinstance(about, Mapping) else None
         if isinstance(scanned, int):
             leaks = about.get("leaks")
             stopped = counted(len(leaks) if isinstance(leaks, list) else 0, "storyboard")
-            yield _row(
-                "Source-side leakage", f"Scan of {counted(scanned, 'packet')} of {name}", f"{stopped} stopped"
-            )
+            control = f"Scan of {counted(scanned, 'packet')} of {name}"
+            yield "Source-side leakage", control, f"{stopped} stopped"
 
 
 def _rho(found: Mapping[str, Any]) -> str:
@@ -187,7 +170,7 @@ def katha_report(
     told = judged.manifest.subject.get("methods") or {}
     pictures = pictures_of_outputs(outputs, records, told) if outputs else pictures_of_run(folder)
     pictures.nouns = {method.name: _noun(judged.manifest.about(method.name)) for method in judged.methods}
-    shown = Shown(replies, pictures, judged.replies.seeds, used)
+    shown = Shown(judged.methods, judged.items, replies, pictures, judged.replies.seeds, used)
     return ReportDocument(
         kind=PROTOCOL,
         protocol="KathaTrace",
@@ -199,7 +182,7 @@ def katha_report(
         headline=with_people(headline(scores), people.drawn),
         plots=plots(scores),
         figures=figures_of(spots, judged.methods),
-        examples=tuple(examples(spots, judged.methods, judged.items, shown)),
+        examples=tuple(examples(spots, shown)),
         details=tuple(details(scores)),
         comparisons=comparisons(scores),
         comparison_note=comparison_note(
@@ -215,7 +198,7 @@ def katha_report(
         people_figures=people.drawn.figures,
         people_missing=people.drawn.missing,
         accounting=(*accounting(scores), accounts.outcome_table()),
-        cases=cases_of(chosen, len(spots), judged.methods, judged.items, shown) if chosen else None,
+        cases=cases_of(chosen, len(spots), shown) if chosen else None,
         agreement=(_agreement(judged), judges_table(scores)),
         agreement_note="Agreement on whether answers are correct, after matching; 1 is perfect, 0 is chance.",
         cost=accounts.cost_table(),

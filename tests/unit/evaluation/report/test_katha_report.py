@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fabula.errors import ConfigError, InputError
+from fabula.errors import InputError
 from fabula.evaluation.archive.archive import read_archive
 from fabula.evaluation.katha.report.cases import ALL, TYPICAL, WORST
 from fabula.evaluation.katha.report.page import katha_report
@@ -14,6 +14,7 @@ from fabula.evaluation.recoverability.definitions import Definitions
 from fabula.evaluation.recoverability.score import score_folder
 from fabula.evaluation.report.model import ReportDocument
 from fabula.evaluation.report.page import render_page
+from fabula.evaluation.report.writing import scores_csv
 from fabula.kinds.evaluations import make_report
 from fabula.schemas.canonical import jsonl_lines, write_atomic
 from fabula.testing.drawn_storyboards import draw_outputs
@@ -21,12 +22,14 @@ from fabula.testing.simulated_evaluations import Simulated, write_simulated
 from fabula.testing.simulated_judgements import Truth
 
 FEW = Definitions(resamples=50)
-METHODS = (("alpha", Truth()), ("beta", Truth(image=(0.3,) * 6, silent=0.2)))
+METHODS = (
+    ("alpha", Truth()), ("beta", Truth(image=(0.1,) * 6, silent=0.2)), ("gamma", Truth(image=(0.6,) * 6)),
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
 def simulated(tmp_path_factory: pytest.TempPathFactory) -> Simulated:
-    """24 stories, 144 questions, two methods, three judges."""
+    """24 stories, 144 questions, three methods, three judges."""
     return write_simulated(tmp_path_factory.mktemp("simulated"), 144, METHODS)
 
 
@@ -151,7 +154,7 @@ def test_report_when_generations_are_invalid_or_leak_says_so_first(
     assert told[0] == "1 of 24 generations of alpha are invalid and could not be judged."
     assert told[1].startswith("The leakage scan kept 1 storyboard of alpha")
     table = next(one for one in document.accounting if one.name == "generations")
-    assert [row.values["generations_invalid"] for row in table.rows] == [1, 0]
+    assert [row.values["generations_invalid"] for row in table.rows] == [1, 0, 0]
     assert all((case.method, case.unit) != ("alpha", story) for case in document.cases.shown)
 
 
@@ -161,23 +164,40 @@ def test_report_when_the_release_is_another_is_refused(tmp_path: Path, simulated
         make_report(simulated.run, other.release)
 
 
-def test_report_when_the_release_is_not_found_asks_for_it(simulated: Simulated) -> None:
-    with pytest.raises(ConfigError, match="--release"):
-        make_report(simulated.run)
-
-
-def test_report_when_the_archive_is_broken_is_refused(tmp_path: Path, simulated: Simulated) -> None:
-    (tmp_path / "evaluation.json").write_bytes((simulated.run / "evaluation.json").read_bytes())
-    (tmp_path / "judgements.jsonl").write_text('{"schema_version": "1"}\n')
-    with pytest.raises(InputError, match=r"judgements\.jsonl:1"):
-        make_report(tmp_path, simulated.release)
-    with pytest.raises(InputError, match=r"evaluation\.json"):
-        make_report(tmp_path / "nothing", simulated.release)
-
-
 def test_report_when_nothing_was_answered_yet_shows_no_score(tmp_path: Path, simulated: Simulated) -> None:
     (tmp_path / "evaluation.json").write_bytes((simulated.run / "evaluation.json").read_bytes())
     (tmp_path / "judgements.jsonl").write_bytes(b"")
     document = make_report(tmp_path, simulated.release)
     assert {one.value for row in document.headline.rows for one in row.scores.values()} == {None}
     assert "alpha" in render_page(document)
+
+
+def test_controls_when_there_are_three_methods_hold_the_numbers_of_the_scores(
+    simulated: Simulated, report: ReportDocument
+) -> None:
+    scores = score_folder(simulated.run, simulated.release, FEW)
+    (table,) = report.controls
+    found: dict[str, list[str]] = {}
+    for row in table.rows:
+        found.setdefault(row.label, []).append(f"{row.values['control']}: {row.values['found']}")
+    rho = scores.robustness["filtering"]["raw_filtered"]["value"]
+    assert found["Filtering artifact"][0].startswith(
+        f"Ranking by raw and by filtered STG: \N{GREEK SMALL LETTER RHO} = {rho:.2f}, 3 pairs"
+    )
+    assert len(found["Single-judge artifact"]) == 6, "three pairs of judges, by methods and by stories"
+    mean = scores.robustness["half_data"]["mean"]
+    assert found["Dataset-size artifact"][0].startswith(
+        f"Ranking by 200 random halves of the stories and by all: mean {mean:.2f}"
+    )
+    assert len(found["Moral-target-only effect"]) == 3
+    page = render_page(report)
+    assert 'id="controls"' in page and "Filtering artifact" in page
+    assert "controls,Filtering artifact,found" in scores_csv(report)
+
+
+def test_controls_when_there_is_one_method_say_why_they_say_nothing(tmp_path: Path) -> None:
+    one = write_simulated(tmp_path, 36, METHODS[:1])
+    (table,) = katha_report(one.run, one.release, definitions=FEW).controls
+    values = {row.label: str(row.values["found"]) for row in table.rows}
+    assert "at least 3 are needed" in values["Filtering artifact"]
+    assert "fewer than 3 methods" in values["Dataset-size artifact"]

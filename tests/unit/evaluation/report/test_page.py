@@ -1,14 +1,20 @@
-"""The page: self-contained, escaped, the same for the same document."""
+"""The files of a report: a page that is self-contained and escaped, JSON and CSV beside it."""
 
 import base64
+import csv
 import hashlib
+import io
 import re
 from collections import Counter
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
 
+from fabula.errors import TargetError
+from fabula.evaluation.report.model import ReportDocument
 from fabula.evaluation.report.page import render_page
+from fabula.evaluation.report.writing import scores_csv, verdicts_csv, write_report
 from fabula.testing.report_documents import HOSTILE, made_report
 
 VOID = {"meta", "link", "img", "input", "br", "wbr"}
@@ -102,10 +108,6 @@ def test_page_when_read_by_a_browser_may_run_its_own_style_and_script_only(page)
     assert not Reader(page).values("style")
 
 
-def test_page_when_rendered_twice_is_the_same(tmp_path) -> None:
-    assert render_page(made_report(tmp_path)) == render_page(made_report(tmp_path))
-
-
 def test_page_when_a_value_is_missing_says_why(page) -> None:
     told = "".join(Reader(page).texts)
     assert "no valid question" in told and "picture not available" not in told
@@ -121,3 +123,58 @@ def test_page_when_parts_are_missing_is_rendered_without_them() -> None:
     )  # fmt: skip
     read = Reader(render_page(bare))
     assert read.open == [] and "form" not in read.tags
+
+
+def test_report_when_written_leaves_page_json_and_csv_beside_each_other(tmp_path: Path) -> None:
+    written = write_report(made_report(tmp_path / "pics"), tmp_path / "deep" / "mine.html")
+    names = sorted(path.name for path in (tmp_path / "deep").iterdir())
+    assert names == ["mine.csv", "mine.html", "mine.json", "mine_verdicts.csv"]
+    assert {path.name for path in written.files.values()} == set(names)
+    assert any("Gap +29.0 [+26.0, +32.0]" in line for line in written.lines())
+    assert written.as_json()["headline"]["sdxl + planner"]["stg"]["value"] == 0.29
+
+
+def test_report_when_read_back_from_json_is_the_same_without_pictures(tmp_path: Path) -> None:
+    document = made_report(tmp_path / "pics")
+    write_report(document, tmp_path / "mine.html")
+    stored = (tmp_path / "mine.json").read_text("utf-8")
+    assert ReportDocument.model_validate_json(stored).as_json() == document.as_json()
+    assert "data:image" not in stored
+
+
+def test_report_when_written_again_has_the_same_bytes(tmp_path: Path) -> None:
+    for folder in ("a", "b", "a"):
+        write_report(made_report(tmp_path / "pics", HOSTILE), tmp_path / folder / "mine.html")
+    for name in ("mine.html", "mine.json", "mine.csv", "mine_verdicts.csv"):
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+
+
+@pytest.mark.parametrize("content", ['{"kind": "run"}', "no json", "[]"])
+def test_report_when_its_json_would_replace_a_file_of_another_kind_is_refused(
+    tmp_path: Path, content: str
+) -> None:
+    (tmp_path / "report.json").write_text(content)
+    with pytest.raises(TargetError, match="not an earlier report"):
+        write_report(made_report(), tmp_path / "report.html")
+    assert (tmp_path / "report.json").read_text() == content
+    assert [path.name for path in tmp_path.iterdir()] == ["report.json"]
+
+
+def test_scores_csv_when_read_has_every_number_with_its_interval() -> None:
+    rows = list(csv.DictReader(io.StringIO(scores_csv(made_report()))))
+    one = next(row for row in rows if row["table"] == "headline" and row["measure"] == "stg")
+    assert [float(one[name]) for name in ("value", "low", "high", "denominator")] == pytest.approx(
+        [0.29, 0.26, 0.32, 480]
+    )
+    assert any(row["status"] == "undefined" and row["reason"] == "no valid question" for row in rows)
+    assert {"headline", "by_dimension", "comparison", "outcomes", "agreement", "cost"} <= {
+        row["table"] for row in rows
+    }
+
+
+def test_csv_when_text_looks_like_a_formula_is_text_for_a_spreadsheet() -> None:
+    texts = ("=HYPERLINK(1)", "+1", "@x", "-2", 'quote " and, comma\nnew line \x00')
+    rows = list(csv.DictReader(io.StringIO(verdicts_csv(made_report(None, texts)))))
+    answers = {row["answer"] for row in rows}
+    assert answers == {"'=HYPERLINK(1)", "'+1", "'@x", "'-2", 'quote " and, comma\nnew line '}
+    assert {row["correct"] for row in rows} == {"true", "false", ""}

@@ -15,7 +15,7 @@ from fabula.evaluation.recoverability.definitions import Definitions
 from fabula.evaluation.report.formats import written
 from fabula.evaluation.report.model import ReportDocument
 from fabula.evaluation.report.page import render_page
-from fabula.evaluation.report.people import CALIBRATION, write_calibration
+from fabula.evaluation.report.people import CALIBRATION, SHORT, people_warnings, write_calibration
 from fabula.evaluation.report.writing import scores_csv, write_report
 from fabula.kinds.evaluations import calibrate
 from fabula.people.participants import Resampling
@@ -34,6 +34,9 @@ METHODS = (
 )
 PAIRS = {("alpha", "beta"): ["Q1", "Q2", "Q3", "Q11"], ("alpha", "gamma"): ["calm", "Q1"]}
 Json = dict[str, Any]
+A, B = "a" * SHORT, "b" * SHORT
+POOLED = "of the study's protocol are pooled"
+MADE_UP = "a program made them, so that numbers about people are no finding"
 
 
 @pytest.fixture(scope="module")
@@ -188,3 +191,21 @@ def test_page_when_names_are_hostile_keeps_them_text(
     page = write_report(made, tmp_path / "page.html").files["page"].read_text("utf-8")
     assert page.count("<script>") == 1 and "<img src=x" not in page
     assert "\u202e" not in page.partition('id="people"')[2].partition('id="coverage"')[0]
+
+
+@pytest.mark.parametrize(
+    ("people", "told"),
+    [
+        ({"protocols": {}}, []),
+        ({"protocols": {"a" * 64: 4}}, []),
+        ({"simulated": 1}, [f"1 of 4 lines come from simulated people: {MADE_UP}."]),
+        ({"protocols": {"a" * 64: 3, "b" * 64: 1}},
+         [f"Lines given under 2 versions {POOLED}: {A} (3 lines), {B} (1 line)."]),
+        ({"protocols": {"a" * 64: 3}},
+         [f"Lines given under 1 version {POOLED}: {A} (3 lines); 1 line names none."]),
+    ],
+)  # fmt: skip
+def test_readers_of_a_calibration_are_warned_of_made_up_people_and_pooled_versions(
+    people: dict[str, Any], told: list[str]
+) -> None:
+    assert list(people_warnings({"lines_read": 4, **people})) == told
