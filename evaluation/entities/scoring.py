@@ -43,12 +43,13 @@ def compare(first: Path, second: Path, chosen: Chosen, allowed: Collection[str])
 def report(folder: Path, chosen: Chosen) -> ReportDocument:
     """Return what the page shows."""
     from ..report.pictures import MEGABYTES
-    from .report.page import EpisodesReport, episodes_report
+    from ..report.showing import Wanted
+    from .report.page import episodes_report
 
     given = chosen.options
     shown, methods = tuple(given.get("stories", ())), tuple(given.get("methods", ()))
     megabytes = given.get("megabytes", MEGABYTES)
-    return episodes_report(folder, EpisodesReport(definitions_of(chosen), shown, methods, megabytes))
+    return episodes_report(folder, Wanted(definitions_of(chosen), shown, methods, megabytes))
 
 
 SCORING = Scoring(

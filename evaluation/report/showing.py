@@ -12,6 +12,7 @@ from typing import Generic, Literal, NamedTuple, TypeVar
 
 from pydantic import ValidationError
 
+from ...errors import ConfigError
 from ...pages.grid import Unit
 from ...schemas.canonical import digest
 from ...schemas.judgement import EvaluationManifest, Judgement
@@ -24,7 +25,11 @@ from ..metrics.metric import Quantity
 from ..stats.paired import LEVEL, Paired
 from ..stats.uncertainty import Uncertainty
 from .model import Comparison, CountRow, CountTable, Definition, Example, Examples, Frame, Snap
+from .coverage import LEAST as LEAST_COVERAGE
+from .pictures import MEGABYTES
 
+METHODS = 6
+"""Methods whose units are shown with pictures, where no others are asked for."""
 FEW_ANSWERS = 0.95
 """Share of answers of a judge below which a page says so at its top."""
 OUTCOMES = ("answered", "refused", "blocked", "truncated", "malformed", "failed")
@@ -194,6 +199,35 @@ def _verdict(pair: Paired, better: str, *, higher: bool | None) -> str:
         return f"{winner} {better}." if higher is not None else "They differ; neither end is better."
     disagree = len(pair.tests) == 2 and min(pair.tests) < LEVEL
     return "The two tests disagree." if disagree else "These data do not tell them apart."
+
+
+@dataclass(frozen=True)
+class Wanted(Generic[T]):
+    """What a report with pictures shows."""
+
+    definitions: T  # how scores are made
+    units: tuple[str, ...] = ()  # stories or episodes that were asked for; none for those that tell most
+    methods: tuple[str, ...] = ()  # whose units are shown; none for the first ones
+    megabytes: float = MEGABYTES  # how large all pictures together may be
+    unranked: tuple[str, ...] = ()  # methods that are shown and not ranked
+    least: float = LEAST_COVERAGE  # share of its units from which a method is ranked
+
+    def check(self, units: Sequence[str], methods: Sequence[str]) -> None:
+        """Refuse names of units and methods that are not in the evaluation."""
+        for option, names, there in (
+            ("--story", self.units, units), ("--method", self.methods, methods),
+            ("--unranked", self.unranked, methods),
+        ):  # fmt: skip
+            unknown = [name for name in names if name not in there]
+            if unknown:
+                raise ConfigError(
+                    option, what=f"{', '.join(unknown)} is not in the evaluation",
+                    fix=f"use some of {', '.join(there[:20])}",
+                )  # fmt: skip
+
+    def shown(self, methods: Sequence[str]) -> tuple[str, ...]:
+        """Return the methods whose units are shown, of these in order."""
+        return self.methods or tuple(methods[:METHODS])
 
 
 class Valued(NamedTuple, Generic[T]):

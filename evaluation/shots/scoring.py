@@ -44,14 +44,14 @@ def report(folder: Path, chosen: Chosen) -> ReportDocument:
     """Return what the page shows."""
     from ..report.coverage import LEAST
     from ..report.pictures import MEGABYTES
-    from .report.cards import Choice
-    from .report.page import ImageReport, images_report
+    from ..report.showing import Wanted
+    from .report.page import images_report
 
     given = chosen.options
-    shown = Choice(given.get("stories", ()), given.get("methods", ()))
-    megabytes = given.get("megabytes", MEGABYTES)
+    shown, methods = tuple(given.get("stories", ())), tuple(given.get("methods", ()))
+    megabytes, unranked = given.get("megabytes", MEGABYTES), tuple(given.get("unranked", ()))
     least = given.get("least_coverage", LEAST)
-    wanted = ImageReport(definitions_of(chosen), given.get("unranked", ()), shown, megabytes, least)
+    wanted = Wanted(definitions_of(chosen), shown, methods, megabytes, unranked, least)
     return images_report(folder, given.get("release"), given.get("outputs", ()), wanted)
 
 

@@ -7,13 +7,14 @@ from typing import Any
 import pytest
 
 from fabula.evaluation.entities.metrics.aggregate import Definitions as EpisodeDefinitions
-from fabula.evaluation.entities.report.page import EpisodesReport, episodes_report
+from fabula.evaluation.entities.report.page import episodes_report
 from fabula.evaluation.katha.report.page import katha_report
 from fabula.evaluation.recoverability.definitions import Definitions
 from fabula.evaluation.report.people import write_calibration
+from fabula.evaluation.report.showing import Wanted
 from fabula.evaluation.report.writing import write_report
 from fabula.evaluation.shots.definitions import Definitions as ImageDefinitions
-from fabula.evaluation.shots.report.page import ImageReport, images_report
+from fabula.evaluation.shots.report.page import images_report
 from fabula.kinds.evaluations import calibrate
 from fabula.people.participants import Resampling
 from fabula.people.study import StudySettings
@@ -76,10 +77,10 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Path]]
     documents = {
         "hostile": made_report(folder / "pics", HOSTILE),
         "katha": asked(folder),
-        "shots": images_report(drawn, wanted=ImageReport(FEW, excluded=("copy-paste",))),
-        "plain": images_report(plain, wanted=ImageReport(FEW, excluded=("copy-paste",))),
-        "many": images_report(write_images(folder / "many", many), wanted=ImageReport(FEW)),
-        "episodes": episodes_report(run, EpisodesReport(EpisodeDefinitions(resamples=0))),
+        "shots": images_report(drawn, wanted=Wanted(FEW, unranked=("copy-paste",))),
+        "plain": images_report(plain, wanted=Wanted(FEW, unranked=("copy-paste",))),
+        "many": images_report(write_images(folder / "many", many), wanted=Wanted(FEW)),
+        "episodes": episodes_report(run, Wanted(EpisodeDefinitions(resamples=0))),
     }
     yield {
         name: write_report(made, folder / f"{name}.html").files["page"] for name, made in documents.items()

@@ -2,12 +2,10 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import combinations, product
 from pathlib import Path
 from typing import Any
 
-from ....errors import ConfigError
 from ....pages.figures import Plot, PlotPoint
 from ....releases.entities.tree import read_entity_set
 from ....releases.loading import evaluated_name
@@ -33,10 +31,11 @@ from ...report.model import (
     WorstEntities,
 )
 from ...report.people import if_any, people_of, plain_score, score_of
-from ...report.pictures import MEGABYTES, Thumbnails
+from ...report.pictures import Thumbnails
 from ...report.showing import (
     Accounts,
     Valued,
+    Wanted,
     comparison,
     comparison_note,
     day_of,
@@ -325,8 +324,6 @@ def _alone(episode: Episode, entity: EntityDetail, value: float, seen: Seen) -> 
 
 # -- The report on an evaluation of episodes
 
-METHODS = 6
-"""Methods whose episodes are shown, where no others are asked for."""
 READING = (
     "Corrected means are lowered by what the gate held back, what failed, was not recognised, or has no "
     "video; raw mean, coverage and counts stand beside them in each method's own table. A failure is never "
@@ -334,25 +331,15 @@ READING = (
 )
 
 
-@dataclass(frozen=True)
-class EpisodesReport:
-    """What a report on episodes shows."""
-
-    definitions: Definitions = field(default_factory=Definitions)  # how scores are made
-    # ids of the episodes that are shown; none for those that fit, the lowest first
-    episodes: tuple[str, ...] = ()
-    methods: tuple[str, ...] = ()  # whose episodes are shown; none for the first ones
-    megabytes: float = MEGABYTES  # how large all pictures together may be
-
-
-def episodes_report(folder: Path, wanted: EpisodesReport | None = None) -> ReportDocument:
+def episodes_report(folder: Path, wanted: Wanted[Definitions] | None = None) -> ReportDocument:
     """Return the report on an evaluation folder of episodes.
 
     ``wanted``: how it is scored and what is shown; None for all defaults.
     """
-    wanted = wanted or EpisodesReport()
+    wanted = wanted or Wanted(Definitions())
     archive, scores = read_archive(folder), score_folder(folder, wanted.definitions)
-    _check(scores, wanted)
+    there = sorted({episode.episode_id for method in scores.methods for episode in method.episodes})
+    wanted.check(there, [method.method for method in scores.methods])
     manifest = archive.manifest
     snaps = Thumbnails.within(wanted.megabytes)
     episodes, how = _episodes(folder, archive, scores, wanted)
@@ -386,20 +373,8 @@ def episodes_report(folder: Path, wanted: EpisodesReport | None = None) -> Repor
     )  # fmt: skip
 
 
-def _check(scores: EntityScores, wanted: EpisodesReport) -> None:
-    methods = [method.method for method in scores.methods]
-    there = sorted({episode.episode_id for method in scores.methods for episode in method.episodes})
-    for option, asked, known in (("--story", wanted.episodes, there), ("--method", wanted.methods, methods)):
-        unknown = [name for name in asked if name not in known]
-        if unknown:
-            raise ConfigError(
-                option, what=f"{', '.join(unknown)} is not in the evaluation",
-                fix=f"use some of {', '.join(known[:20])}",
-            )  # fmt: skip
-
-
 def _episodes(
-    folder: Path, archive: Archive, scores: EntityScores, wanted: EpisodesReport
+    folder: Path, archive: Archive, scores: EntityScores, wanted: Wanted[Definitions]
 ) -> tuple[dict[Key, Episode], str]:
     """Return every episode of which something was seen, the shown ones first, and how these were chosen."""
     if not (folder / EPISODES).exists():
@@ -407,12 +382,12 @@ def _episodes(
     facts = {(each.method, each.episode_id): each for each in read_facts(folder, archive)}
     lines = {(line["method"], line["episode_id"]): line for line in json_lines(folder / EPISODES)}
     replies = asked_about(list(last_attempts(archive.judgements)))
-    methods = wanted.methods or tuple(method.method for method in scores.methods)[:METHODS]
+    methods = wanted.shown([method.method for method in scores.methods])
     cells = {
         key: sum(len(shot.appearances) for shot in each.shots)
         for key, each in facts.items() if key[0] in methods
     }  # fmt: skip
-    shown, how = shown_episodes(scores, methods, cells, wanted.episodes)
+    shown, how = shown_episodes(scores, methods, cells, wanted.units)
     order = dict.fromkeys((*shown, *facts))
     made = {key: Episode(key in shown, facts[key], lines[key], replies.get(key, {})) for key in order}
     if len(methods) < len(scores.methods):

@@ -372,20 +372,10 @@ def _text(texts: TwoTexts | None) -> str:
 
 EACH = 8
 """Worst shots by each score."""
-METHODS = 6
-"""Methods whose stories are shown, where no others are asked for."""
 CARDS = 480
 """Shots in all stories that are shown, about: whole stories are taken until there are so many."""
 LOWEST, TYPICAL, HIGHEST = 8, 4, 4
 """Stories of each kind, where there are more than :data:`CARDS` shots."""
-
-
-@dataclass(frozen=True)
-class Choice:
-    """What is shown with pictures."""
-
-    stories: tuple[str, ...] = ()  # ids that were asked for; none for those that tell most
-    methods: tuple[str, ...] = ()  # names that were asked for; none for the first ones
 
 
 def worst_shots(looked: Looked, methods: Sequence[str]) -> tuple[WorstShots, ...]:
@@ -443,21 +433,14 @@ def _key(shot: ShotScore) -> tuple[str, str, int]:
     return shot.method, shot.story_id, shot.number
 
 
-def shown_methods(order: Sequence[str], choice: Choice) -> tuple[str, ...]:
-    """Return the methods whose stories are shown."""
-    _check("--method", choice.methods, order)
-    return choice.methods or tuple(order[:METHODS])
-
-
 def shown_stories(
-    looked: Looked, methods: Sequence[str], choice: Choice
+    looked: Looked, methods: Sequence[str], wanted: Sequence[str]
 ) -> tuple[tuple[tuple[str, str], ...], str]:
     """Return ids of the stories that are shown, each with why, and how they were chosen."""
     there = list(dict.fromkeys(story for method, story in looked.stories if method in methods))
-    _check("--story", choice.stories, there)
-    if choice.stories:
-        note = f"{len(choice.stories)} of {counted(len(there), 'story')}, as chosen."
-        return tuple((story, "chosen") for story in dict.fromkeys(choice.stories)), note
+    if wanted:
+        note = f"{len(wanted)} of {counted(len(there), 'story')}, as chosen."
+        return tuple((story, "chosen") for story in dict.fromkeys(wanted)), note
     cards = {story: sum(len(looked.shots.get((method, story), ())) for method in methods) for story in there}
     if sum(cards.values()) <= CARDS:
         return tuple(
@@ -467,20 +450,20 @@ def shown_stories(
     ordered = _by_value(looked, methods, there, lead)
     middle = (len(ordered) - 1) / 2
     central = sorted(ordered, key=lambda story: (abs(ordered.index(story) - middle), story))
-    wanted = {
+    kinds_of = {
         "lowest": ordered[:LOWEST],
         "typical": central[:TYPICAL],
         "highest": ordered[::-1][:HIGHEST],
     }
     taken: dict[str, str] = {}
     used = 0
-    for story, why in _by_turns(wanted):
+    for story, why in _by_turns(kinds_of):
         if story not in taken and (not taken or used + cards[story] <= CARDS):
             taken[story] = why
             used += cards[story]
     by = "" if lead is None else f" in {label_of(lead)}, by the mean over the methods that are shown"
     note = f"{len(taken)} of {counted(len(there), 'story')}: lowest, in the middle and highest{by}."
-    kinds = list(wanted)
+    kinds = list(kinds_of)
     return tuple(
         sorted(taken.items(), key=lambda entry: (kinds.index(entry[1]), ordered.index(entry[0])))
     ), note
@@ -523,12 +506,3 @@ def _by_turns(wanted: Mapping[str, Sequence[str]]) -> list[tuple[str, str]]:
     """Return stories of every kind by turns, each with its kind, so that a limit leaves some of each."""
     longest = max(map(len, wanted.values()))
     return [(some[n], why) for n in range(longest) for why, some in wanted.items() if n < len(some)]
-
-
-def _check(option: str, asked: Sequence[str], there: Sequence[str]) -> None:
-    unknown = [name for name in asked if name not in there]
-    if unknown:
-        raise ConfigError(
-            option, expected=f"one of {', '.join(there[:20])}", found=", ".join(unknown),
-            fix="check the spelling",
-        )  # fmt: skip

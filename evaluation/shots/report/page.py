@@ -1,11 +1,10 @@
 """The report on an evaluation of shot images: what it shows, and the words around it."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
 
-from ....errors import ConfigError, InputError, UserError
+from ....errors import InputError, UserError
 from ....media.images import LIMITS
 from ....releases.loading import evaluated_name
 from ....releases.shots.tree import read_shot_set
@@ -14,16 +13,16 @@ from ....schemas.text import counted
 from ...archive.archive import Archive, read_archive
 from ...metrics.registry import base_of, in_order, label_of, metric_of, metrics
 from ...metrics.story import FoundStory
-from ...report.coverage import LEAST
 from ...report.model import (
     Definition,
     ReportDocument,
     ShotsPart,
 )
 from ...report.people import people_of
-from ...report.pictures import MEGABYTES, Thumbnails
+from ...report.pictures import Thumbnails
 from ...report.showing import (
     Accounts,
+    Wanted,
     comparison_note,
     day_of,
     resampling_definition,
@@ -35,11 +34,9 @@ from ..found import read_found
 from ..scores import ImageScores, score_archive
 from ..tables import Key, ShotScore, scored_shots, shot_scores
 from .cards import (
-    Choice,
     Looked,
     ShotFiles,
     shot_examples,
-    shown_methods,
     shown_stories,
     story_grid,
     worst_shots,
@@ -59,37 +56,28 @@ from .tables import (
 )
 
 
-@dataclass(frozen=True)
-class ImageReport:
-    """What a report on shot images shows."""
-
-    definitions: Definitions = field(default_factory=Definitions)  # how scores are made
-    excluded: tuple[str, ...] = ()  # methods that are shown and not ranked
-    choice: Choice = field(default_factory=Choice)  # stories and methods that are shown with pictures
-    megabytes: float = MEGABYTES  # how large all pictures together may be
-    least: float = LEAST  # share of its shots from which a method is ranked
-
-
 def images_report(
     folder: Path,
     release: Path | None = None,
     outputs: Sequence[Path] = (),
-    wanted: ImageReport | None = None,
+    wanted: Wanted[Definitions] | None = None,
 ) -> ReportDocument:
     """Return the report on an evaluation folder of kind images.
 
     ``release``: the set of scripts; None for the place that the evaluation names, if it is still there.
     ``wanted``: how it is scored and what is shown; None for all defaults.
     """
-    wanted = wanted or ImageReport()
+    wanted = wanted or Wanted(Definitions())
     used = wanted.definitions
     people = people_of(folder, "images", people_tables)
     archive, stories = read_archive(folder), read_found(folder)
     manifest = archive.manifest
     _check_release(release, manifest)
     scores = score_archive(archive, stories, used)
+    stories_there = list(dict.fromkeys(story.story_id for story in stories))
+    wanted.check(stories_there, [method.method for method in scores.methods])
     pairs = image_comparisons(list(combinations(scores.methods, 2)), used)
-    board = leaderboard(scores.methods, pairs, used, _excluded(wanted.excluded, scores), wanted.least)
+    board = leaderboard(scores.methods, pairs, used, wanted.unranked, wanted.least)
     files = ShotFiles.of(folder, manifest, release, outputs)
     looked = _looked(archive, stories, scores, files, wanted)
     part = _part(looked, board, wanted)
@@ -142,7 +130,7 @@ def _looked(
     stories: Sequence[FoundStory],
     scores: ImageScores,
     files: ShotFiles,
-    wanted: ImageReport,
+    wanted: Wanted[Definitions],
 ) -> Looked:
     """Return an evaluation with every shot scored, and what finds and makes its pictures."""
     shots: dict[Key, list[ShotScore]] = {(story.method, story.story_id): [] for story in stories}
@@ -166,9 +154,9 @@ def _side(views: object) -> int:
     return LIMITS.max_side + 1 if side is None else side if isinstance(side, int) else 0
 
 
-def _part(looked: Looked, board: Leaderboard, wanted: ImageReport) -> ShotsPart:
-    methods = shown_methods(board.methods, wanted.choice)
-    chosen, note = shown_stories(looked, methods, wanted.choice)
+def _part(looked: Looked, board: Leaderboard, wanted: Wanted[Definitions]) -> ShotsPart:
+    methods = wanted.shown(board.methods)
+    chosen, note = shown_stories(looked, methods, wanted.units)
     if len(methods) < len(board.methods):
         note += f" {len(methods)} of {len(board.methods)} methods are shown."
     worst = worst_shots(looked, board.methods)
@@ -195,7 +183,7 @@ def _part(looked: Looked, board: Leaderboard, wanted: ImageReport) -> ShotsPart:
     )
 
 
-def _pictures_note(snaps: Thumbnails, wanted: ImageReport) -> str:
+def _pictures_note(snaps: Thumbnails, wanted: Wanted[Definitions]) -> str:
     parts = [f"{counted(snaps.made, 'picture')} in this page, of at most {wanted.megabytes:g} MB in all"]
     if snaps.gone:
         parts.append(f"{counted(snaps.gone, 'picture')} not available")
@@ -221,17 +209,6 @@ def _check_release(release: Path | None, manifest: EvaluationManifest) -> None:
             fix="give that version of the set, or leave --release out",
         )
         raise InputError([problem])
-
-
-def _excluded(names: Collection[str], scores: ImageScores) -> Collection[str]:
-    there = [method.method for method in scores.methods]
-    unknown = [name for name in names if name not in there]
-    if unknown:
-        raise ConfigError(
-            "--unranked", what=f"there is no method {', '.join(unknown)}",
-            fix=f"use some of {', '.join(there[:20])}",
-        )  # fmt: skip
-    return names
 
 
 def title_of(scores: ImageScores) -> str:

@@ -6,14 +6,15 @@ import pytest
 
 from fabula.errors import ConfigError
 from fabula.evaluation.entities.metrics.aggregate import Definitions
-from fabula.evaluation.entities.report.page import EpisodesReport, episodes_report
+from fabula.evaluation.entities.report.page import episodes_report
 from fabula.evaluation.entities.scores.scores import score_folder
 from fabula.evaluation.report.pictures import kept_picture
+from fabula.evaluation.report.showing import Wanted
 from fabula.evaluation.report.writing import verdicts_csv
 from fabula.kinds.evaluations import make_report, score
 from fabula.testing.simulated_episodes import write_run
 
-FEW = EpisodesReport(Definitions(resamples=0))
+FEW = Wanted(Definitions(resamples=0))
 
 
 def test_cells_when_a_value_is_missing_say_why(tmp_path: Path) -> None:
@@ -66,9 +67,9 @@ def test_page_when_definitions_are_chosen_has_the_numbers_that_score_gives_with_
 def test_page_when_asked_for_unknown_episodes_or_methods_refuses(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "run")
     with pytest.raises(ConfigError, match="--story"):
-        episodes_report(folder, EpisodesReport(episodes=("other",)))
+        episodes_report(folder, Wanted(FEW.definitions, units=("other",)))
     with pytest.raises(ConfigError, match="--method"):
-        episodes_report(folder, EpisodesReport(methods=("other",)))
+        episodes_report(folder, Wanted(FEW.definitions, methods=("other",)))
 
 
 def test_pictures_when_the_budget_is_spent_or_they_lie_elsewhere_are_left_out(tmp_path: Path) -> None:
@@ -76,5 +77,5 @@ def test_pictures_when_the_budget_is_spent_or_they_lie_elsewhere_are_left_out(tm
     (tmp_path / "secret.png").write_bytes((folder / "store/crop.png").read_bytes())
     assert kept_picture(folder, "../secret.png") is None
     assert kept_picture(folder, "store/crop.png") is not None
-    document = episodes_report(folder, EpisodesReport(FEW.definitions, megabytes=0))
+    document = episodes_report(folder, Wanted(FEW.definitions, megabytes=0))
     assert document.episodes is not None and "left out because of the limit" in document.episodes.note

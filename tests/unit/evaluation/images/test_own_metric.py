@@ -11,9 +11,10 @@ from fabula.errors import ConfigError
 from fabula.evaluation.archive.archive import read_archive
 from fabula.evaluation.metrics.registry import names, registered
 from fabula.evaluation.report.page import render_page
+from fabula.evaluation.report.showing import Wanted
 from fabula.evaluation.shots.definitions import Definitions, read_definitions
 from fabula.evaluation.shots.found import read_found
-from fabula.evaluation.shots.report.page import ImageReport, images_report
+from fabula.evaluation.shots.report.page import images_report
 from fabula.evaluation.shots.scores import score_folder
 from fabula.evaluation.shots.tables import scored_shots, shot_rows
 
@@ -78,7 +79,7 @@ def test_metric_of_a_plug_in_goes_through_evaluation_scores_and_report(
     assert all("house_light" in row for row in shot_rows(shots))
     gone = next(one for one in shots if one.sha256 is None)
     assert gone.missing == {"house_light": "no picture"}
-    document = images_report(run, wanted=ImageReport(Definitions(resamples=20)))
+    document = images_report(run, wanted=Wanted(Definitions(resamples=20)))
     assert [one.label for one in document.headline.measures] == ["House light"]
     assert "House light" in render_page(document)
 

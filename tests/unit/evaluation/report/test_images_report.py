@@ -14,12 +14,13 @@ from fabula.evaluation.report.model import ReportDocument, ShotCard, ShotsPart, 
 from fabula.evaluation.report.page import coverage_text, render_page
 from fabula.evaluation.report.people import write_calibration
 from fabula.evaluation.report.pictures import GONE, SPENT
+from fabula.evaluation.report.showing import METHODS, Wanted
 from fabula.evaluation.report.writing import scores_csv, shots_csv, write_report
 from fabula.evaluation.shots.compare import compare_folders
 from fabula.evaluation.shots.definitions import Definitions
 from fabula.evaluation.shots.found import IMAGES, read_found
-from fabula.evaluation.shots.report.cards import CARDS, EACH, METHODS, Choice
-from fabula.evaluation.shots.report.page import ImageReport, images_report
+from fabula.evaluation.shots.report.cards import CARDS, EACH
+from fabula.evaluation.shots.report.page import images_report
 from fabula.evaluation.shots.scores import score_folder
 from fabula.kinds.evaluations import calibrate, export_archive
 from fabula.people.participants import Resampling
@@ -44,7 +45,7 @@ def drawn(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def report(drawn: Path) -> ReportDocument:
-    return images_report(drawn, wanted=ImageReport(FEW, excluded=("copy-paste",), least=0.8))
+    return images_report(drawn, wanted=Wanted(FEW, unranked=("copy-paste",), least=0.8))
 
 
 def part_of(document: ReportDocument) -> ShotsPart:
@@ -85,7 +86,7 @@ def test_report_when_compared_with_the_scores_has_their_numbers(drawn: Path, rep
 
 def test_shots_when_averaged_are_the_scores_of_their_story(tmp_path: Path) -> None:
     run = simulated(tmp_path / "run", missing=frozenset({("alpha", "02", 3)}), refused=0.2)
-    part = part_of(images_report(run, wanted=ImageReport(FEW)))
+    part = part_of(images_report(run, wanted=Wanted(FEW)))
     checked = 0
     for grid in part.stories:
         for one in grid.methods:
@@ -159,7 +160,7 @@ def test_leaderboard_when_a_method_is_excluded_shows_it_below_without_rank(repor
 
 def test_figure_when_scores_have_other_ranges_shows_shares_of_the_highest_value(tmp_path: Path) -> None:
     run = simulated(tmp_path / "run", methods={"alpha": 0.5})
-    document, (scores,) = images_report(run, wanted=ImageReport(FEW)), score_folder(run, FEW).methods
+    document, (scores,) = images_report(run, wanted=Wanted(FEW)), score_folder(run, FEW).methods
     assert part_of(document).leaders is None and part_of(document).polar is None
     (plot,) = document.plots
     assert list(plot.groups)[:2] == ["CIDS self, of 1", "CIDS cross, of 1"]
@@ -172,7 +173,7 @@ def test_figure_when_scores_have_other_ranges_shows_shares_of_the_highest_value(
 
 def test_worst_shots_when_listed_are_the_lowest_and_never_perfect_ones(tmp_path: Path) -> None:
     run = simulated(tmp_path / "run", stories=6, methods={"alpha": 0.5})
-    part = part_of(images_report(run, wanted=ImageReport(FEW)))
+    part = part_of(images_report(run, wanted=Wanted(FEW)))
     every = {name: [] for name in ("scene", "cids_cross", "csd_cross")}
     for row in part.every:
         for name, values in every.items():
@@ -188,7 +189,7 @@ def test_worst_shots_when_listed_are_the_lowest_and_never_perfect_ones(tmp_path:
 
 def test_page_when_pictures_are_gone_says_so_and_draws_no_box(tmp_path: Path, drawn: Path) -> None:
     export_archive(drawn, tmp_path / "archive")
-    document = images_report(tmp_path / "archive", None, (), ImageReport(FEW))
+    document = images_report(tmp_path / "archive", None, (), Wanted(FEW))
     part = part_of(document)
     card = card_of(part, "model-a", "01", 2)
     assert card.picture == Snap(lost=GONE) and card.boxes == ()
@@ -198,7 +199,7 @@ def test_page_when_pictures_are_gone_says_so_and_draws_no_box(tmp_path: Path, dr
     page = render_page(document)
     assert GONE in page and "data:image" not in page
     found = images_report(
-        tmp_path / "archive", drawn.parent / "data", (drawn.parent / "model-a",), ImageReport(FEW)
+        tmp_path / "archive", drawn.parent / "data", (drawn.parent / "model-a",), Wanted(FEW)
     )
     card = card_of(part_of(found), "model-a", "01", 2)
     assert card.picture.data is not None and len(card.boxes) == 2
@@ -213,7 +214,7 @@ def test_picture_when_it_changed_since_the_evaluation_is_not_shown(tmp_path: Pat
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(file.read_bytes())
     (other / "01/shots/shot_02.png").write_bytes(draw_shot(("The Fox",), 7))
-    document = images_report(drawn, None, (other,), ImageReport(FEW))
+    document = images_report(drawn, None, (other,), Wanted(FEW))
     part = part_of(document)
     assert card_of(part, "model-a", "01", 1).picture.data is not None
     assert card_of(part, "model-a", "01", 2).picture.lost == GONE
@@ -227,24 +228,24 @@ def test_report_when_given_what_was_not_evaluated_is_refused(tmp_path: Path, dra
     with pytest.raises(InputError, match="the one that was evaluated has"):
         images_report(drawn, draw_shot_set(tmp_path / "other", 2))
     for wanted in (
-        ImageReport(FEW, excluded=("nobody",)),
-        ImageReport(FEW, choice=Choice(stories=("99",))),
-        ImageReport(FEW, choice=Choice(methods=("nobody",))),
+        Wanted(FEW, unranked=("nobody",)),
+        Wanted(FEW, units=("99",)),
+        Wanted(FEW, methods=("nobody",)),
     ):
-        with pytest.raises(ConfigError, match=r"expected one of|there is no method"):
+        with pytest.raises(ConfigError, match="is not in the evaluation"):
             images_report(drawn, wanted=wanted)
 
 
 @pytest.mark.slow
 def test_pictures_when_their_budget_is_spent_are_left_out_and_counted(drawn: Path) -> None:
-    whole = part_of(images_report(drawn, wanted=ImageReport(FEW)))
-    document = images_report(drawn, wanted=ImageReport(FEW, megabytes=0.02))
+    whole = part_of(images_report(drawn, wanted=Wanted(FEW)))
+    document = images_report(drawn, wanted=Wanted(FEW, megabytes=0.02))
     part = part_of(document)
     page = render_page(document)
     assert sum(len(text) for text in page.split('src="')[1:] if text.startswith("data:image")) < 400_000
     assert SPENT in page and "because of that limit" in part.pictures_note
     assert "left out" not in whole.pictures_note
-    none = render_page(images_report(drawn, wanted=ImageReport(FEW, megabytes=0)))
+    none = render_page(images_report(drawn, wanted=Wanted(FEW, megabytes=0)))
     assert "data:image" not in none
 
 
@@ -252,7 +253,7 @@ def test_pictures_when_their_budget_is_spent_are_left_out_and_counted(drawn: Pat
 def test_stories_when_there_are_many_are_the_lowest_typical_and_highest(tmp_path: Path) -> None:
     methods = {f"method-{number:02d}": number / 20 for number in range(20)}
     run = simulated(tmp_path / "run", methods=methods, stories=12, shots=12, rated=False)
-    document = images_report(run, wanted=ImageReport(Definitions(resamples=20)))
+    document = images_report(run, wanted=Wanted(Definitions(resamples=20)))
     part = part_of(document)
     assert len(part.stories) * METHODS * 12 <= CARDS
     assert [grid.why for grid in part.stories] == sorted(
@@ -268,7 +269,7 @@ def test_stories_when_there_are_many_are_the_lowest_typical_and_highest(tmp_path
     page = render_page(document)
     assert len(page) < 2_500_000
     asked = images_report(
-        run, wanted=ImageReport(Definitions(resamples=20), choice=Choice(("07",), ("method-03",)))
+        run, wanted=Wanted(Definitions(resamples=20), units=("07",), methods=("method-03",))
     )
     assert [(one.story_id, one.why) for one in part_of(asked).stories] == [("07", "chosen")]
     assert [one.method for one in part_of(asked).stories[0].methods] == ["method-03"]
@@ -285,7 +286,7 @@ def test_report_when_there_is_no_story_is_a_page_that_says_so(tmp_path: Path) ->
 
 def test_report_when_no_shot_has_a_picture_ranks_nobody_and_shows_no_zero(tmp_path: Path) -> None:
     gone = frozenset(("alpha", f"{story:02d}", shot) for story in (1, 2, 3) for shot in (1, 2, 3, 4))
-    document = images_report(simulated(tmp_path / "run", missing=gone), wanted=ImageReport(FEW))
+    document = images_report(simulated(tmp_path / "run", missing=gone), wanted=Wanted(FEW))
     leaders = part_of(document).leaders
     assert leaders is not None
     (row,) = (row for row in leaders.rows if row.method == "alpha")
@@ -299,7 +300,7 @@ def test_report_when_no_shot_has_a_picture_ranks_nobody_and_shows_no_zero(tmp_pa
 @pytest.mark.slow
 def test_definitions_when_chosen_are_named_and_used(drawn: Path) -> None:
     code = Definitions(chosen={"occm": "code", "cids": "code"}, resamples=20)
-    document = images_report(drawn, wanted=ImageReport(code))
+    document = images_report(drawn, wanted=Wanted(code))
     told = {one.name: one.value for one in document.definitions}
     assert (told["OCCM"], told["CIDS cross"], told["CSD cross"]) == ("code", "code", "first")
     card = card_of(part_of(document), "model-a", "01", 4)  # nobody on stage
@@ -334,7 +335,7 @@ def test_archive_when_hostile_names_files_outside_shows_none_of_them(tmp_path: P
         line["boxes"]["references"] = {"Mira": "no list", "Tomas": [[1]]}
         lines.append(json.dumps(line))
     (run / IMAGES).write_text("\n".join(lines) + "\n")
-    assert "data:image" not in render_page(images_report(run, wanted=ImageReport(FEW)))
+    assert "data:image" not in render_page(images_report(run, wanted=Wanted(FEW)))
 
 
 @pytest.mark.slow
@@ -358,7 +359,7 @@ def test_report_when_judges_kept_the_pictures_shows_those_where_outputs_are_gone
     for views, boxes in (({"max_side": 768}, 2), ({"max_side": 320}, 0), ({"max_side": None}, 2), (None, 0)):
         manifest["protocol"]["views"] = views
         (run / "evaluation.json").write_text(json.dumps(manifest))
-        part = part_of(images_report(run, wanted=ImageReport(FEW)))
+        part = part_of(images_report(run, wanted=Wanted(FEW)))
         card = card_of(part, "alpha", "01", 1)
         assert card.picture.data is not None and len(card.boxes) == boxes
         crops = {crop.shot: crop.picture.data for crop in part.stories[0].methods[0].wall[0].crops}
@@ -377,7 +378,7 @@ def test_report_when_people_rated_the_pictures_shows_them_beside_the_scores(tmp_
     human.write_text("".join(json.dumps(row) + "\n" for row in rows))
     found = calibrate(run, human, settings=StudySettings(resampling=Resampling(20))).as_json()
     write_calibration(run, found)
-    document = images_report(run, wanted=ImageReport(FEW))
+    document = images_report(run, wanted=Wanted(FEW))
     tables = {table.name: table for table in document.people}
     assert {row.label: row.scores["alignment"].value for row in tables["people"].rows} == {
         "alpha": 1, "beta": 3,
