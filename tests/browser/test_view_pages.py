@@ -190,6 +190,9 @@ def test_leaderboard_when_inspected_is_as_every_page(
 
 def test_leaderboard_when_filtered_shows_the_rows_that_declare_everything(opened: Opened, site: Path) -> None:
     page = opened(site / "index.html")
+    page.set_viewport_size({"width": 1400, "height": 800})
+    frame = page.locator(".scroll:has(> table.ranking)").first
+    assert frame.evaluate("one => one.scrollWidth <= one.clientWidth")  # the whole table is to be seen
     rows = page.locator("table.ranking tbody tr")
     assert rows.count() == 2
     page.select_option("#declared", "all")
