@@ -222,7 +222,7 @@ class Wanted(Generic[T]):
             if unknown:
                 raise ConfigError(
                     option, what=f"{', '.join(unknown)} is not in the evaluation",
-                    fix=f"use some of {', '.join(there[:20])}",
+                    fix=f"use some of {', '.join(dict.fromkeys(there[:20]))}",
                 )  # fmt: skip
 
     def shown(self, methods: Sequence[str]) -> tuple[str, ...]:

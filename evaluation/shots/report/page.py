@@ -74,8 +74,7 @@ def images_report(
     manifest = archive.manifest
     _check_release(release, manifest)
     scores = score_archive(archive, stories, used)
-    stories_there = list(dict.fromkeys(story.story_id for story in stories))
-    wanted.check(stories_there, [method.method for method in scores.methods])
+    wanted.check([story.story_id for story in stories], [method.method for method in scores.methods])
     pairs = image_comparisons(list(combinations(scores.methods, 2)), used)
     board = leaderboard(scores.methods, pairs, used, wanted.unranked, wanted.least)
     files = ShotFiles.of(folder, manifest, release, outputs)
@@ -108,7 +107,7 @@ def images_report(
             "a story in common that counts",
             "The first method minus the second, paired by story. p-values are corrected by Holm for the "
             "pairs of methods of one score, not for the number of scores.",
-        ),
+        ),  # fmt: skip
         accounting=(
             *accounting(scores, about, looked.by_method()),
             *([accounts.outcome_table()] if accounts.total else []),
