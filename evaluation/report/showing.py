@@ -24,8 +24,8 @@ from ..archive.archive import JUDGEMENTS, read_archive
 from ..metrics.metric import Quantity
 from ..stats.paired import LEVEL, Paired
 from ..stats.uncertainty import Uncertainty
-from .model import Comparison, CountRow, CountTable, Definition, Example, Examples, Frame, Snap
 from .coverage import LEAST as LEAST_COVERAGE
+from .model import Comparison, CountRow, CountTable, Definition, Example, Examples, Frame, Snap
 from .pictures import MEGABYTES
 
 METHODS = 6

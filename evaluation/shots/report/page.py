@@ -84,6 +84,7 @@ def images_report(
     accounts = Accounts.of(archive.judgements)
     listed = manifest.subject.get("methods")
     about = listed if isinstance(listed, Mapping) else {}
+    outcomes = [accounts.outcome_table()] if accounts.total else []
     return ReportDocument(
         kind="images",
         protocol="ViStoryBench",
@@ -107,11 +108,8 @@ def images_report(
             "a story in common that counts",
             "The first method minus the second, paired by story. p-values are corrected by Holm for the "
             "pairs of methods of one score, not for the number of scores.",
-        ),  # fmt: skip
-        accounting=(
-            *accounting(scores, about, looked.by_method()),
-            *([accounts.outcome_table()] if accounts.total else []),
         ),
+        accounting=(*accounting(scores, about, looked.by_method()), *outcomes),
         people=people.tables,
         people_note=people.note,
         shots=part,
