@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from .command import command
-from .common import chosen_form, released, show_tables, warn
+from .common import chosen_form, released, say, show_tables, warn
 
 DEFINITIONS = (
     "evaluation.recoverability.definitions:Definitions",
@@ -79,7 +79,8 @@ def score(
     made = [] if form in ("text", "json") else tables_of(run, scores, least_coverage)
     show_tables(scores, lambda: made and (*made, *people.tables), form)
     least = LEAST if least_coverage is None else least_coverage
-    warn(*below_the_line(least_covered(read_manifest(run)), least))
+    tell = say if form == "text" else warn
+    tell(*below_the_line(least_covered(read_manifest(run)), least))
     return 0
 
 
