@@ -11,8 +11,7 @@ from .results import Comparison, Evaluation, Report, Scores, open_evaluation, sc
 if TYPE_CHECKING:
     from ..engine.estimate import CallPlan
     from ..engine.run_options import RunOptions
-    from ..studies.experiments.desk import ExperimentOptions
-    from ..studies.experiments.status import StudyStatus
+    from ..studies.experiments.desk import ExperimentOptions, StudyStatus
 
 
 @overload
@@ -231,9 +230,8 @@ def experiment(
         True
     """
     from ..kinds.registry import foreign_sections
-    from ..studies.experiments.desk import ExperimentOptions, open_study
+    from ..studies.experiments.desk import ExperimentOptions, open_study, study_status
     from ..studies.experiments.running import run_study, states_of
-    from ..studies.experiments.status import study_status
 
     options = replace(chosen(ExperimentOptions, options, given), others=foreign_sections)
     desk = open_study(Path(study), Path(out), options, reporter_of(progress))

@@ -14,10 +14,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from fabula.engine.codec import encode
 from fabula.engine.config import resolve_config
 from fabula.engine.execute import Options, RunRequest, Source, execute
-from fabula.engine.journal import Entry, Journal
+from fabula.engine.journal import Entry, Journal, encode
 from fabula.engine.pipeline import Pipeline
 from fabula.engine.stage import Made
 from fabula.testing.toy_pipeline import toy

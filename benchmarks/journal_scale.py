@@ -28,9 +28,18 @@ from pathlib import Path
 
 from fabula.engine.calls import Call, call_row
 from fabula.engine.check_journal import check_journal
-from fabula.engine.codec import LEVEL, Basis, Encoded, content_key, encode, encode_lists
 from fabula.engine.execute import Options
-from fabula.engine.journal import NAME, Entry, Journal
+from fabula.engine.journal import (
+    LEVEL,
+    NAME,
+    Basis,
+    Encoded,
+    Entry,
+    Journal,
+    content_key,
+    encode,
+    encode_lists,
+)
 from fabula.engine.journal_file import PUT_CALL, PUT_META, PUT_RESULT
 from fabula.engine.machines.merging import Merge, merge_shards
 from fabula.engine.machines.shards import STATE, Shard

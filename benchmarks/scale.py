@@ -19,8 +19,8 @@ from pathlib import Path
 import psutil
 
 from fabula.builders.entities import detect_shots
-from fabula.engine.codec import encode
 from fabula.engine.execute import Options
+from fabula.engine.journal import encode
 from fabula.engine.machines.merging import Merge, merge_shards
 from fabula.engine.machines.ray_pool import open_pools
 from fabula.engine.machines.shards import Shard

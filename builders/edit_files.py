@@ -20,7 +20,7 @@ from ..errors import InputError, UserError
 from ..schemas.canonical import Json, canonical_text
 from ..schemas.plain_files import parse_json
 from ..schemas.values import Edit, Issue, Own
-from ..validators.review_marks import SIMULATED, is_simulated
+from ..validators.report import SIMULATED, is_simulated
 from .corrections import LONGEST_NAME, LONGEST_REASON, Editable, ItemDraft, also, item_of, items_of
 
 _AGAIN = "export the review again, or correct the line"

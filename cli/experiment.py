@@ -47,10 +47,9 @@ def run(
         fabula experiment run study.toml --out runs/study --part pictures --part judgements
     """
     from ..api.reporters import choose_reporter
-    from ..studies.experiments.desk import open_study
+    from ..studies.experiments.desk import open_study, study_status
     from ..studies.experiments.forecast import forecast
     from ..studies.experiments.running import run_study, states_of
-    from ..studies.experiments.status import study_status
 
     reporter = choose_reporter(as_json=as_json)
     if dry_run:
@@ -76,9 +75,8 @@ def status(folder: Path, *, as_json: bool = False) -> int:
     Examples:
         fabula experiment status runs/study
     """
-    from ..studies.experiments.desk import reopen_study
+    from ..studies.experiments.desk import reopen_study, study_status
     from ..studies.experiments.running import states_of
-    from ..studies.experiments.status import study_status
 
     desk = reopen_study(folder)
     show(study_status(desk, states_of(desk)), as_json=as_json)

@@ -30,11 +30,10 @@ from ..models.spec import Makes, ModelSettings, parse_spec
 from ..prompts.loader import load_prompt
 from .asker import ItemAsker
 from .calls import replies_in
-from .codec import Basis, gather_fields
 from .config import RunConfig, models_of
 from .execute import WORK, Options, RunRequest, creation_of, make_report, with_attempts
 from .journal import NAME as JOURNAL
-from .journal import Journal
+from .journal import Basis, Journal, gather_fields
 from .journal_file import copy_journal
 from .model_pool import ModelPool
 from .pipeline import SOURCES, Stage, load_pipeline

@@ -30,6 +30,7 @@ from .batches.books import running_lines
 from .budget import asked_singly, check_models
 from .calls import model_uses
 from .config import RunConfig
+from .edits import Change, changed_by, refuse_gone
 from .hooks import Hooked
 from .journal import Journal
 from .journal_file import NAME as JOURNAL
@@ -52,7 +53,6 @@ from .manifest import NAME as MANIFEST
 from .model_pool import ModelPool
 from .pipeline import LoadedPipeline, Pipeline, library_versions, load_pipeline
 from .progress import Event, Reporter, SilentReporter
-from .replacing import Change, changed_by, refuse_gone
 from .runner import Means, Options, Runner
 from .sources import EDITS, Fingerprint, Source, fingerprints, with_added
 from .stage import PROGRESS

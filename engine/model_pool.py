@@ -28,9 +28,8 @@ from .batches import books
 from .batches.books import Batching, Lane
 from .budget import Budget, unknown_price
 from .calls import Call, Calls
-from .codec import Encoded, encode, gather_fields
 from .config import models_of
-from .journal import Journal
+from .journal import Encoded, Journal, encode, gather_fields
 from .pipeline import Stage, load_stage
 from .pool import Result
 from .progress import Event

@@ -20,7 +20,7 @@ from multiprocessing.context import SpawnContext, SpawnProcess
 from types import ModuleType
 from typing import Any, Protocol, Self
 
-from .codec import Encoded, encode
+from .journal import Encoded, encode
 from .stage import Failed
 from .worker import Job, Task, run_chunk, watch_parent
 from .worker import run_items as run_here

@@ -12,9 +12,22 @@ from typing import Any
 from ..errors import ConfigError, InputError, Interrupted
 from ..models.spec import ModelSettings
 from .batches.books import Batching
-from .codec import Basis, Encoded, content_key, encode, encode_lists
 from .config import RunConfig, models_of
-from .journal import Decisions, Entry, Head, Journal, Known, Listing, read_decisions, read_listing
+from .journal import (
+    Basis,
+    Decisions,
+    Encoded,
+    Entry,
+    Head,
+    Journal,
+    Known,
+    Listing,
+    content_key,
+    encode,
+    encode_lists,
+    read_decisions,
+    read_listing,
+)
 from .machines.ray_pool import check_pool
 from .machines.reuse import Held, Reused
 from .machines.shards import NOT_CHOSEN, WAITS, Shard

@@ -20,10 +20,9 @@ from ..schemas.plain_files import read_plain, reason_of
 from . import journal_file
 from .batches.books import BatchStatus, batches_in, counts_line, counts_of
 from .calls import ModelUse, calls_of, model_uses, rows_of
-from .codec import decode
 from .edits import WHOLE, edits_of
 from .journal import NAME as JOURNAL
-from .journal import Journal
+from .journal import Journal, decode
 from .journal_file import unwritable
 from .lock import holder
 from .manifest import read_manifest

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import RunError
-from .codec import Basis
-from .journal import Head, Journal, Known, Listing, Origin, read_listing
+from .journal import Basis, Head, Journal, Known, Listing, Origin, read_listing
 from .machines.shards import WAITS
 from .manifest import Manifest, read_manifest
 from .pipeline import MODEL, PROMPT, SOURCES, LoadedPipeline, Pipeline, Stage, load_pipeline

@@ -7,9 +7,8 @@ from typing import Any, NamedTuple
 
 from ..errors import InputError, UserError
 from ..schemas.canonical import digest, digest_rows
-from .codec import Basis, gather_fields, table_digest
 from .config import RunConfig, models_of
-from .journal import Head, Journal, Known, Listing, read_listing
+from .journal import Basis, Head, Journal, Known, Listing, gather_fields, read_listing, table_digest
 from .pipeline import MODEL, SOURCES, LoadedPipeline, Stage, dependencies
 from .spilled import HELD, Spilled, keys_only
 from .stage import Item

@@ -13,7 +13,7 @@ from functools import cache
 from multiprocessing import parent_process
 
 from ..errors import MissingRequirement, PlaceUnavailable, RunError
-from .codec import Encoded, encode, gather_fields
+from .journal import Encoded, encode, gather_fields
 from .pipeline import Stage, load_stage
 from .stage import UNAVAILABLE, Failed, Item, Made, Outcome, Rejected, StageSpec, Tools
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ..people.study import Study
     from ..releases.form import ReleaseForm
     from ..releases.loading import Release
-    from ..validators.rules import RuleSet
+    from ..validators.report import RuleSet
 
 
 def part(place: str) -> Callable[[], Any]:

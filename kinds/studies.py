@@ -24,7 +24,7 @@ SOURCES: Mapping[str, Callable[[], "Source"]] = {
     "appearances": part("people.review.sources.episodes:APPEARANCES"),
     "appearance_pairs": part("people.review.sources.episodes:PAIRS"),
     "answers": part("people.review.sources.answers:SOURCE"),
-    "drafts": part("people.audits.draw_parts:SOURCE"),
+    "drafts": part("people.audits.form:SOURCE"),
     "records": part("people.review.sources.records:RECORDS"),
     "items": part("people.review.sources.given:SOURCE"),
 }

@@ -36,8 +36,7 @@ if TYPE_CHECKING:
     from ..releases.options import PackOptions
     from ..releases.pack.packing import PackResult
     from ..releases.verify.verification import VerifyReport
-    from ..validators.report import ValidationReport
-    from ..validators.rules import RuleSet
+    from ..validators.report import RuleSet, ValidationReport
 
 
 ASSEMBLING = "assemble_records"
@@ -267,7 +266,7 @@ def rules_of(path: Path) -> "RuleSet":
 
 def validate(path: Path) -> "ValidationReport":
     """Return every finding about a run, a release or official files of any kind."""
-    from ..validators.rules import validate as check
+    from ..validators.report import validate as check
 
     rules = rules_of(path)
     return check(rules.open(path), rules)

@@ -55,7 +55,7 @@ IMAGES: tuple[tuple[str, str], ...] = (
 VIDEOS: tuple[tuple[str, str], ...] = (
     ("google", ".generators.google_videos:GoogleVideos"),
     ("command", ".generators.command:CommandVideos"),
-    ("drawn", ".generators.drawn.videos:DrawnVideos"),
+    ("drawn", ".generators.drawn.reading:DrawnVideos"),
 )
 """The same for models that make videos, whose specs begin with ``video:``."""
 

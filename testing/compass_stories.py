@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 
 from ..evaluation.judging.settings import FOLDERS, judge_prompt
-from ..models.generators.drawn.codes import code_of
+from ..models.generators.drawn.canvas import code_of
 from ..models.generators.drawn.drawing import draw_scene
 from ..models.generators.drawn.reading import codes_in
 from ..models.generators.drawn.scene import DrawnScene, Mark

@@ -26,7 +26,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Literal
 
-from ..models.generators.drawn.codes import code_of
+from ..models.generators.drawn.canvas import code_of
 from ..models.generators.drawn.reading import codes_in
 from ..models.generators.drawn.scene import phrases_of
 from ..schemas.canonical import Json, digest, sha256_bytes

@@ -20,8 +20,7 @@ from functools import cache
 
 from ..models.generators.drawn.drawing import draw_scene
 from ..models.generators.drawn.images import FAITHFUL, FORGETTING, encode_png, forgetting
-from ..models.generators.drawn.layout import default_size
-from ..models.generators.drawn.scene import scene_of
+from ..models.generators.drawn.scene import default_size, scene_of
 from ..models.generators.request import PictureRequest
 from ..schemas.katha import StoryRecord
 from . import stand_in

@@ -3,8 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from ..engine.codec import encode
-from ..engine.journal import Entry, Journal
+from ..engine.journal import Entry, Journal, encode
 from ..engine.manifest import NAME as MANIFEST
 from ..engine.manifest import Manifest, RunPart, SourceEntry, StageEntry, write_manifest
 from ..engine.stage import Made

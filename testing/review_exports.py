@@ -6,7 +6,7 @@ from pathlib import Path
 from ..schemas.canonical import Json, canonical_bytes, pretty_bytes
 from ..schemas.layout import REVIEWS
 from ..validators.katha.votes import CONFIDENCE, CONTENT, SEEN, UNITS, parts_of, seen_content, seen_sha256
-from ..validators.review_marks import VOTES, is_simulated
+from ..validators.report import VOTES, is_simulated
 from .katha_folders import write_jsonl
 
 REVIEWERS = ("r1", "r2", "r3")

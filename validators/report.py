@@ -2,10 +2,12 @@
 
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from importlib.resources import files
+from pathlib import Path
+from typing import Any
 
 from ..errors import UserError
 from ..pages.grid import Grid, Tabular
@@ -190,3 +192,53 @@ def rule_table(codes: Mapping[str, Code] = CODES) -> str:
     """Return codes as a Markdown table for the documentation."""
     rows = [f"| `{name}` | {code.level} | {code.meaning} | {code.cure} |" for name, code in codes.items()]
     return "\n".join(["| code | level | what must hold | what to do |", "|---|---|---|---|", *rows])
+
+
+# -- How releases of every kind name what people, or programs in their place, said of their records
+
+VOTES = "votes.jsonl"
+"""The votes of reviewers, in a folder that a review exports and in a release that publishes them."""
+STANDS_FOR = "stands_for.jsonl"
+"""Of each record the content that its review stands for, in a folder that a review exports."""
+REVIEWED = "reviews"
+"""Key of ``release.json`` under which it says which status its reviews give, and what became of the votes."""
+BINDINGS = "review_bindings"
+"""Key of ``release.json``: how many reviews name the content that was read, and which no longer hold."""
+MARK = "simulated_reviews"
+"""Key of ``release.json``: true where reviews or votes were made by programs."""
+SIMULATED = "simulated-"
+"""How the id of a reviewer begins who is a program."""
+
+
+def is_simulated(rater: object) -> bool:
+    """Return whether the id of a reviewer is that of a program."""
+    return isinstance(rater, str) and rater.startswith(SIMULATED)
+
+
+# -- The rules of a kind as a part of it: reading gives data, ``validate(data, rules)`` the findings
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """Data that was read."""
+
+    path: Path  # where it lies
+    kind: str  # what it is, as the report says
+    content: Any  # the data, of a type of its kind
+    found: IssueBin = field(default_factory=IssueBin)  # what is wrong with its form
+
+
+@dataclass(frozen=True, slots=True)
+class RuleSet:
+    """What data of a kind must satisfy, and what is counted over it."""
+
+    open: Callable[[Path], Opened]  # reads what lies at a path, and notes what is wrong with its form
+    # data, bin; the bin takes what breaks a rule. Returns what was looked at -> how many.
+    check: Callable[[Any, IssueBin], Mapping[str, int]]
+    count: Callable[[Path], Json]  # path -> counts and distributions
+
+
+def validate(data: Opened, rules: RuleSet) -> ValidationReport:
+    """Return every finding about data that was read."""
+    checked = rules.check(data.content, data.found)
+    return data.found.report(str(data.path), data.kind, dict(checked))

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...engine.codec import decode
 from ...engine.edits import NAME as EDITS
 from ...engine.edits import is_withdrawal, read_edits
+from ...engine.journal import decode
 from ...engine.manifest import Manifest, read_manifest
 from ...engine.sources import Source, fingerprint, place_of
 from ...engine.status import read_report

@@ -27,7 +27,7 @@ from typing import Any
 from ... import version
 from ...errors import ConfigError, MissingRequirement
 from ...schemas.shared_files import STORE, VECTORS
-from ..codec import Encoded, encode
+from ..journal import Encoded, encode
 from ..pool import IDLE, LOST_TRIES, Flight, Pool, Result, WorkerPool, default_workers, run_inline
 from ..stage import Failed
 from ..worker import Job, Task

@@ -24,8 +24,7 @@ from ...schemas.plain_files import unzipped
 from ...schemas.shared_files import STORE as SHARED
 from .. import journal_file
 from ..calls import call_row, calls_of
-from ..codec import Encoded
-from ..journal import Entry, Head, Journal, Known, Listing, read_listing
+from ..journal import Encoded, Entry, Head, Journal, Known, Listing, read_listing
 from ..journal_file import Statement
 from ..manifest import NAME as MANIFEST
 from ..manifest import read_manifest

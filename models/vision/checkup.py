@@ -14,8 +14,7 @@ import numpy as np
 
 from ...errors import MissingRequirement, UserError
 from .fetching import check_files
-from .known import SHIFT, SIDE, compare_values, draw_pair, record_values, shifted
-from .published import WEIGHTS
+from .known import SHIFT, SIDE, WEIGHTS, compare_values, draw_pair, record_values, shifted
 from .registry import check_vision, open_vision
 from .segmenters import LAYOUTS
 from .types import Box, Detector, Encoder, Flow, Predictor, Segmenter, TextEncoder, VisionModel, cut

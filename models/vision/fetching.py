@@ -14,7 +14,7 @@ from ...schemas.plain_files import open_plain
 from ...schemas.text import byte_text, tallied
 from .download import fetch_address, quiet_libraries
 from .facenet_export import BESIDE, NAME, export_facenet
-from .published import WEIGHTS, Weights, sources_of
+from .known import WEIGHTS, Weights, sources_of
 from .registry import MODELS
 from .stored import Pin, Source, changed, pin, pinned, stored, weights_folder
 from .weights import in_cache, unreachable

@@ -12,7 +12,7 @@ from pydantic import Field
 from ...errors import MissingRequirement
 from ...schemas.canonical import canonical_text, digest
 from ...schemas.values import Own
-from .published import WEIGHTS
+from .known import WEIGHTS
 from .registry import MODELS, Kind, check_vision, files_of, open_vision
 from .stored import Source
 from .types import Device, Dtype, VisionModel

@@ -14,8 +14,7 @@ from ...validators.katha.dataset import open_dataset
 from ...validators.katha.set_files import producer_lines
 from ...validators.lines import ignore
 from ...validators.record_rules import check_part
-from ...validators.report import as_user_error
-from ...validators.review_marks import MARK, is_simulated
+from ...validators.report import MARK, as_user_error, is_simulated
 
 _UNREAD = "a program or nobody that is known wrote their questions, and no person has reviewed them"
 

@@ -25,7 +25,7 @@ from ...schemas.layout import REVIEWS
 from ...schemas.text import tallied
 from ...validators.careless import CARELESS
 from ...validators.katha.votes import SEEN
-from ...validators.review_marks import STANDS_FOR
+from ...validators.report import STANDS_FOR
 from .corrections import said_value
 from .folder import Study
 from .items import opaque

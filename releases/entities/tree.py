@@ -29,8 +29,7 @@ from ...validators.entities.set_rules import (
 )
 from ...validators.entities.statistics import EntityStatistics, entity_statistics
 from ...validators.entities.view import issue, view_of
-from ...validators.report import IssueBin, ValidationReport
-from ...validators.rules import Opened, RuleSet
+from ...validators.report import IssueBin, Opened, RuleSet, ValidationReport
 from ..shots.tree import SYSTEM_FILES
 from ..strict_json import OfficialFiles
 from ..target import writing

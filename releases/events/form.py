@@ -25,8 +25,7 @@ from ...validators.events.rules import (
     prompt_statistics,
     suite_statistics,
 )
-from ...validators.report import IssueBin, show
-from ...validators.rules import Opened, RuleSet
+from ...validators.report import IssueBin, Opened, RuleSet, show
 from ...validators.view import find_redacted
 from ..diff.form import DiffForm, RecordFile
 from ..flat_records import FlatRecords

@@ -19,8 +19,7 @@ from ...schemas.canonical import Json, sha256_bytes, sha256_file
 from ...schemas.layout import IMPORTED, LICENSE, README, RELEASE, STAND_INS, STATISTICS, SUMS, files_in
 from ...schemas.plain_files import parse_json, read_json, read_plain
 from ...schemas.text import tallied
-from ...validators.report import as_user_error
-from ...validators.review_marks import MARK
+from ...validators.report import MARK, as_user_error
 from ..form import ReleaseForm
 from ..loading import read_release_document
 from ..options import SEMVER

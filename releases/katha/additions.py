@@ -13,7 +13,7 @@ from ...schemas.layout import ANNOTATIONS, CANARY, RELEASE, RETELLINGS, REVIEWS,
 from ...schemas.plain_files import json_lines, read_json, read_plain
 from ...schemas.text import tallied
 from ...schemas.values import Issue
-from ...validators.review_marks import VOTES
+from ...validators.report import VOTES
 from ...validators.statistics import NO_VALUE
 from ..form import FinishedRun, LeftOut
 from ..hidden.commitments import (

@@ -18,8 +18,7 @@ from ...schemas.states import state_of
 from ...schemas.values import SourceDetails
 from ...schemas.vocabulary import vocabulary
 from ...validators.katha.field_rules import names_judges
-from ...validators.report import CODES
-from ...validators.review_marks import VOTES, is_simulated
+from ...validators.report import CODES, VOTES, is_simulated
 from ..tables import PlacedRow, Table, columns_of, read_lines, row_of
 from .reviews import VOTE_TABLE, vote_rows
 

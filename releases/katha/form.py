@@ -35,9 +35,8 @@ from ...schemas.plain_files import json_lines, read_json
 from ...schemas.text import tallied
 from ...schemas.values import Issue
 from ...schemas.vocabulary import vocabulary
-from ...validators.report import issue
+from ...validators.report import BINDINGS, MARK, REVIEWED, VOTES, issue
 from ...validators.retellings import PLAIN, Traces, links_between
-from ...validators.review_marks import BINDINGS, MARK, REVIEWED, VOTES
 from ..diff.form import DiffForm, RecordFile
 from ..form import CROISSANT_FILE, Facts, HiddenTest, LeftOut, ReleaseForm
 from ..hidden.commitments import CURE, RETELL, canary_file

@@ -28,7 +28,7 @@ from ...schemas.values import Issue
 from ...validators.katha.dataset import open_dataset
 from ...validators.katha.review_tables import tables_of_release
 from ...validators.lines import ignore
-from ...validators.review_marks import BINDINGS, MARK, REVIEWED
+from ...validators.report import BINDINGS, MARK, REVIEWED
 from ..diff.since import Since
 from ..form import Facts, LeftOut, ReleaseForm
 from ..subsets.requests import read_subsets

@@ -30,8 +30,7 @@ from ...validators.katha.votes import (
     stray,
 )
 from ...validators.lines import check_schema, read_objects
-from ...validators.report import as_user_error, issue, show
-from ...validators.review_marks import STANDS_FOR, VOTES, is_simulated
+from ...validators.report import STANDS_FOR, VOTES, as_user_error, is_simulated, issue, show
 from ...validators.view import Part
 from ..tables import table
 

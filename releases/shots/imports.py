@@ -23,8 +23,7 @@ from ...schemas.plain_files import read_plain
 from ...schemas.shots import LANGUAGES, CharacterSheet, ReferenceImage, Shot, ShotRecord, StoryFacts
 from ...schemas.text import tallies
 from ...schemas.values import Own
-from ...validators.report import ValidationReport
-from ...validators.rules import RuleSet
+from ...validators.report import RuleSet, ValidationReport
 from ...validators.shots.statistics import shot_statistics
 from ..loading import read_rows
 from ..target import require_free, require_outside, staged, write_imported_run

@@ -26,8 +26,7 @@ from ...schemas.paths import format_path
 from ...schemas.plain_files import below, by_name, composed, open_plain
 from ...schemas.shots import ReferenceImage, ShotScript, StoryFacts
 from ...schemas.values import Issue, Own
-from ...validators.report import IssueBin, ValidationReport, show
-from ...validators.rules import Opened
+from ...validators.report import IssueBin, Opened, ValidationReport, show
 from ...validators.shots.script_rules import check_facts, check_script, issue
 from ..strict_json import OfficialFiles
 from ..target import staged

@@ -75,7 +75,7 @@ class DrawnMarksEncoder:
 
     def encode_texts(self, texts: Sequence[str]) -> TextRows:
         """Return unit vectors of texts whose lines each name one mark; nothing is cut off."""
-        from ...models.generators.drawn.codes import code_of
+        from ...models.generators.drawn.canvas import code_of
 
         rows = [_bag([code_of(line) for line in text.splitlines() if line.strip()]) for text in texts]
         return TextRows(_unit(np.array(rows).reshape(len(rows), MARKS)), (0,) * len(rows))

@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING, Literal
 
 from ...errors import ConfigError
 from ...media.images import open_picture
-from ...models.generators.drawn.canvas import NEUTRAL, Canvas
-from ...models.generators.drawn.codes import code_of
+from ...models.generators.drawn.canvas import NEUTRAL, Canvas, code_of
 from ...models.generators.drawn.figures import flatten_face
 from ...models.generators.drawn.images import encode_png
-from ...models.generators.drawn.layout import Box, Slot, all_slots
+from ...models.generators.drawn.scene import Box, Slot, all_slots
 from ...schemas.katha import Question, StoryRecord
 from ...schemas.vocabulary import vocabulary
 

@@ -8,8 +8,7 @@ from ...schemas.canonical import Json
 from ..pictures.pipeline import GenerateOptions, generate, place_outputs
 from ..pictures.plans import ORDERS, write_orders
 from .desk import Desk
-from .ordering import orders_of
-from .study import EVALUATION, GENERATION, OUTPUTS, TRUTH
+from .study import EVALUATION, GENERATION, OUTPUTS, TRUTH, orders_of
 
 
 def order_pictures(desk: Desk) -> Path:

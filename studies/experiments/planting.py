@@ -16,7 +16,7 @@ from ...errors import InputError, TargetError, UserError
 from ...evaluation.outputs.checked import Output, nothing_to_judge
 from ...evaluation.outputs.named import MANIFEST, read_manifest
 from ...evaluation.outputs.storyboards import OutputsManifest, Storyboards, check_outputs
-from ...models.generators.drawn.layout import Box
+from ...models.generators.drawn.scene import Box
 from ...releases.loading import Release
 from ...schemas.canonical import Json, digest, jsonl_lines, pretty_bytes, sha256_file, write_atomic
 from ...schemas.katha import StoryRecord

@@ -25,7 +25,7 @@ from .desk import Desk, ExperimentOptions, keep_study
 from .evaluators.deriving import derive, write_by_model, writing_request
 from .evaluators.evaluator import Evaluator
 from .evaluators.registry import evaluator_of
-from .forecast_parts import compass_budgets
+from .forecast import compass_budgets
 from .pictures import judge_methods, judging_options, make_pictures
 from .planting import PlantOptions, plant
 from .study import (

@@ -39,10 +39,9 @@ from .bank import (
 )
 from .candidates import DrawSettings
 from .list_references import ReferenceSettings
-from .load_scripts import BOXES, EPISODES, OUTPUTS
 from .pictures import check_labels
 from .references import ENTITIES
-from .scripts import MemoryScript
+from .scripts import BOXES, EPISODES, OUTPUTS, MemoryScript
 from .words import classify_by_rules
 from .write_bank import kept_entities, write_bank
 
@@ -264,7 +263,7 @@ def budget_of(
 MEMORY = "memory"
 """Kind of these runs."""
 STAGES = (
-    "load_scripts", "classify_objects", "infer_style", "list_references", "write_prompts", "draw_references",
+    "scripts", "classify_objects", "infer_style", "list_references", "write_prompts", "draw_references",
     "crop_references",
 )  # fmt: skip
 PIPELINE = Pipeline(
@@ -272,7 +271,7 @@ PIPELINE = Pipeline(
     stages=tuple(f"{__package__}.{name}" for name in STAGES),
     finish=f"{__package__}.references:finish",
     final_fields=("episode", "reference", "prompt", "drawn", "cropped"),
-    identity=f"{__package__}.load_scripts:identity",
+    identity=f"{__package__}.scripts:identity",
 )
 ASKING = ("classify_objects", "infer_style", "write_prompts")
 """The stages that ask the agent about texts."""

@@ -25,7 +25,7 @@ from fabula.kinds.studies import SOURCES
 from fabula.people.review.sources.source import Source
 from fabula.people.study import Study
 from fabula.releases.form import ReleaseForm
-from fabula.validators.rules import RuleSet
+from fabula.validators.report import RuleSet
 
 
 def test_kinds_when_listed_have_their_runs() -> None:

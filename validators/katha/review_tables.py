@@ -19,7 +19,7 @@ from ...schemas.canonical import Json
 from ...schemas.layout import SUBSETS, VOTE_FILES
 from ...schemas.vocabulary import vocabulary
 from ..lines import check_schema, ignore
-from ..review_marks import MARK, REVIEWED, VOTES, is_simulated
+from ..report import MARK, REVIEWED, VOTES, is_simulated
 from ..statistics import MOST_HIDDEN
 from .dataset import Dataset
 from .votes import CONFIDENCE, UNCLEAR, UNITS, Vote, read_vote

@@ -14,9 +14,8 @@ from ...schemas.text import tallied
 from ...schemas.values import Issue
 from ...schemas.vocabulary import vocabulary
 from ..lines import check_schema, ignore
-from ..report import issue, label, show
+from ..report import VOTES, issue, label, show
 from ..retellings import DEFAULT_THRESHOLD, PLAIN, Link, Traces, links_between, near_duplicates, signature
-from ..review_marks import VOTES
 from ..statistics import hidden_counts
 from ..view import Part, Story
 from .dataset import Dataset, VariantIndex

@@ -12,9 +12,7 @@ from ...schemas.layout import DRAFTS, IMPORTED, RELEASE, STATISTICS
 from ...schemas.values import Issue
 from ..lines import ignore
 from ..record_rules import check_part
-from ..report import IssueBin, ValidationReport, issue
-from ..review_marks import MARK, VOTES, is_simulated
-from ..rules import Opened, RuleSet
+from ..report import MARK, VOTES, IssueBin, Opened, RuleSet, ValidationReport, is_simulated, issue
 from ..statistics import StatisticsCollector, hidden_counts
 from ..view import Story
 from .dataset import Dataset, open_dataset

@@ -16,8 +16,7 @@ from ...schemas.paths import format_path
 from ...schemas.values import Issue
 from ...schemas.vocabulary import vocabulary
 from ..lines import check_schema
-from ..report import issue, show
-from ..review_marks import SIMULATED, is_simulated
+from ..report import SIMULATED, is_simulated, issue, show
 from ..view import Part
 
 UNCLEAR = "unclear"

@@ -17,8 +17,7 @@ from fabula.releases.loading import LoadedRelease, Release, load_records, read_i
 from fabula.releases.tables import PlacedRow, read_lines, row_of, table
 from fabula.schemas.canonical import Json
 from fabula.schemas.layout import SOURCE_MANIFEST, STATISTICS
-from fabula.validators.report import IssueBin
-from fabula.validators.rules import Opened, RuleSet
+from fabula.validators.report import IssueBin, Opened, RuleSet
 
 PAGE_TABLE = table(
     "pages", "One row per page.", "page_id",

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from fabula.evaluation.protocol import Protocol
     from fabula.releases.form import ReleaseForm
     from fabula.releases.loading import Release
-    from fabula.validators.rules import RuleSet
+    from fabula.validators.report import RuleSet
 
 
 def _release() -> "ReleaseForm":

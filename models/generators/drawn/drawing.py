@@ -10,11 +10,23 @@ from dataclasses import dataclass, field
 
 from ....schemas.canonical import Json
 from ....schemas.text import contains_phrase, normalize_answer
-from .canvas import INK, Canvas, Colour, Point, Square, blank
-from .codes import choice, code_of
+from .canvas import INK, Canvas, Colour, Point, Square, blank, choice, code_of
 from .figures import Feeling, draw_face, draw_figure, draw_thing, feeling_in
-from .layout import COLUMNS, EMBLEM, FIGURES, HORIZON, TAB, Box, Row, Slot, in_pixels, slot_at
-from .scene import DrawnScene, Mark, MarkKind
+from .scene import (
+    COLUMNS,
+    EMBLEM,
+    FIGURES,
+    HORIZON,
+    TAB,
+    Box,
+    DrawnScene,
+    Mark,
+    MarkKind,
+    Row,
+    Slot,
+    in_pixels,
+    slot_at,
+)
 
 TABS: dict[MarkKind, Colour] = {
     "character": (112, 112, 118), "object": (120, 92, 68), "place": (72, 138, 84), "action": (206, 88, 56),

@@ -3,9 +3,8 @@
 import re
 from typing import Literal
 
-from .canvas import INK, Canvas, Colour, Point, Square
-from .codes import choice
-from .layout import EMBLEM, FEET, Slot
+from .canvas import INK, Canvas, Colour, Point, Square, choice
+from .scene import EMBLEM, FEET, Slot
 
 Feeling = Literal["joy", "sadness", "fear", "anger", "calm"]
 Family = Literal["person", "bird", "beast", "insect", "fish"]

@@ -27,8 +27,7 @@ from ...options import ModelOptions
 from ...spec import ModelSpec
 from ..request import Choice, Generated, GeneratedFile, PictureRequest, not_taken
 from .drawing import Drawing, draw_scene
-from .layout import default_size
-from .scene import DrawnScene, Mark, scene_of
+from .scene import DrawnScene, Mark, default_size, scene_of
 
 if TYPE_CHECKING:
     from PIL.Image import Image

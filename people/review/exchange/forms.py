@@ -14,7 +14,7 @@ from ..journal import VoteJournal
 from ..protocol import SIMULATED
 from ..standing import Standing
 from ..task import text_in
-from .csv_form import read_csv, write_csv
+from .cells import read_csv, write_csv
 from .label_studio import read_label_studio, write_label_studio
 from .sheets import Load, sheets_of
 from .taking import Reading, Taking

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from fabula.engine import edits
-from fabula.engine.codec import Basis, decode, encode, encode_lists, gather_fields
 from fabula.engine.edits import NAME, append_edits, edits_of, read_edits
+from fabula.engine.journal import Basis, decode, encode, encode_lists, gather_fields
 from fabula.engine.manifest import creation_time, normal_time, read_manifest
 from fabula.engine.sources import Source, fingerprint, fingerprints, path_from, path_in, with_added
 from fabula.engine.stage import Failed, Made, Rejected

@@ -18,9 +18,8 @@ import pytest
 
 from fabula.engine import journal_file
 from fabula.engine.check_journal import check_journal
-from fabula.engine.codec import decode, encode
 from fabula.engine.execute import execute
-from fabula.engine.journal import NAME, Entry, Journal, lines_of
+from fabula.engine.journal import NAME, Entry, Journal, decode, encode, lines_of
 from fabula.engine.journal_file import SALVAGED, GroupCommit, NotStored, Statement
 from fabula.engine.salvage import salvage
 from fabula.engine.stage import Failed, Made
@@ -265,7 +264,7 @@ FILL = """
 import os, resource, signal, sys
 from pathlib import Path
 from fabula.engine.calls import calls_of, model_uses
-from fabula.engine.codec import encode
+from fabula.engine.journal import encode
 from fabula.engine.journal import Entry, Journal
 from fabula.engine.stage import Made
 from fabula.errors import TargetError

@@ -29,10 +29,9 @@ import pytest
 import fabula
 from fabula.builders.entities.building import EntityOptions
 from fabula.builders.katha.building import BuildOptions
-from fabula.engine.codec import decode, encode
 from fabula.engine.execute import STORE as FOLDER
 from fabula.engine.execute import Options
-from fabula.engine.journal import Journal
+from fabula.engine.journal import Journal, decode, encode
 from fabula.engine.journal_file import NAME as JOURNAL
 from fabula.engine.machines import ray_pool
 from fabula.engine.machines.ray_pool import RayPool, open_pools

@@ -72,7 +72,7 @@ def test_load_pipeline_when_a_stage_does_not_fit_says_why(
         ((), f"{HERE}:finish", "at least one stage"),
         (("fabula.no_such_module",), f"{HERE}:finish", "no module fabula.no_such_module"),
         ((f"{HERE}:NOPE",), f"{HERE}:finish", "an attribute NOPE"),
-        (("fabula.engine.codec",), f"{HERE}:finish", "a SPEC and a function run"),
+        (("fabula.engine.journal",), f"{HERE}:finish", "a SPEC and a function run"),
         ((f"{HERE}:READ",), f"{HERE}:nope", "an attribute nope"),
     ],
 )
@@ -330,7 +330,7 @@ def test_batched_stage_when_one_item_goes_wrong_spares_the_others(
 
 
 def test_run_items_when_outcomes_are_lost_fails_those_items_alone() -> None:
-    from fabula.engine.codec import encode
+    from fabula.engine.journal import encode
     from fabula.engine.stage import Made
     from fabula.testing.toy_pipeline import WorkSettings
 

@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from fabula.engine import pool as pool_module
-from fabula.engine.codec import encode
+from fabula.engine.journal import encode
 from fabula.engine.pool import WorkerPool
 from fabula.engine.stage import Made, Tools
 from fabula.engine.worker import Job, Task

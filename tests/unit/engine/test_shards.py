@@ -13,9 +13,8 @@ import pytest
 
 from fabula.engine import check_journal, runner, spilled, walk
 from fabula.engine import journal as journals
-from fabula.engine.codec import encode
 from fabula.engine.execute import Options
-from fabula.engine.journal import Entry, Journal
+from fabula.engine.journal import Entry, Journal, encode
 from fabula.engine.machines.merging import Merge, MergedRun, merge_shards
 from fabula.engine.machines.shards import WAITS, Shard
 from fabula.engine.pipeline import Pipeline

@@ -15,7 +15,7 @@ from scipy.stats import binom
 from fabula.evaluation.judging.packets import question_packets
 from fabula.evaluation.judging.settings import JudgeSettings
 from fabula.models.chat import CallFault, Image
-from fabula.models.generators.drawn.codes import code_of
+from fabula.models.generators.drawn.canvas import code_of
 from fabula.models.generators.drawn.drawing import draw_scene
 from fabula.models.generators.drawn.images import encode_png
 from fabula.models.generators.drawn.reading import codes_in, read_marks

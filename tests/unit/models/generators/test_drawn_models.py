@@ -14,7 +14,7 @@ from fabula.errors import ConfigError
 from fabula.evaluation.judging.pictures import ImageSettings, prepare_picture
 from fabula.media.images import Picture
 from fabula.models.chat import CallFault
-from fabula.models.generators.drawn.codes import KINDS, SIDE, cells_of, code_of, read_cells
+from fabula.models.generators.drawn.canvas import KINDS, SIDE, cells_of, code_of, read_cells
 from fabula.models.generators.drawn.drawing import Drawing, draw_scene
 from fabula.models.generators.drawn.images import encode_png
 from fabula.models.generators.drawn.reading import codes_in, read_marks

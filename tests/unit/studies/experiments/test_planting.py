@@ -19,8 +19,7 @@ from fabula.errors import BudgetStop, ConfigError, InputError, MissingRequiremen
 from fabula.evaluation.archive.archive import Archive, read_archive
 from fabula.evaluation.katha.requests import EvaluateOptions, evaluate_katha
 from fabula.evaluation.outputs.storyboards import check_outputs
-from fabula.models.generators.drawn.canvas import NEUTRAL
-from fabula.models.generators.drawn.codes import code_of
+from fabula.models.generators.drawn.canvas import NEUTRAL, code_of
 from fabula.models.generators.drawn.reading import read_marks
 from fabula.releases.loading import Release
 from fabula.schemas.katha import Question
@@ -38,7 +37,6 @@ from fabula.studies.experiments.losses import (
     scenes_needed,
 )
 from fabula.studies.experiments.measures.falls import read_plants
-from fabula.studies.experiments.ordering import orders_of
 from fabula.studies.experiments.planting import (
     PLANTS,
     UNPLANTED,
@@ -48,7 +46,7 @@ from fabula.studies.experiments.planting import (
     plant,
 )
 from fabula.studies.experiments.running import run_study
-from fabula.studies.experiments.study import Study
+from fabula.studies.experiments.study import Study, orders_of
 from fabula.studies.pictures.plans import plan_named
 from fabula.testing.drawn_judge import GUESSES
 from fabula.testing.drawn_outputs import draw_method

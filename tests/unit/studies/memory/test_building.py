@@ -13,7 +13,7 @@ from PIL import Image
 
 from fabula.builders.entities.building import EntityOptions, build_entities
 from fabula.engine.manifest import read_manifest
-from fabula.models.generators.drawn.codes import code_of
+from fabula.models.generators.drawn.canvas import code_of
 from fabula.models.generators.drawn.reading import codes_in
 from fabula.releases.entities.tree import read_entity_set
 from fabula.studies.memory.bank import Bank, read_bank, told_of
