@@ -252,7 +252,7 @@ FLAGS = {"stories": "--story", "methods": "--method", "megabytes": "--pictures-m
 
 
 def _flag(option: str) -> str:
-    return FLAGS.get(option, f"--{option}")
+    return FLAGS.get(option, f"--{option.replace('_', '-')}")
 
 
 def _chosen(given: Mapping[str, Any]) -> Any:  # noqa: ANN401 - a Chosen, whose module is imported late

@@ -64,7 +64,7 @@ def finish(folder: Path, items: Iterable[Item]) -> None:
 
 PIPELINE = Pipeline(
     name="audit-katha",
-    stages=tuple(f"{__package__}.{name}" for name in ("auditing", "answer_blind")),
+    stages=tuple(f"{__package__}.{name}" for name in ("load_questions", "answer_blind")),
     finish=f"{__name__}:finish",
     final_fields=("role", "story"),
     private=True,  # drafts may hold stories of a hidden test

@@ -5,7 +5,7 @@ in a journal, continued by the same command, never paid for twice.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -16,7 +16,6 @@ from ...builders.replies import public_name
 from ...engine.execute import RunRequest, Source
 from ...engine.run_options import RunOptions, Sets
 from ...engine.running import RunKind
-from ...engine.stage import Child, Item, Made, StageSpec, Tools
 from ...engine.status import read_report
 from ...errors import ConfigError
 from ...evaluation.recoverability.matching import matcher_of
@@ -25,12 +24,12 @@ from ...releases.loading import release_name
 from ...schemas.canonical import Json, pretty_bytes, write_atomic
 from ...schemas.plain_files import read_json
 from ...schemas.text import normalize_answer
-from ...schemas.values import Own
 from ...validators.katha.dataset import Dataset, open_dataset
 from ...validators.lines import ignore, read_objects
 from .answer_blind import ANSWERS, PIPELINE, BlindSettings
 from .compare import Blind, Case, Comparing, Counts, scores
 from .form import judged, read_form
+from .load_questions import DRAFT, GOLD
 from .page import Audit, page_of
 from .records import Annotated as Record
 from .records import Pairs, pair_up, read_records
@@ -38,44 +37,6 @@ from .records import Pairs, pair_up, read_records
 if TYPE_CHECKING:
     from ...engine.estimate import CallPlan
     from ...engine.progress import Reporter
-
-
-# -- Stage: one item per record of the draft and of the gold set, with its questions and no answer
-
-DRAFT, GOLD = "draft", "gold"
-"""Roles of the sources; the sources are files of records."""
-
-
-class Settings(Own):
-    """Settings of the stage; there are none."""
-
-
-SPEC = StageSpec(
-    name="load_questions",
-    version=3,
-    shape="expand",
-    reads=("sources",),
-    writes=("role", "story", "scenes", "questions"),
-    settings=Settings,
-)
-
-
-def run(item: Item, tools: Tools) -> Iterator[Child]:
-    """Yield one child per record that is compared; without gold records, one per draft."""
-    roles = [source["role"] for source in item["sources"]]
-    records = {role: read_records(path) for role, path in zip(roles, tools.paths, strict=True)}
-    shown = pair_up(records[DRAFT], records[GOLD]).pairs if GOLD in records else records[DRAFT]
-    for role in records:
-        for story_id in sorted(shown):
-            record = records[role][story_id].record
-            texts = records[role][story_id].texts
-            asked = [f"({part['question_type']}) {part['question']}" for part in record["questions"]]
-            story = {"id": story_id, "language": record["language"]}
-            fields = {"role": role, "story": story, "scenes": texts, "questions": asked}
-            yield Child(f"{role}-{story_id}", Made(fields))
-
-
-# --
 
 RESULT, PAGE, FORM = "audit.json", "audit.html", "form.csv"
 """What an audit writes into its folder: the result, the page, a form for people."""

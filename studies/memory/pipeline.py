@@ -263,8 +263,8 @@ def budget_of(
 MEMORY = "memory"
 """Kind of these runs."""
 STAGES = (
-    "scripts", "classify_objects", "infer_style", "list_references", "write_prompts", "draw_references",
-    "crop_references",
+    "scripts:LOAD_SCRIPTS", "classify_objects", "infer_style", "list_references", "write_prompts",
+    "draw_references", "crop_references",
 )  # fmt: skip
 PIPELINE = Pipeline(
     name=MEMORY,

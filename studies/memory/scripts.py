@@ -5,7 +5,7 @@ from pathlib import Path
 
 from pydantic import Field, model_validator
 
-from ...engine.stage import Child, Item, Made, StageSpec, Tools
+from ...engine.stage import Child, Item, Made, OneStage, Tools
 from ...errors import InputError, UserError
 from ...evaluation.entities.load_episodes import chosen_episodes
 from ...evaluation.entities.looking.settings import EpisodeSelection
@@ -175,13 +175,8 @@ def read_boxes(path: Path) -> Mapping[str, tuple[EntityBox, ...]]:
 EPISODES, OUTPUTS, BOXES = "episodes", "outputs", "boxes"
 """Roles of the sources: the set, a method's videos, boxes of entities in these."""
 
-SPEC = StageSpec(
-    name="load_scripts", version=2, shape="expand", reads=("sources",), writes=("script", "outputs"),
-    settings=EpisodeSelection,
-)  # fmt: skip
 
-
-def run(item: Item, tools: Tools) -> Iterator[Child]:
+def load_scripts(item: Item, tools: Tools) -> Iterator[Child]:
     """Yield one child per episode."""
     settings = tools.own(EpisodeSelection)
     roles = [source["role"] for source in item["sources"]]
@@ -193,6 +188,12 @@ def run(item: Item, tools: Tools) -> Iterator[Child]:
         script = script_of(episode.episode_id, episode.script)
         videos = outputs.get(episode.episode_id)
         yield Child(episode.episode_id, Made({"script": script.as_json(), "outputs": videos}))
+
+
+LOAD_SCRIPTS = OneStage(
+    name="load_scripts", version=2, shape="expand", reads=("sources",), writes=("script", "outputs"),
+    settings=EpisodeSelection, run=load_scripts,
+)  # fmt: skip
 
 
 def _outputs(paths: dict[str, Path], chosen: EntitySet, settings: EpisodeSelection) -> dict[str, Json]:

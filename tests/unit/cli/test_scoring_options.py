@@ -52,7 +52,7 @@ def test_options_when_they_are_for_storyboards_are_refused_for_videos_by_name(
             verb(folder, GIVEN)
         assert refused.value.where == "--split, --matcher"
         assert "storyboards (katha)" in str(refused.value) and "--voting" in refused.value.fix
-        assert refused.value.fix.endswith("and --resamples, --seed, --interval, --correction")
+        assert refused.value.fix.endswith("--interval, --correction, --least-coverage")
 
 
 def test_options_when_they_are_for_videos_are_refused_for_storyboards(
