@@ -132,7 +132,7 @@ def offered(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
 @pytest.mark.parametrize(
     ("words", "names"),
     [
-        (("b",), ["build", "baseline"]),
+        (("b",), ["build", "benchmark", "baseline"]),
         (("run", "sh"), ["show"]),
         (("build", "katha", "stories.jsonl", "--max"), ["--max-cost"]),
         (("build", "katha", "stories.jsonl", "--set", "draft_scenes.sc"), ["draft_scenes.scenes="]),
