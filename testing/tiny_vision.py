@@ -4,12 +4,14 @@ Networks of torch are saved by their libraries and loaded like the published one
 here: the detector of faces finds red squares, each a face whose points stand as ArcFace wants them.
 """
 
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..evaluation.metrics.registry import needs
 from ..models.vision.faces import ARCFACE, SIZE
 
 if TYPE_CHECKING:
@@ -26,6 +28,34 @@ def tiny_settings(name: str, folder: Path) -> dict[str, Any]:
     """Write small weights for a registered model into a folder, and return the settings that name them."""
     folder.mkdir(parents=True, exist_ok=True)
     return _MAKERS[name](folder)
+
+
+def write_settings(folder: Path, stages: Mapping[str, tuple[str, Iterable[str]]], **changed: float) -> Path:
+    """Write small weights and the settings file that names them; return the file.
+
+    ``stages``: stage -> lines of its section, and the models that it opens. ``changed``: options that get
+    other values, where a model has them.
+    """
+    lines = []
+    for stage, (own, names) in stages.items():
+        lines += [f"[{stage}]", own, *([f"[{stage}.options]"] if names else [])]
+        for name in dict.fromkeys(names):
+            given = tiny_settings(name, folder / "weights" / name)
+            given |= {key: value for key, value in changed.items() if key in given}
+            pairs = [f"{key} = {json.dumps(value, default=str)}" for key, value in given.items()]
+            lines.append(f'"{name}" = {{ {", ".join(pairs)} }}')
+    file = folder / "fabula.toml"
+    file.write_text("\n".join(lines) + "\n", "utf-8")
+    return file
+
+
+def write_shot_settings(folder: Path) -> Path:
+    """Write settings with every model that looks at pictures for a registered metric."""
+    stages: dict[str, tuple[str, list[str]]] = {}
+    for need in needs():
+        named = (need.model,) if isinstance(need.model, str) else need.model
+        stages.setdefault(need.stage, ("", []))[1].extend(named)
+    return write_settings(folder, stages)
 
 
 def draw_faces(cells: Sequence[tuple[int, int, int]], size: tuple[int, int] = (SIZE, SIZE)) -> "Image":

@@ -12,6 +12,7 @@ from ...evaluation.archive.archive import read_manifest
 from ...evaluation.archive.replies import stand_in_notes
 from ...evaluation.report.formats import grid_of
 from ...evaluation.report.model import ScoreRow, ScoreTable
+from ...schemas.canonical import canonical_text
 from ...schemas.judgement import EvaluationManifest
 from ...schemas.text import tallied
 from ...schemas.values import Score
@@ -123,7 +124,8 @@ def _beside(
         ScoreRow(
             label=row.label, note=_note(benchmark, row, manifest),
             scores={
-                measure.name: row.scores.get(printed.columns.get(measure.name, measure.name)) or _without(row)
+                measure.name: row.scores.get(printed.columns.get(measure.name, measure.name))
+                or Score(value=None, status="undefined", reason=f"not measured for {row.label}")
                 for measure in made.measures
             },
         )
@@ -137,10 +139,6 @@ def _beside(
 def _note(benchmark: Benchmark, row: ScoreRow, manifest: EvaluationManifest) -> str:
     judges = ", ".join(_judges(row, manifest)) or "no judge"
     return f"{OURS}; {judges}{_covered(benchmark, row, manifest)}"
-
-
-def _without(row: ScoreRow) -> Score:
-    return Score(value=None, status="undefined", reason=f"not measured for {row.label}")
 
 
 def _covered(benchmark: Benchmark, row: ScoreRow, manifest: EvaluationManifest) -> str:
@@ -174,4 +172,8 @@ def _differences(benchmark: Benchmark, manifest: EvaluationManifest) -> Iterator
             yield f"{method}: {tallied(requested, unit)} of the {whole:,} of the benchmark were asked for"
     if not imported and (data := unchecked(benchmark)) is not None:
         yield data
+    from ...models.vision.known import not_published  # needs numpy only, and takes a while
+
+    if others := not_published(canonical_text(manifest.protocol.get("models"))):
+        yield f"weights whose hash is not that of the published ones: {', '.join(others)}"
     yield from stand_in_notes(manifest)

@@ -7,6 +7,7 @@ Pictures of ours that models are tried on.
 """
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -289,6 +290,22 @@ WEIGHTS: Mapping[str, tuple[Weights, ...]] = {
     ),
 }  # fmt: skip
 """Model -> its weights."""
+
+
+def not_published(identities: str) -> list[str]:
+    """Return the models whose weights have another commit or hash than the published ones.
+
+    ``identities``: of models, as JSON. A folder goes by the hash of its files, also where they are copies of
+    the published ones. Where neither commit nor hash is known, as of FaceNet's export, nothing is said.
+    """
+    others = set()
+    for name, revision in re.findall(r'["/]([^"/@]+)@([^"/]*)', identities):
+        for key in (key for key in WEIGHTS if f"{name}-".startswith(f"{key}-")):
+            for weights, part in zip(WEIGHTS[key], revision.split("+"), strict=False):
+                known = tuple(filter(None, (weights.source.revision, weights.source.digits)))
+                if known and not part.startswith(known):
+                    others.add(key)
+    return sorted(others)
 
 
 def sources_of(names: Sequence[str]) -> dict[Source, tuple[Weights, tuple[str, ...]]]:

@@ -5,12 +5,15 @@ import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from typer.testing import CliRunner
 
 import fabula
 from fabula.cli.main import app
+from fabula.evaluation.entities.facts import QUALITY
+from fabula.schemas.canonical import Json
 from fabula.testing import stand_in
 from fabula.testing.drawn import write_outputs, write_video
 from fabula.testing.drawn_entities import SETTINGS as LOOKING_AT_EPISODES
@@ -40,8 +43,10 @@ def run(*words: object, code: int = 0) -> str:
 
 def answer(asked: Asked) -> object:
     """Reply in the form that each official protocol asks for."""
+    if parts := re.findall(r'"(\w+)": (N|true/false)', asked.text):
+        return json.dumps({name: 7 if form == "N" else True for name, form in parts})
     numbered = re.findall(r"^ *(\d+)\. ", asked.text, re.MULTILINE)
-    if numbered:
+    if "COMPLETE_LIST" in asked.text:
         return "Looked at.\n[COMPLETE_LIST]: " + ", ".join("0" if int(n) > 1 else "1" for n in numbered)
     return "score: 3"
 
@@ -154,6 +159,69 @@ def test_vistorybench_lite_when_got_from_a_tree_and_run_ends_with_a_row(referenc
     assert "judged by compatible" not in told and "mine: 1 story of the 20 of the benchmark" in told
 
 
+@pytest.fixture
+def tiny_vision() -> ModuleType:
+    """What writes tiny random weights of the real classes; without their libraries the test is skipped."""
+    for library in ("torch", "torchvision", "transformers", "onnx", "onnxruntime", "insightface", "cv2"):
+        pytest.importorskip(library, reason=f"{library} is not installed: the extra metrics is missing")
+    import torch
+
+    from fabula.testing import tiny_vision
+
+    torch.set_num_threads(1)
+    return tiny_vision
+
+
+def check_told(told: str, own: set[str], *others: str) -> None:
+    """The evaluation names real models, and the row those whose weights are not the published ones."""
+    protocol = json.loads(Path("runs/mine/evaluation.json").read_text("utf-8"))["protocol"]
+    models = json.dumps(protocol["models"])
+    assert [name for name in (*own, *others) if not re.search(rf'["/]{name}[\w.-]*@', models)] == []
+    (named,) = re.findall(r"weights whose hash is not that of the published ones: (.*)", told)
+    assert set(named.split(", ")) == own
+
+
+def cells_beside(told: str, label: str) -> dict[str, str]:
+    """Return our row by the printed columns; both have a cell in each."""
+    split = [re.split(r"  +", line.strip()) for line in told.splitlines()]
+    columns, ours, theirs = (
+        next(cells for cells in split if cells[0] == first) for first in ("Method", "mine", label)
+    )
+    assert len(columns) == len(ours) == len(theirs)
+    return dict(zip(columns, ours, strict=True))
+
+
+@pytest.mark.slow
+@pytest.mark.parity
+def test_vistorybench_lite_when_run_with_tiny_weights_of_the_real_models_has_every_column(
+    reference: Path, judge: str, tiny_vision: ModuleType
+) -> None:
+    draw_shot_set(Path("data"), 1)
+    draw_shot_outputs(Path("mine"), 1)
+    shutil.copytree(reference / "official/vistorybench", "data/official")
+    run("benchmark", "get", "vistorybench-lite", "--from", "data", "--without-weights", "--accept-licences")
+    told = run(
+        "benchmark", "run", "vistorybench-lite", "--outputs", "mine", "--judge", f"{judge}gpt-4.1",
+        "--config", tiny_vision.write_shot_settings(Path.cwd()), "--out", "runs/mine", "--device", "cpu",
+        *FAST,
+    )  # fmt: skip
+    row = cells_beside(told, "UNO (FLUX1)")
+    assert len(row) == 15 and row["Alignment, mean"] == "3.00"
+    assert all(re.fullmatch(r"-?\d+\.\d+", cell) for cell in list(row.values())[1:-1])
+    own = {"aesthetic-v2.5", "adaface-ir101", "arcface-r100", "clip-vit-l-14", "faces-scrfd-10g",
+           "grounding-dino-swin-t", "inception-v3", "csd-vit-l"}  # fmt: skip
+    check_told(told, own, "facenet-vggface2")  # whose export has no known hash
+    assert "settings that depart" not in told
+
+
+def draw_episodes(episodes: list[Json]) -> Path:
+    """Put episodes that can be drawn in the place of the published ones, and return outputs for them."""
+    stand_ins = {"set": str(write_episodes(Path("drawn").absolute(), episodes))}
+    Path("cache/fabula/benchmarks/sets/entitybench.json").write_text(json.dumps(stand_ins))
+    write_episode_outputs(Path("mine"), episodes, frames=6)
+    return Path("mine")
+
+
 @pytest.mark.slow
 @pytest.mark.parity
 def test_entitybench_when_got_from_a_copy_and_run_ends_with_a_row(reference: Path, judge: str) -> None:
@@ -164,19 +232,44 @@ def test_entitybench_when_got_from_a_copy_and_run_ends_with_a_row(reference: Pat
     run(*get, "--accept-licences")
     told = run("benchmark", "orders", "entitybench", "--out", "orders")
     assert "orders: 140 episodes, 2,491 shots" in told and "2,491 files" in told
-    episodes = [written_episode(), written_episode("ep_b", SECOND)]
-    stand_ins = {"set": str(write_episodes(Path("drawn").absolute(), episodes))}
-    Path("cache/fabula/benchmarks/sets/entitybench.json").write_text(json.dumps(stand_ins))
-    write_episode_outputs(Path("mine"), episodes, frames=6)
+    outputs = draw_episodes([written_episode(), written_episode("ep_b", SECOND)])
     models = [word for setting in LOOKING_AT_EPISODES for word in ("--set", setting)]
     told = run(
-        "benchmark", "run", "entitybench", "--outputs", "mine", "--judge", f"{judge}gemini-2.5-pro", "--out",
+        "benchmark", "run", "entitybench", "--outputs", outputs, "--judge", f"{judge}gemini-2.5-pro", "--out",
         "runs/mine", "--device", "cpu", *models, "--set", "measure_quality.measures=[]", *FAST,
     )  # fmt: skip
     row = next(line for line in told.splitlines() if line.startswith("mine "))
     assert "here; compatible:gemini-2.5-pro; 2 of 2 episodes" in row
     assert re.search(r"^EntityMem +66\.00 .* printed; Gemini 2\.5 Pro$", told, re.MULTILINE)
     assert "mine: 2 episodes of the 140 of the benchmark" in told
+
+
+@pytest.mark.slow
+@pytest.mark.parity
+def test_entitybench_when_run_with_tiny_weights_of_the_real_models_has_every_column_that_they_fill(
+    reference: Path, judge: str, tiny_vision: ModuleType
+) -> None:
+    pytest.importorskip("av")
+    run("benchmark", "get", "entitybench", "--from", reference, "--without-weights", "--accept-licences")
+    shots = [(1, f"Ben holds the red cup in The Garden, {when}.", SECOND[1][2]) for when in ("now", "then")]
+    outputs = draw_episodes([written_episode("ep_b", shots)])
+    measures = [name for name in QUALITY if name not in ("imaging_quality", "motion_smoothness")]
+    stages = {
+        "measure_quality": (f"measures = {json.dumps(measures)}", ["dino-b-16", "raft-large", "laion-l-14"]),
+        "ground_entities": ("present_from = -1", ["grounding-dino-swin-t", "clip-vit-b-32"]),
+        "encode_appearances": ("", ["dinov2-base"]),
+    }
+    told = run(
+        "benchmark", "run", "entitybench", "--outputs", outputs, "--judge", f"{judge}gemini-2.5-pro",
+        "--config", tiny_vision.write_settings(Path.cwd(), stages, threshold=0.01), "--out", "runs/mine",
+        "--device", "cpu", *FAST,
+    )  # fmt: skip
+    row = cells_beside(told, "EntityMem")
+    assert len(row) == 26 and row["Char presence"] == "1.000" and row["Face fidelity"] == "0.700"
+    assert {name for name, cell in row.items() if not re.search(r"\d", cell)} == {
+        "Method", "Imaging quality", "Motion smoothness",
+    }  # fmt: skip
+    check_told(told, {name for _, names in stages.values() for name in names})
 
 
 @pytest.mark.slow
@@ -191,7 +284,7 @@ def test_storyeval_when_got_from_a_copy_and_run_ends_with_a_row(reference: Path,
         write_video(Path("videos/mine") / line["file"], 20, size=(64, 48))
     judged = ("--outputs", "videos/mine", "--judge", f"{judge}gpt-4o", "--limit", 2)
     told = run("outputs", "check", "videos/mine", "--release", "storyeval", code=1)
-    assert "in 421 places" in told and "not there" not in told
+    assert "421 errors" in told and "421 of 423 videos cannot be judged" in told
     assert "12 calls of 1 judge" in run("evaluate", "storyeval", *judged, "--dry-run")
     options = {"judges": f"{judge}gpt-4o", "limit": 2, "protocol": "storyeval@d095e63"}
     assert fabula.evaluate("storyeval", "videos/mine", "runs/dry", dry_run=True, **options).calls > 0

@@ -1,7 +1,7 @@
 """Two published videos looked at with the real classes of networks and small random weights: plumbing."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -23,7 +23,7 @@ from fabula.testing.drawn_entities import LOSSLESS
 from fabula.testing.drawn_videos import write_frames
 from fabula.testing.looking_pipeline import look
 from fabula.testing.model_server import ModelServer
-from fabula.testing.tiny_vision import tiny_settings
+from fabula.testing.tiny_vision import write_settings
 from fabula.testing.written_episodes import SECOND, write_episodes, written_episode
 
 pytestmark = [pytest.mark.slow, pytest.mark.parity]
@@ -38,26 +38,6 @@ MEASURING = ["dinov2-base", "raft-large", "laion-b-32", *(["musiq-spaq"] if find
 SHOTS = tuple((1, f"Ben holds the red cup in The Garden, {when}.", SECOND[1][2]) for when in ("now", "then"))
 UNKNOWN = {"Ben": "the bear", "The Garden": "The Forest", "the red cup": "the honey jar"}
 """Names that the scripted judge does not know: it gives these the same middling reply, whatever it sees."""
-
-
-def settings_file(folder: Path, stages: Mapping[str, tuple[str, Sequence[str]]]) -> Path:
-    """Write settings with small weights, and return their file.
-
-    Args:
-        folder: for the file and the weights.
-        stages: stage -> lines of its section, and the models that it opens.
-    """
-    lines = []
-    for stage, (own, names) in stages.items():
-        lines += [f"[{stage}]", own, *([f"[{stage}.options]"] if names else [])]
-        for name in names:
-            given = {**tiny_settings(name, folder / "weights" / name)}
-            given |= {"threshold": 0.01} if "threshold" in given else {}
-            pairs = [f"{key} = {json.dumps(value, default=str)}" for key, value in given.items()]
-            lines.append(f'"{name}" = {{ {", ".join(pairs)} }}')
-    file = folder / "fabula.toml"
-    file.write_text("\n".join(lines) + "\n", "utf-8")
-    return file
 
 
 def published(reference: Path) -> list[Path]:
@@ -77,7 +57,7 @@ def test_published_videos_when_looked_at_by_small_networks_have_boxes_crops_vect
 ) -> None:
     defined = f'definition = "{definition}"'
     named = "\n".join([defined, *(f'{setting} = "{name}"' for setting, name in GROUNDING.items())])
-    config = settings_file(
+    config = write_settings(
         tmp_path,
         {
             "take_frames": (f'grounding = "{definition}"', ()),
@@ -85,6 +65,7 @@ def test_published_videos_when_looked_at_by_small_networks_have_boxes_crops_vect
             "encode_appearances": (f'{defined}\nencoder = "dinov2-base"', ["dinov2-base"]),
             "draw_grids": ("wanted = true", ()),
         },
+        threshold=0.01,
     )
     folder = tmp_path / "model-x" / "ep_b"
     folder.mkdir(parents=True)
@@ -123,13 +104,14 @@ def test_published_videos_when_evaluated_with_small_networks_have_numbers_of_all
     for known, name in UNKNOWN.items():
         text = text.replace(known, name)
     episodes = write_episodes(tmp_path / "episodes", [json.loads(text)])
-    config = settings_file(
+    config = write_settings(
         tmp_path,
         {
             "measure_quality": (f"measures = {json.dumps(MEASURES)}", MEASURING),
             "ground_entities": ("present_from = -1", [*GROUNDING.values()]),
             "encode_appearances": ("", ["dinov2-base"]),
         },
+        threshold=0.01,
     )
     with ModelServer(episode_judge.answer) as server:
         options = EpisodeOptions(

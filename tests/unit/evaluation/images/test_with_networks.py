@@ -16,7 +16,6 @@ import pytest
 import fabula
 from fabula.errors import MissingRequirement
 from fabula.evaluation.metrics.metric import CROPS
-from fabula.evaluation.metrics.registry import needs
 from fabula.evaluation.outputs import checked
 from fabula.evaluation.running import check_weights
 from fabula.evaluation.shots import found
@@ -29,7 +28,7 @@ from fabula.releases.shots.tree import read_shot_set
 from fabula.testing.drawn_shots import draw_shot_outputs, draw_shot_set
 from fabula.testing.model_server import ModelServer
 from fabula.testing.stand_in_models import AlignmentModel
-from fabula.testing.tiny_vision import tiny_settings
+from fabula.testing.tiny_vision import write_shot_settings
 
 pytestmark = pytest.mark.slow
 
@@ -46,23 +45,7 @@ def settings_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
     monkeypatch.setenv("YOLO_OFFLINE", "1")
     torch.set_num_threads(1)
-    lines = []
-    for stage in dict.fromkeys(need.stage for need in needs()):
-        lines.append(f"[{stage}.options]")
-        models = [need.model for need in needs() if need.stage == stage]
-        for named in models:
-            for name in [named] if isinstance(named, str) else named:
-                if f'"{name}" =' not in "".join(lines[lines.index(f"[{stage}.options]") :]):
-                    given = tiny_settings(name, tmp_path / "weights" / name).items()
-                    pairs = [f"{key} = {json.dumps(_plain(value))}" for key, value in given]
-                    lines.append(f'"{name}" = {{ {", ".join(pairs)} }}')
-    path = tmp_path / "fabula.toml"
-    path.write_text("\n".join(lines) + "\n", "utf-8")
-    return path
-
-
-def _plain(value: object) -> object:
-    return str(value) if isinstance(value, Path) else value
+    return write_shot_settings(tmp_path)
 
 
 def test_images_when_looked_at_with_small_networks_get_every_score(

@@ -152,6 +152,33 @@ def test_known_when_values_are_recorded_compares_and_names_what_changed(
     assert found()[0] == "failed" and "other weights than recorded: other, now" in found()[1]
 
 
+OTHER = "0a" * 32
+"""A hash of no published file."""
+
+
+@pytest.mark.parametrize(
+    ("name", "published", "other"),
+    [
+        ("clip-vit-l-14", "32bd64288804d66eefd0ccbe215aa642df71cc41", OTHER),  # a commit
+        ("csd-vit-l", "40e92fad63a361b8136100cd234c42d401ef9b34ff1748234318929ebcc7e7a1", OTHER),
+        ("aesthetic-v2.5", f"9fdffc58afc957d1a03a25b10dba0329ab15c2a3+{OTHER}", f"{OTHER}+{OTHER}"),
+        ("musiq-spaq", "358bb6af" + OTHER[8:], OTHER),  # the first digits are in the file's name
+        ("faces-scrfd-10g", "5838f7fe053675b1c7a08b633df49e7af5495cee0493c7dcf6697200b85b5b91", OTHER),
+    ],
+)
+def test_weights_when_their_hash_is_not_the_published_one_are_named(
+    name: str, published: str, other: str
+) -> None:
+    def told(revision: str) -> list[str]:
+        # as an archive has them: with the definition behind the name, and behind an encoder of faces
+        faces = f"facenet-vggface2-paper@{OTHER}/float32/cpu/{name}@{revision}/float32/cpu"
+        models = {"a": f"{name}-code@{revision}/float32/cpu", "b": {"facenet-vggface2": faces}}
+        return known.not_published(json.dumps(models))
+
+    assert (told(published), told(other)) == ([], [name])
+    assert known.not_published('{"judge":"gpt-4.1@2025-04-14","x":null}') == []
+
+
 @pytest.mark.slow
 def test_check_when_weights_came_from_a_folder_says_that_they_are_ready_and_sound(tmp_path: Path) -> None:
     pytest.importorskip("transformers", reason="the extra metrics is not installed")
