@@ -1,6 +1,6 @@
 """A pipeline whose items ask a model: ``read_lines, answer, count_words``; see :mod:`.toy_pipeline`.
 
-Another stage that asks, ``rephrase``, may stand after ``answer``.
+Another stage that asks, ``rephrase``, may stand after ``answer``, and after that :data:`NUMBER`.
 
 The item ``a`` with the words ``cat 2`` asks ``a: cat 2`` and wants a JSON object with a text that holds the
 item's id. The words ``ask:3`` make an item ask three questions, ``same`` one that all such items share.
@@ -21,6 +21,7 @@ from ..models.spec import ModelSettings
 from ..schemas.canonical import Json, jsonl_lines, write_atomic
 from .model_server import Asked
 from .toy_pipeline import HERE as PLAIN
+from .toy_pipeline import NUMBER  # noqa: F401 - may be a stage here, too
 
 HERE = "fabula.testing.toy_models"
 SCHEMA = ReplySchema(

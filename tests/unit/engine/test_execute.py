@@ -59,18 +59,6 @@ def test_execute_when_new_makes_everything_and_writes_sorted_outputs(
     assert [line["id"] for line in outputs(tmp_path / "run")] == ["a", "b", "c", "d"]
 
 
-def test_execute_when_nothing_changed_runs_nothing_and_leaves_outputs_alone(
-    run: Callable, tmp_path: Path, ran: Ran
-) -> None:
-    run()
-    before = (tmp_path / "run" / "lines.jsonl").stat()
-    report = run()
-    assert ran(report) == {}
-    assert sum(stage.reused for stage in report.stages) == 24
-    after = (tmp_path / "run" / "lines.jsonl").stat()
-    assert (after.st_mtime_ns, after.st_ino) == (before.st_mtime_ns, before.st_ino)
-
-
 def test_execute_when_version_is_raised_and_output_is_the_same_stops_there(run: Callable, ran: Ran) -> None:
     run()
     assert ran(run(pipeline=toy("WORK_V2"))) == {"work": 4}
@@ -98,29 +86,6 @@ def test_execute_when_one_line_changes_runs_that_item_and_the_tables(
     run()
     lines.write_text(lines.read_text().replace("b bee", "b bear"))
     assert ran(run()) == {"read_lines": 4, "work": 1, "count": 4, "shorten": 1, "assemble": 1}
-
-
-def test_execute_when_item_is_added_keeps_stateful_decisions(
-    run: Callable, ran: Ran, lines: Path, tmp_path: Path
-) -> None:
-    run()
-    numbers = {line["id"]: line["number"] for line in outputs(tmp_path / "run")}
-    lines.write_text("aa new\n" + lines.read_text())
-    run()
-    assert {line["id"]: line["number"] for line in outputs(tmp_path / "run")} == {**numbers, "aa": 4}
-
-
-def test_execute_when_item_goes_and_comes_back_has_its_old_number(
-    run: Callable, lines: Path, tmp_path: Path
-) -> None:
-    run()
-    text = lines.read_text()
-    lines.write_text(text.replace("b bee\n", ""))
-    run()
-    lines.write_text("aa new\n" + text)
-    run()
-    numbers = {line["id"]: line["number"] for line in outputs(tmp_path / "run")}
-    assert numbers == {"a": 0, "b": 1, "c": 2, "d": 3, "aa": 4}
 
 
 def test_execute_when_library_changes_runs_that_stage(
@@ -167,20 +132,6 @@ def test_report_when_outputs_are_settled_names_their_hashes_and_the_manifests(
     left = run(sets=["work.suffix=."], stages=("work",))
     assert (left.manifest_sha256, left.outputs) == (None, {})
     assert read_report(tmp_path / "run") == left
-
-
-def test_execute_when_output_file_was_changed_or_lost_writes_it_again(
-    run: Callable, tmp_path: Path, ran: Ran
-) -> None:
-    run()
-    path = tmp_path / "run" / "lines.jsonl"
-    good = path.read_bytes()
-    path.write_bytes(good.replace(b"ant", b"ent"))
-    assert ran(run()) == {}
-    assert path.read_bytes() == good
-    path.unlink()
-    run()
-    assert path.read_bytes() == good
 
 
 # -- items that are not made

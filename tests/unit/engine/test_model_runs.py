@@ -1,29 +1,34 @@
 """Runs that ask a model, through the real SDK: nothing asked twice, every failure named, the budget held."""
 
 import json
+import re
+import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
 
 from fabula.engine import runner
 from fabula.engine.calls import model_uses
 from fabula.engine.estimate import plan_calls
 from fabula.engine.execute import Options, RunRequest, execute
 from fabula.engine.journal import NAME as JOURNAL
-from fabula.engine.journal import Journal
+from fabula.engine.journal import Journal, decisions
+from fabula.engine.manifest import read_manifest
 from fabula.engine.progress import Event
 from fabula.engine.status import RunReport, StageView, show_item
-from fabula.errors import (
-    BudgetStop,
-    ConfigError,
-    MissingRequirement,
-    RunError,
-)
+from fabula.errors import BudgetStop, ConfigError, MissingRequirement, RunError
 from fabula.models.spec import ANSWERED
 from fabula.testing.model_server import (
     Asked,
@@ -100,37 +105,9 @@ def test_run_when_a_model_answers_makes_the_items_and_keeps_the_calls(
     spent = (use.input_tokens * PRICES["input"] + use.output_tokens * PRICES["output"]) / 1e6
     assert use.cost == pytest.approx(spent)
     assert server.count == 3
-    (answer,) = [
-        view for view in show_item(request.folder, toy_models(), "a").stages if view.name == "answer"
-    ]
-    (call,) = answer.calls
+    (call,) = view_of(request, "a").calls
     assert call["asked"]["messages"][0]["parts"] == [{"text": "a: cat"}]
     assert json.loads(call["reply"]["text"]) == {"text": "answer to a: cat"}
-
-
-@pytest.mark.parametrize("stage", ["ANSWER", "ANSWER_V2"])
-def test_run_when_repeated_or_its_reading_changed_asks_nothing_again(
-    asks: Asks, server: ModelServer, stage: str
-) -> None:
-    execute(asks())
-    report = execute(asks(answer_stage=stage))
-    assert server.count == 3
-    ran = {entry.name: entry.ran for entry in report.stages}
-    assert ran["answer"] == (0 if stage == "ANSWER" else 3)
-
-
-def test_run_when_another_sample_is_wanted_asks_anew_and_keeps_both(asks: Asks, server: ModelServer) -> None:
-    execute(asks())
-    execute(asks(sets=["answer.sample=1"]))
-    assert server.count == 6
-    execute(asks(sets=["answer.sample=0"]))
-    assert server.count == 6
-
-
-def test_run_when_two_items_ask_the_same_asks_once(asks: Asks, server: ModelServer) -> None:
-    report = execute(asks("".join(f"all{n} same all\n" for n in range(20))))
-    assert report.totals["made"] == 20
-    assert server.count == 1
 
 
 def test_run_when_a_model_setting_changes_answers_runs_again_and_says_why(
@@ -210,17 +187,6 @@ def test_run_when_one_item_fails_names_the_failure_and_makes_the_others(
     report = execute(asks(settings={"attempts": 1}, sets=["run.threshold=0.5"]))
     assert failures(report) == {"b": code}
     assert report.totals["made"] == 2
-
-
-def test_run_when_an_item_was_unavailable_asks_again_next_time_without_being_told(
-    asks: Asks, server: ModelServer
-) -> None:
-    server.faults = striking(ServerError(503), "b", attempts=1)
-    request = asks(settings={"attempts": 1}, sets=["run.threshold=0"])
-    assert failures(execute(request)) == {"b": "unavailable"}
-    report = execute(request)
-    assert report.totals["made"] == 3
-    assert server.count == 4
 
 
 def test_run_when_the_key_is_missing_says_which_before_anything_is_sent(tmp_path: Path) -> None:
@@ -343,12 +309,6 @@ def without_model(request: RunRequest) -> Any:
     return replace(request.config, stages=stages, models={})
 
 
-# -- stopping
-
-
-# -- secrets
-
-
 def test_run_when_another_run_is_reused_takes_its_replies_for_nothing(
     tmp_path: Path, asks: Asks, server: ModelServer
 ) -> None:
@@ -459,27 +419,6 @@ def test_run_when_items_run_ahead_holds_what_one_stage_by_stage_holds(
     assert server.count == 2 * (5 + 4), "also the replies of those that failed are taken over"
 
 
-def test_run_when_items_run_ahead_asks_an_unreachable_model_once_and_goes_on_from_where_each_is(
-    twice: Asks, server: ModelServer
-) -> None:
-    down, told = True, list[str]()
-    settings = {"attempts": 1}
-
-    def fault(asked: Asked) -> Fault | None:
-        told.append(asked.text)
-        return ServerError(500) if down and asked.text.startswith(("a: ", "b again")) else None
-
-    server.faults = fault
-    first = execute(twice("a cat\nb bee\nc cow\n", settings=settings))
-    assert failures(first) == {"a": "unavailable", "b": "unavailable"}
-    assert len(told) == len(set(told)) == 5
-    down = False
-    again = execute(twice("a cat\nb bee\nc cow\n", settings=settings))
-    assert again.totals["made"] == 3
-    assert [stage.ran for stage in again.stages] == [0, 1, 2, 2]
-    assert len(told) == 5 + 3
-
-
 def test_run_when_answers_are_slow_tells_how_many_are_under_way(
     twice: Asks, server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -491,3 +430,171 @@ def test_run_when_answers_are_slow_tells_how_many_are_under_way(
     assert ("answer", {"done": 0, "total": 2, "under_way": 2, "longest": 0}) in progress
     last = dict(progress)["rephrase"]
     assert (last["done"], last["total"], "under_way" in last) == (2, 2, False)
+
+
+class AnyRun(RuleBasedStateMachine):
+    """A run that is begun, killed, retried, extended, edited and moved; beside it, what it must have on file.
+
+    A kill is a copy of the folder as it lies there at a moment, from which the run is gone on with.
+    """
+
+    MAY_FAIL = ("stubborn", "gone", "late")
+    server: ModelServer
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.home = TemporaryDirectory()
+        self.folder = Path(self.home.name) / "run"
+        self.lines = {"a": "gone", "b": "stubborn", "c": "elk ask:2", "d": "same", "e": "same"}
+        self.stage, self.sample, self.is_mended, self.was_killed = "ANSWER", 0, False, False
+        self.asked: list[str] = []  # in the last start
+        self.tries: dict[str, list[bool]] = {}  # question -> whether each reply on file can be used
+        self.doubted: set[str] = set()  # questions of which a kill may have lost the last reply
+        self.done: set[tuple[Any, ...]] = set()  # items that were answered, and those that were finished
+        self.numbers: dict[str, Any] = {}  # what a stage decided that remembers
+        self.server.handler, self.server.faults = self.reply, self.fault
+
+    def teardown(self) -> None:
+        """Finish: what is there is what an undisturbed run makes, and is written again when damaged."""
+        with self.home:
+            self.is_mended = True
+            left = self.start(retry_failed=True)
+            fresh = execute(self.request(Path(self.home.name) / "fresh"))
+            assert (left.totals, left.items) == (fresh.totals, fresh.items)
+            assert self.written(self.folder) == self.written(Path(self.home.name) / "fresh")
+            on_books = sum(use.calls + use.uncertain for use in model_uses(self.folder / JOURNAL))
+            assert on_books >= sum(map(len, self.tries.values()))
+            path = self.folder / "lines.jsonl"
+            good, written_at = path.read_bytes(), path.stat().st_mtime_ns
+            for damage in (None, lambda: path.write_bytes(good[1:]), path.unlink):
+                _ = damage and damage()
+                assert not any(stage.ran for stage in self.start().stages) and not self.asked
+                assert path.read_bytes() == good and (damage or path.stat().st_mtime_ns == written_at)
+
+    def written(self, folder: Path) -> list[Any]:
+        """What a run wrote, but for how often somebody had it try again, which both files say."""
+        manifest = json.loads((folder / "run.json").read_bytes())
+        manifest["run"].pop("attempts", None)
+        return [manifest, re.sub(r',"attempt_\d+"', "", (folder / "lines.jsonl").read_text())]
+
+    def is_gone(self, question: str) -> bool:
+        return not self.is_mended and ("gone" in question or ("late" in question and " again: " in question))
+
+    def is_usable(self, question: str) -> bool:
+        return self.is_mended or "stubborn" not in question
+
+    def fault(self, asked: Asked) -> Fault | None:
+        self.asked.append(self.named(asked.text))
+        return ServerError(503) if self.is_gone(asked.text) else None
+
+    def reply(self, asked: Asked) -> Any:
+        self.emit()
+        return reply_to(asked) if self.is_usable(asked.text) else "no JSON"
+
+    def emit(self, _event: Any = None) -> None:
+        """Let a moment pass, at which the run may be killed: this object is its reporter, too."""
+        if next(self.moments) == self.kill_at:
+            self.dead_at = len(self.asked)
+            with suppress(shutil.Error):  # a temporary file that has got its name
+                shutil.copytree(self.folder, self.folder.with_name("left"))
+
+    def close(self) -> None: ...
+
+    def request(self, folder: Path, **options: Any) -> RunRequest:
+        source, model = folder.parent / "lines.txt", f"{self.server.openai_url}#toy"
+        source.write_text("".join(f"{name} {words}\n" for name, words in self.lines.items()))
+        return model_request(
+            folder, (source, model), Options(workers=0, **options),
+            answer_stage=f"{self.stage} REPHRASE NUMBER", settings={"concurrency": 1, "attempts": 1},
+            sets=("run.threshold=0", "answer.repair=false", f"answer.sample={self.sample}",
+                  f"rephrase.model={model}"),
+        )  # fmt: skip
+
+    def named(self, text: str) -> str:
+        return text if " again: " in text else f"{text} #{self.sample}"
+
+    def questions(self, name: str) -> list[str]:
+        """What is asked about an item: a question after the other, as long as the replies can be used."""
+        text = f"{name}: {self.lines[name]}"
+        first = ["all: same"] if "same" in text else [text, f"{text} (2)"] if "ask:2" in text else [text]
+        again = f"{name} again: " + "; ".join(f"answer to {question}" for question in first)
+        return [self.named(question) for question in (*first, again)]
+
+    def start(self, kill_at: int = 0, **options: Any) -> RunReport:
+        """Run, and compare what was asked and made with what was on file."""
+        chosen = list(self.lines)[: options.get("limit")]
+        self.asked, self.moments, self.kill_at = [], iter(range(1, 10**6)), kill_at
+        before, is_retry = deepcopy(self.tries), options.get("retry_failed", False)
+        report = execute(self.request(self.folder, **options), self)
+        self.keep(self.asked)
+        attempts, codes = read_manifest(self.folder).run.attempts, failures(report)
+        again = [name for name in chosen if self.lines[name] in self.MAY_FAIL]
+        for name in chosen:
+            expected = self.check(name, attempts if is_retry else 0)
+            assert codes.get(name) == expected or (not expected and not is_retry and name in again)
+        for question, times in Counter(self.asked).items():
+            had = [] if question in self.doubted else before.get(question, [])
+            assert times <= (1 if self.is_gone(question) else attempts - len(had)) and not any(had)
+        answered = {(self.stage, self.sample, name, self.lines[name]) for name in chosen} - self.done
+        unfinished = {(name, self.lines[name]) for name in chosen} - self.done
+        ran = {stage.name: stage.ran for stage in report.stages}
+        if not is_retry and not self.was_killed:
+            again = [name for name in again if self.lines[name] == "gone"]
+        assert self.was_killed or len(answered) <= ran["answer"]
+        assert ran["answer"] <= len(answered) + len(again) and ran["rephrase"] <= len(unfinished)
+        old, self.numbers = self.numbers, decisions(self.folder, "number")
+        assert {**self.numbers, **old} == self.numbers
+        assert sorted(made["number"] for made in self.numbers.values()) == [*range(len(self.numbers))]
+        self.done |= answered | {item for item in unfinished if item[0] not in codes}
+        return report
+
+    def keep(self, questions: Iterable[str]) -> None:
+        """Note that questions were asked and the replies are on file."""
+        for question in questions:
+            if not self.is_gone(question):
+                self.tries.setdefault(question, []).append(self.is_usable(question))
+
+    def check(self, name: str, attempts: int) -> str | None:
+        """Return how an item must have failed; see that all that it needs is on file."""
+        for question in self.questions(name):
+            tries = self.tries.get(question, [])
+            if not tries:
+                assert self.is_gone(question) and question in self.asked
+                return "unavailable"
+            if not any(tries):
+                assert not attempts or len(tries) == attempts or question in self.doubted
+                return "malformed"
+            if not all(tries) and not attempts:
+                return None  # the item may still be as it failed: nobody had it made again
+        return None
+
+    @rule(limit=st.sampled_from([None, None, 1, 2]), retry=st.booleans(), kill_at=st.integers(-30, 40))
+    def run(self, limit: int | None, retry: bool, kill_at: int) -> None:
+        was = deepcopy((self.tries, self.doubted, self.done, self.numbers))
+        self.start(kill_at, limit=limit, retry_failed=retry)
+        if (left := self.folder.with_name("left")).exists():
+            shutil.rmtree(self.folder)
+            left.rename(self.folder)
+            self.was_killed = True
+            self.tries, self.doubted, self.done, self.numbers = was
+            self.keep(self.asked[: self.dead_at])
+            self.doubted |= set(self.asked[: self.dead_at][-1:])
+
+    @rule(name=st.sampled_from("abcde"), words=st.sampled_from(["", "cat", "elk ask:2", "same", *MAY_FAIL]))
+    def extend_or_edit(self, name: str, words: str) -> None:
+        self.lines = {key: old for key, old in {**self.lines, name: words}.items() if old} or self.lines
+
+    @rule(stage=st.sampled_from(["ANSWER", "ANSWER_V2"]), sample=st.integers(0, 1), mend=st.booleans())
+    def read_otherwise(self, stage: str, sample: int, mend: bool) -> None:
+        self.stage, self.sample, self.is_mended = stage, sample, self.is_mended or mend
+
+    @rule()
+    def move(self) -> None:
+        if self.folder.exists():
+            self.folder = self.folder.rename(self.folder.with_name(f"{self.folder.name}_"))
+
+
+def test_run_when_anything_is_done_to_it_ends_as_if_undisturbed_and_pays_once(server: ModelServer) -> None:
+    machine = type("AnyRunHere", (AnyRun,), {"server": server})
+    chosen = settings(max_examples=25, stateful_step_count=15, derandomize=True, database=None, deadline=None)
+    run_state_machine_as_test(machine, settings=chosen)

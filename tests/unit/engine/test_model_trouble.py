@@ -216,9 +216,6 @@ def test_run_when_the_journal_fails_in_the_middle_ends_with_what_is_wrong(
     assert execute(request).totals["made"] == 60
 
 
-# -- stages
-
-
 def test_books_when_the_cost_is_limited_hold_a_call_before_it_is_sent(
     tmp_path: Path, asks: Asks, server: ModelServer
 ) -> None:
@@ -404,59 +401,6 @@ def test_retry_when_a_hundred_attempts_were_made_refuses(serve: Serve) -> None:
         journal.note(FACT, 100)
     with pytest.raises(ConfigError, match="100 attempts were made already"):
         execute(retrying(request))
-
-
-PROGRAM = """
-import os, sys, threading
-from pathlib import Path
-from dataclasses import replace
-from fabula.engine.execute import Options, execute
-from fabula.engine import journal as module
-from fabula.errors import FabulaError
-from fabula.testing.toy_models import model_request
-folder, source, model, kill_at = sys.argv[1:5]
-commits, plain = [0], module.Journal._note_committed
-def commit(self, statements):
-    commits[0] += 1
-    plain(self, statements)
-    if commits[0] >= int(kill_at) > 0:
-        os.kill(os.getpid(), 9)
-module.Journal._note_committed = commit
-request = model_request(Path(folder), (Path(source), model), Options(workers=0, retry_failed=True))
-try:
-    execute(request)
-except FabulaError as error:
-    raise SystemExit(int(error.exit_code))
-"""
-
-
-@pytest.mark.endurance
-@pytest.mark.waits
-@pytest.mark.parametrize("point", range(rounds(20)))
-def test_retry_when_killed_anywhere_asks_nothing_twice_that_was_answered(
-    tmp_path: Path, starter: Any, point: int
-) -> None:
-    names = [f"i{number}" for number in range(12)]
-    spoilt = tuple(names[::2])
-    spoiler = Spoiler(Refused(), spoilt)
-    source = tmp_path / "lines.txt"
-    source.write_text("".join(f"{name} word\n" for name in names))
-    with ModelServer(spoiler) as server:
-        model = f"{server.openai_url}#toy"
-        request = model_request(tmp_path / "run", (source, model))
-        run(request)
-        first = len(spoiler.asked)
-        given = (request.folder, source, model)
-        killed = starter.run_code(PROGRAM, *given, 1 + point).returncode
-        starter.run_code(PROGRAM, *given, 0)
-        lost = sum(use.uncertain for use in model_uses(request.folder / JOURNAL))
-        asked = spoiler.since(first)
-    assert set(asked) == set(spoilt)
-    attempts = [call for call in answered(request.folder / JOURNAL) if call.sample >= ATTEMPT]
-    # After a kill behind the last commit, the retry is over and the second command makes another one.
-    whole = {call.sample // ATTEMPT for call in attempts}
-    assert len(attempts) == len(spoilt) * len(whole)
-    assert len(asked) <= len(attempts) + lost, (killed, asked)
 
 
 # -- Runs in processes of their own share the limits of a key, as the service counts it; kills included

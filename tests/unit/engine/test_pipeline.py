@@ -349,18 +349,6 @@ def test_run_items_when_outcomes_are_lost_fails_those_items_alone() -> None:
 # What a stateful gather decided stays known, whatever became of the item since.
 
 
-def test_decisions_when_items_fail_or_go_keep_what_was_decided_last(
-    run: Callable, lines: Path, tmp_path: Path
-) -> None:
-    run()
-    decided = {"a": {"number": 0}, "b": {"number": 1}, "c": {"number": 2}, "d": {"number": 3}}
-    assert decisions(tmp_path / "run", "number") == decided
-    lines.write_text("c cat\na fail\nd dog here\nz new\n")
-    with pytest.raises(BelowThreshold):
-        run()
-    assert decisions(tmp_path / "run", "number") == {**decided, "z": {"number": 4}}
-
-
 def test_decisions_when_every_item_fails_since_are_still_there(
     run: Callable, lines: Path, tmp_path: Path
 ) -> None:

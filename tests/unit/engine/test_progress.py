@@ -28,7 +28,7 @@ from fabula.engine.execute import Options, RunRequest, execute
 from fabula.engine.journal import NAME as JOURNAL
 from fabula.engine.progress import Event, JsonReporter, PlainReporter
 from fabula.engine.status import NAME as REPORT
-from fabula.errors import BudgetStop
+from fabula.errors import BelowThreshold, BudgetStop
 from fabula.testing.endurance import rounds
 from fabula.testing.model_server import (
     Asked,
@@ -37,6 +37,7 @@ from fabula.testing.model_server import (
     FaultPlan,
     ModelServer,
     RateLimited,
+    Refused,
     ServerError,
     Slow,
 )
@@ -297,7 +298,7 @@ from pathlib import Path
 from fabula.engine.execute import Options, execute
 from fabula.testing.toy_models import model_request
 folder, lines, model, limit = sys.argv[1:]
-options = Options(workers=0, max_cost=float(limit) if limit else None)
+options = Options(workers=0, max_cost=float(limit) if limit else None, retry_failed=not limit)
 settings = {"concurrency": 8, "attempts": 20}
 execute(model_request(Path(folder), (Path(lines), model), options, settings=settings))
 """
@@ -342,13 +343,19 @@ def dawdling(choices: random.Random) -> Callable[[Asked], Fault | None]:
 
 @pytest.mark.waits
 @pytest.mark.endurance
-@pytest.mark.parametrize("limit", ["", "1000"], ids=["free", "limited"])
+@pytest.mark.parametrize("limit", ["", "1000"], ids=["retry", "limited"])
 def test_books_when_a_run_is_killed_hold_what_was_sent_and_at_most_the_open_slots_more(
     tmp_path: Path, server: ModelServer, starter: Any, limit: str
 ) -> None:
     lines, folder, choices = tmp_path / "lines.txt", tmp_path / "run", random.Random(5)
     count = 40 * rounds(30)
     lines.write_text("".join(f"i{number} cat\n" for number in range(count)))
+    request = model_request(folder, (lines, f"{server.openai_url}#toy"), settings={"concurrency": 8})
+    if not limit:  # what is killed is a retry of all
+        server.faults = Refused()
+        with pytest.raises(BelowThreshold):
+            execute(request)
+    first = server.count
     server.faults = dawdling(choices)
     kills = 0
     while kills < rounds(30):
@@ -362,10 +369,10 @@ def test_books_when_a_run_is_killed_hold_what_was_sent_and_at_most_the_open_slot
         assert answered + unanswered >= server.count, "what was sent stands on the books"
         assert answered + unanswered <= server.count + kills * CONCURRENCY, "what waited does not"
     server.faults = None
-    request = model_request(folder, (lines, f"{server.openai_url}#toy"), settings={"concurrency": 8})
-    assert execute(request).totals["made"] == count
+    options = Options(workers=0, retry_failed=not limit)
+    assert execute(replace(request, options=options)).totals["made"] == count
     (use,) = model_uses(folder / JOURNAL)
-    assert use.calls == count, "nothing is asked twice that was answered"
+    assert use.calls == first + count, "nothing is asked twice that was answered"
     assert server.count <= use.attempts + use.uncertain <= server.count + kills * CONCURRENCY
 
 
