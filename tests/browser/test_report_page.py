@@ -29,8 +29,9 @@ from fabula.testing.simulated_people import SimulatedPeople, write_simulated_peo
 pytestmark = pytest.mark.slow
 
 BOX = """() => {
-    const card = document.querySelector("article.story .shot:nth-child(2)");
-    const picture = card.querySelector("img").getBoundingClientRect();
+    const drawn = document.querySelector("article.story .shot:nth-child(2) img:not([alt*='copy-paste'])");
+    const card = drawn.closest(".shot");
+    const picture = drawn.getBoundingClientRect();
     const box = card.querySelector("rect.over.b0").getBoundingClientRect();
     const middle = box.left + box.width / 2;
     return [(middle - picture.left) / picture.width, (box.top - picture.top) / picture.height];
