@@ -21,6 +21,9 @@ from fabula.testing.katha_model import KathaModel
 from fabula.testing.made_stories import write_stories
 from fabula.testing.model_server import Asked
 
+HERE = Path(__file__).absolute().parent
+"""Where the server finds what the handler imports."""
+
 
 def answer(asked: Asked) -> Json:
     """Answer as a reviewer who finds fault with every story."""
@@ -55,10 +58,10 @@ def main() -> None:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
         serving = (
-            sys.executable, "-m", "fabula.testing.model_server", "--handler", f"{__file__}:answer",
+            sys.executable, "-m", "fabula.testing.model_server", "--handler", f"{HERE}/drafting.py:answer",
             "--latency", str(given.latency), "--port", str(port),
         )  # fmt: skip
-        with subprocess.Popen(serving, stdout=subprocess.PIPE) as server:
+        with subprocess.Popen(serving, stdout=subprocess.PIPE, cwd=HERE) as server:
             assert server.stdout is not None
             server.stdout.readline()
             for flow, python in (("before", given.before), ("now", sys.executable)):
