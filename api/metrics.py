@@ -90,7 +90,8 @@ class PictureMetric:
             Score -> its value, such as ``csd_cross`` and ``csd_self``; one without a value is left out.
 
         Raises:
-            InputError: no score has a value; says why. MediaProblem: a picture cannot be read.
+            InputError: a file is not there, or no score has a value; says why. MediaProblem: a picture
+                cannot be read.
             MissingRequirement: a library or weights are missing.
         """
         from ..evaluation.metrics.registry import metrics
@@ -188,9 +189,11 @@ def _file(folder: Path, name: str, picture: Shown) -> "Json":
     """Return a picture as a file, and its hash."""
     from ..schemas.canonical import sha256_file
 
-    file = Path(picture) if isinstance(picture, str | Path) else folder / f"{name}.png"
     if not isinstance(picture, str | Path):
+        file = folder / f"{name}.png"
         _image(picture).save(file)
+    elif not (file := Path(picture)).is_file():
+        raise InputError.one(str(file), what="there is no such file", fix="give a picture or a clip")
     return {"file": str(file.absolute()), "sha256": sha256_file(file)}
 
 

@@ -425,16 +425,9 @@ class Runner(Walk):
     ) -> Head:
         """Write a result into the journal."""
         entry = Entry(
-            key=key,
-            stage=basis.stage,
-            item=item,
-            part=part,
-            version=basis.version,
-            settings=basis.settings_digest,
-            libraries=basis.libraries_digest,
-            inputs=inputs or {},
-            encoded=encoded,
-        )
+            key=key, stage=basis.stage, item=item, part=part, version=basis.version, inputs=inputs or {},
+            settings=basis.settings_digest, libraries=basis.libraries_digest, encoded=encoded,
+        )  # fmt: skip
         seq = self.journal.put(entry)
         return Head(seq, key, item, encoded.status, encoded.code, encoded.reason, dict(encoded.outputs or {}))
 

@@ -98,9 +98,11 @@ def dry_run(benchmark: Benchmark, outputs: Sequence[Path], options: BenchmarkOpt
     try:
         chosen = options_for(benchmark, evaluating, options)
         with tempfile.TemporaryDirectory(prefix="fabula-dry-run-") as scratch:
-            there = [path for path in outputs if path.is_dir()] or [_complete(benchmark, Path(scratch))]
-            request = evaluating.request(judged_by, there, Path(scratch) / "run", chosen)
-            takes = tuple(evaluating.budget(request).lines())
+            there = [path for path in outputs if path.is_dir()]
+            counted = there or [_complete(benchmark, Path(scratch))]
+            request = evaluating.request(judged_by, counted, Path(scratch) / "run", chosen)
+            of = () if there else ("counted for a method that has all of its outputs:",)
+            takes = (*of, *evaluating.budget(request).lines())
             plan = (
                 evaluating.estimate(request) if all(path.is_dir() for path in outputs) and outputs else None
             )

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from fabula.errors import ConfigError
+import fabula
+from fabula.errors import ConfigError, InputError
 from fabula.evaluation.archive.archive import read_archive
 from fabula.evaluation.metrics.registry import names, registered
 from fabula.evaluation.report.page import render_page
@@ -105,3 +106,8 @@ def test_plug_in_when_it_is_no_metric_is_refused(house: None, tmp_path: Path) ->
     )
     with pytest.raises(ConfigError, match="it is no Metric"):
         registered()
+
+
+def test_metric_of_pictures_when_a_file_is_not_there_names_it() -> None:
+    with pytest.raises(InputError, match=r"nowhere\.png: there is no such file"):
+        fabula.metric("occm", device="cpu")(["nowhere.png"])
