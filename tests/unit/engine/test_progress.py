@@ -341,6 +341,7 @@ def dawdling(choices: random.Random) -> Callable[[Asked], Fault | None]:
 # -- what is sent, and what waits
 
 
+@pytest.mark.slow
 @pytest.mark.waits
 @pytest.mark.endurance
 @pytest.mark.parametrize("limit", ["", "1000"], ids=["retry", "limited"])
