@@ -13,6 +13,7 @@ from ..errors import ConfigError, FabulaError, ModelUnavailable
 from ..models.chat import FATAL, TRANSIENT, CallFault, ChatRequest, Message, Reply
 from ..models.client import ModelClient, ModelDown
 from ..models.prices import Booked, Price, book, estimate_request, highest_cost, most_tokens
+from ..models.replies import OUT_OF_FORM, SENSELESS, Malformed, named_outcome, parse_reply
 from ..models.spec import ATTEMPT, COMPATIBLE, ModelSettings, notes_on, parse_spec
 from ..schemas.canonical import Json
 from .batches.books import Batching, Lane
@@ -375,12 +376,14 @@ class ItemAsker:
 
     Attributes:
         asked: request and sample of every reply that was used, in order.
+        unusable: request and sample of those of them that were of no use -> the name of what they were.
         stopped: whether a question stays open because the run is being stopped.
     """
 
     def __init__(self, desk: Replies, stage: str, settings: ModelSettings) -> None:
         self._desk, self._stage, self._settings = desk, stage, settings
         self.asked: list[tuple[str, int]] = []
+        self.unusable: dict[tuple[str, int], str] = {}
         self.stopped = False
         self._open = 0
 
@@ -410,10 +413,12 @@ class ItemAsker:
     async def _attempt(self, ask: Ask[T], request: ChatRequest, sample: int) -> Answer[T]:
         asked, left, before = request, ask.repairs, ""
         while True:
-            receipt = await self._reply(asked, sample, ask.prompt)
+            call, receipt = await self._reply(asked, sample, ask.prompt)
             try:
                 answer = _read(ask, request, receipt)
             except BadReply as problem:
+                has_form = ask.strict and not ask.plain and request.schema is not None
+                self.unusable[call] = problem.what or (SENSELESS if has_form else OUT_OF_FORM)
                 if not left:
                     raise _malformed(problem, receipt, before) from problem
                 asked = _repair_request(request, receipt.reply, str(problem))
@@ -421,7 +426,7 @@ class ItemAsker:
                 return replace(answer, notes=(*answer.notes, *(("asked_again",) if before else ())))
             left, before = left - 1, "also the last reply: "
 
-    async def _reply(self, request: ChatRequest, sample: int, prompt: str) -> Receipt:
+    async def _reply(self, request: ChatRequest, sample: int, prompt: str) -> tuple[tuple[str, int], Receipt]:
         self._wait(1)
         try:
             key, reply = await self._desk.reply(request, sample, self._stage, prompt)
@@ -433,9 +438,10 @@ class ItemAsker:
         self.asked.append((key, sample))
         receipt = Receipt(reply, self._desk.cost(key, sample))
         if reply.outcome != "ok":
+            self.unusable[key, sample] = named_outcome(reply)
             reason = f"the reply was {reply.outcome}" + (f": {reply.detail}" if reply.detail else "")
             raise NoAnswer(reply.outcome, reason, reply.text or None, receipt)
-        return receipt
+        return (key, sample), receipt
 
     def _wait(self, more: int) -> None:
         """Count questions that are open; the item waits while there are some."""
@@ -455,15 +461,15 @@ class ItemAsker:
 
 
 def _read(ask: Ask[T], request: ChatRequest, receipt: Receipt) -> Answer[T]:
-    from ..models.replies import Malformed, parse_reply
-
     who = notes_on(request.model, receipt.reply.reported_model)
     if ask.plain:
         return Answer(ask.read(receipt.reply.text), who, receipt)
     try:
         parsed = parse_reply(receipt.reply.text, request.schema, strict=ask.strict)
     except Malformed as problem:
-        raise BadReply(str(problem)) from problem
+        bad = BadReply(str(problem))
+        bad.what = problem.what
+        raise bad from problem
     return Answer(ask.read(parsed.value), (*who, *parsed.notes), receipt)
 
 

@@ -42,6 +42,19 @@ SELECT stage, model, count(*), coalesce(exact_sum(bound), 0.0) FROM sent GROUP B
 """
 
 
+UNUSABLE = "unusable:"
+"""Begin of the facts that say which replies that a result came from were of no use, and what they were."""
+_OF_EACH_PROMPT = "SELECT model, {prompt}, count(*) FROM calls GROUP BY 1, 2 ORDER BY 2, 1"
+_OF_NO_USE = f"""
+SELECT model, {{prompt}}, what, count(*) FROM calls JOIN (
+    SELECT DISTINCT json_extract(each.value, '$[0]') AS request, json_extract(each.value, '$[1]') AS sample,
+        json_extract(each.value, '$[2]') AS what
+    FROM meta, json_each(CASE WHEN json_valid(meta.value) THEN meta.value ELSE '[]' END) AS each
+    WHERE name GLOB '{UNUSABLE}*'
+) USING (request, sample) GROUP BY 1, 2, 3
+"""
+
+
 @contextmanager
 def replies_in(paths: Iterable[Path]) -> Iterator[Callable[[str, int], Reply | None]]:
     """Give what looks a reply up by request and sample, in several journals; reads only."""
@@ -170,6 +183,34 @@ class ModelUse:
         counts = {"read from a cache": self.cached_tokens, "written into one": self.written_tokens}
         kept = [f"{count} {what}" for what, count in counts.items() if count]
         return f" ({', '.join(kept)})" if kept else ""
+
+
+@dataclass(frozen=True, slots=True)
+class PromptReplies:
+    """What a model's replies to one prompt were."""
+
+    prompt: str  # as ``id@version#hash``; empty where the run is older than such notes
+    model: str  # the model's spec
+    replies: int  # all that came
+    unusable: Mapping[str, int]  # what those of no use were, such as ``cut off`` -> how many
+
+    def line(self) -> str:
+        """Return it in one line for people."""
+        several = ", ".join(f"{count} {what}" for what, count in self.unusable.items())
+        prompt = self.prompt.partition("#")[0] or "earlier prompts"
+        bad = sum(self.unusable.values())
+        return f"{prompt}: {bad} of {tallied(self.replies, 'replies')} of {self.model} of no use: {several}"
+
+
+def replies_by_prompt(path: Path) -> tuple[PromptReplies, ...]:
+    """Return what the replies to each prompt were, over all the time of the run; sorted."""
+    bad: dict[tuple[str, str | None], dict[str, int]] = {}
+    for model, prompt, what, count in rows_of(path, _OF_NO_USE):
+        bad.setdefault((model, prompt), {})[str(what)] = count
+    return tuple(
+        PromptReplies(prompt or "", model, count, bad.get((model, prompt), {}))
+        for model, prompt, count in rows_of(path, _OF_EACH_PROMPT)
+    )
 
 
 class Calls:
@@ -318,12 +359,16 @@ class Calls:
         sql = "SELECT count(*) FROM batch_requests WHERE request = ? AND sample = ? AND state = 'answered'"
         return bool(self.rows(sql, (call.request, call.sample))[0][0])
 
-    def link(self, result: str, asked: Iterable[tuple[str, int]]) -> None:
-        """Keep which calls a result was made from."""
+    def link(
+        self, result: str, asked: Iterable[tuple[str, int]], unusable: Mapping[tuple[str, int], str]
+    ) -> None:
+        """Keep which calls a result was made from, and what those replies were that were of no use."""
         lines = [(result, index, *call) for index, call in enumerate(asked)]
+        name, rows = f"{UNUSABLE}{result}", [[*call, what] for call, what in unusable.items()]
         self._journal.write(
-            (journal_file.DROP_ASKS, (result,)), *((journal_file.PUT_ASK, line) for line in lines)
-        )
+            (journal_file.DROP_ASKS, (result,)), *((journal_file.PUT_ASK, line) for line in lines),
+            (journal_file.PUT_META, (name, json.dumps(rows))) if rows else (journal_file.DROP_META, (name,)),
+        )  # fmt: skip
 
     def _number(self, sql: str) -> float:
         with explained(self._journal.path):

@@ -28,6 +28,7 @@ _WAL_LIMIT = 64 * 1024 * 1024
 
 PUT_RESULT = f"INSERT OR REPLACE INTO results VALUES ({','.join('?' * 15)})"
 PUT_META = "INSERT OR REPLACE INTO meta VALUES (?, ?)"
+DROP_META = "DELETE FROM meta WHERE name = ?"
 PUT_CALL = f"INSERT OR REPLACE INTO calls VALUES ({','.join('?' * 14)})"
 PUT_SENT = (
     "INSERT INTO sent (id, request, sample, stage, model, bound, state) VALUES (?, ?, ?, ?, ?, ?, 'open')"

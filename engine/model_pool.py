@@ -296,7 +296,7 @@ class _Shift:
         try:
             outcome = await self._outcome(task, stage, replace(tools, asker=asker))
             if not asker.stopped:  # else the stage may have made something up instead of the answer
-                self._desk.calls.link(task.key, asker.asked)
+                self._desk.calls.link(task.key, asker.asked, asker.unusable)
                 encoded = outcome
         except FabulaError as error:
             self._desk.close_with(error)

@@ -35,7 +35,12 @@ class Receipt:
 
 
 class BadReply(ValueError):
-    """A reply has the right shape and says something that cannot be; the text tells the model what."""
+    """A reply has the right shape and says something that cannot be; the text tells the model what.
+
+    ``what``: the name under which such a reply is counted; None for that of the shape that was asked for.
+    """
+
+    what: str | None = None
 
 
 class NoAnswer(Exception):

@@ -19,7 +19,7 @@ from ..schemas.canonical import Json, canonical_text, plain_fields, pretty_bytes
 from ..schemas.plain_files import read_plain, reason_of
 from . import journal_file
 from .batches.books import BatchStatus, batches_in, counts_line, counts_of
-from .calls import ModelUse, calls_of, model_uses, rows_of
+from .calls import ModelUse, PromptReplies, calls_of, model_uses, replies_by_prompt, rows_of
 from .edits import WHOLE, edits_of
 from .journal import NAME as JOURNAL
 from .journal import Journal, decode
@@ -63,6 +63,7 @@ class Status:
     rejected: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     # name and time of each source that was added to the run after it was made, in order
     added: tuple[Mapping[str, str], ...] = ()
+    replies: tuple[PromptReplies, ...] = ()  # what the replies of each model to each prompt were
     batches: tuple[BatchStatus, ...] = ()  # the batches that its requests went out in, oldest first
     now: float = 0.0  # the time, in seconds since 1970, by which they have an age
 
@@ -78,6 +79,7 @@ class Status:
             "holder": None if self.holder is None else dict(self.holder),
             "notes": list(self.notes),
             "models": [asdict(use) for use in self.models],
+            "replies": [asdict(replies) for replies in self.replies],
             "rejected": {stage: dict(codes) for stage, codes in self.rejected.items()},
             "added": [dict(source) for source in self.added],
             "batches": [
@@ -105,6 +107,7 @@ class Status:
             lines.append(f"rejected by {name}: {counted}")
         lines.extend(f"extended by {source['name']} at {source['added_at']}" for source in self.added)
         lines.extend(use.line() for use in self.models)
+        lines.extend(replies.line() for replies in self.replies if replies.unusable)
         lines.extend(batch.line(self.now) for batch in self.batches)
         if len(self.batches) > 1:
             lines.append(counts_line(self.batches))
@@ -138,6 +141,7 @@ def run_status(folder: Path, pipeline: Pipeline, explain: bool = False, sets: Se
             notes=tuple(survey.notes),
             explained=explain,
             models=model_uses(survey.journal.path),
+            replies=replies_by_prompt(survey.journal.path),
             batches=batches_in(survey.journal.path),
             now=time.time(),
             rejected=_rejected(survey),

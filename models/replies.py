@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..schemas.canonical import Json, canonical_text
 from ..schemas.paths import format_path
-from .chat import ReplySchema
+from .chat import Reply, ReplySchema
 
 if TYPE_CHECKING:
     from jsonschema_rs import Draft202012Validator
@@ -28,6 +28,14 @@ MOST_REPAIR_WORK = 20_000_000
 both, to minutes for some texts of 100,000 characters, and stays about a second with this."""
 
 REPAIRED = "json_repaired"
+
+EMPTY, CUT_OFF, ENDLESS, OUT_OF_FORM, SENSELESS = (
+    "empty", "cut off", "endless", "out of form", "in form and without sense",
+)  # fmt: skip
+"""What a reply of no use is, as runs count it; refused and blocked ones bear the name of their outcome."""
+_TAIL, _LONGEST_PERIOD, _LEAST_TIMES, _LEAST_TAIL = 2400, 400, 4, 120
+"""Characters of the end of a text that are looked at for what repeats itself, the longest piece that may, how
+often it has to, and how many characters that must be at least."""
 _SHOWN_PROBLEMS = 5
 _SHOWN_VALUE = 80
 _THINKING = re.compile(r"\s*<(think|thinking|thought|reasoning|analysis)>", re.IGNORECASE)
@@ -42,11 +50,12 @@ class Malformed(ValueError):
 
     Attributes:
         problem: what is wrong, worded so that the model can act on it; quotes short pieces of the reply.
+        what: the name under which it is counted.
     """
 
-    def __init__(self, problem: str) -> None:
+    def __init__(self, problem: str, what: str = OUT_OF_FORM) -> None:
         super().__init__(problem)
-        self.problem = problem
+        self.problem, self.what = problem, what
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +82,24 @@ def parse_reply(text: str, schema: ReplySchema | None, *, strict: bool = True) -
 
 
 def _too_long(text: str) -> Malformed:
-    return Malformed(f"the reply has {len(text):,} characters; at most {LONGEST_REPLY:,} are read")
+    return Malformed(f"the reply has {len(text):,} characters; at most {LONGEST_REPLY:,} are read", ENDLESS)
+
+
+def named_outcome(reply: Reply) -> str:
+    """Return the name under which a reply is counted that is no text to read."""
+    if reply.outcome != "truncated":
+        return reply.outcome
+    return ENDLESS if repeats_itself(reply.text) else CUT_OFF
+
+
+def repeats_itself(text: str) -> bool:
+    """Whether a text ends in one piece again and again, numbers aside: its model would not have stopped."""
+    tail = re.sub(r"\d+", "0", text[-_TAIL:])
+    for period in range(1, _LONGEST_PERIOD + 1):
+        end = tail[-max(_LEAST_TIMES * period, _LEAST_TAIL) :]
+        if len(end) >= max(_LEAST_TIMES * period, _LEAST_TAIL) and end[period:] == end[:-period]:
+            return True
+    return False
 
 
 def check_value(value: Json, schema: ReplySchema) -> None:
@@ -103,7 +129,8 @@ def read_json(text: str) -> tuple[Json, tuple[str, ...]]:
     if complete:
         return _loads(complete[0]), ()
     if broken_at is None:
-        raise Malformed("the reply holds no JSON object; answer with one JSON object and nothing else")
+        what = OUT_OF_FORM if body.strip() else EMPTY
+        raise Malformed("the reply holds no JSON object; answer with one JSON object and nothing else", what)
     return _repaired(body[broken_at:]), (REPAIRED,)
 
 
@@ -165,7 +192,7 @@ def _without_thinking(text: str) -> str:
     while (start := _THINKING.match(body, position)) is not None:
         end = _END_OF_THINKING.search(body, start.end())
         if end is None:
-            raise Malformed("the thinking never ends; answer after it")
+            raise Malformed("the thinking never ends; answer after it", ENDLESS)
         position = end.end()
     body = body[position:]
     # Some servers put the opening mark into the prompt, so that a reply has only the closing one.

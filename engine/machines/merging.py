@@ -17,7 +17,7 @@ from ...errors import RunError
 from ...schemas.text import tallied
 from .. import journal_file
 from ..asker import FACT as ATTEMPTS
-from ..calls import model_uses
+from ..calls import UNUSABLE, model_uses
 from ..execute import STORE, Options, RunRequest, prepare_folder
 from ..journal import NAME as JOURNAL
 from ..journal import Journal
@@ -288,7 +288,8 @@ class _Copying:
 
     def facts(self) -> None:
         """Copy what digests stand for, where the sources were, and the batches."""
-        names = "name LIKE 'settings:%' OR name LIKE 'libraries:%' OR name IN (?, ?)"
+        begins = ("settings:", "libraries:", UNUSABLE)
+        names = " OR ".join((*(f"name LIKE '{begin}%'" for begin in begins), "name IN (?, ?)"))
         rows = self._shard.execute(f"SELECT name, value FROM meta WHERE {names}", (PLACES, ATTEMPTS))
         with self._together():
             self._kept.executemany("INSERT OR IGNORE INTO meta VALUES (?, ?)", rows)

@@ -27,13 +27,14 @@ from fabula.engine.journal import NAME as JOURNAL
 from fabula.engine.journal import Journal, decisions
 from fabula.engine.manifest import read_manifest
 from fabula.engine.progress import Event
-from fabula.engine.status import RunReport, StageView, show_item
+from fabula.engine.status import RunReport, StageView, run_status, show_item
 from fabula.errors import BudgetStop, ConfigError, MissingRequirement, RunError
 from fabula.models.spec import ANSWERED
 from fabula.testing.model_server import (
     Asked,
     Dropped,
     EmptyChoices,
+    EmptyText,
     Fault,
     MalformedJson,
     ModelServer,
@@ -159,6 +160,30 @@ def test_run_when_also_the_repair_is_malformed_fails_with_the_raw_reply_and_is_a
     assert server.count == 4, "what was paid for is read again, not asked again"
     execute(replace(request, options=Options(workers=0, retry_failed=True)))
     assert server.count == 6, "once more, as that is what was asked for"
+
+
+def test_run_status_when_replies_were_of_no_use_counts_what_they_were_by_prompt(
+    asks: Asks, server: ModelServer
+) -> None:
+    text = {"c": "no JSON", "d": {"text": "says nothing of the item"}, "f": '{"text": "' + "f 1 and 2 " * 40}
+    faults = {"a": EmptyText(), "b": TruncatedJson(), "e": Refused(), "f": TruncatedJson()}
+    server.handler = lambda asked: text.get(asked.text[0]) or reply_to(asked)
+    server.faults = lambda asked: faults.get(asked.text[0])
+    request = asks("".join(f"{name} cat\n" for name in "abcdefg"), sets=["run.threshold=0"])
+    report = execute(request)
+    assert report.totals == {"made": 1, "rejected": 0, "failed": 6, "pending": 0}
+    said = {  # c and d are asked a second time each
+        "empty": 1, "cut off": 1, "endless": 1, "refused": 1, "out of form": 2,
+        "in form and without sense": 2,
+    }  # fmt: skip
+    status = run_status(request.folder, request.pipeline)
+    (replies,) = status.replies
+    assert (replies.prompt, replies.replies, replies.unusable) == ("toy@1#000000000000", 9, said)
+    assert any(line.startswith("toy@1: 8 of 9 replies of http") for line in status.lines())
+    server.handler, server.faults = reply_to, None
+    execute(replace(request, options=Options(workers=0, retry_failed=True)))
+    (replies,) = run_status(request.folder, request.pipeline).replies
+    assert (replies.replies, replies.unusable) == (15, said), "what came stays counted"
 
 
 def test_run_when_json_has_to_be_mended_says_so(asks: Asks, server: ModelServer) -> None:

@@ -15,7 +15,17 @@ from fabula.models.faults import explain, kind_of, problem_of, read_problem, ret
 from fabula.models.keys import Redactor
 from fabula.models.options import ModelOptions
 from fabula.models.registry import open_model
-from fabula.models.replies import LONGEST_REPLY, Malformed, Parsed, parse_reply
+from fabula.models.replies import (
+    CUT_OFF,
+    EMPTY,
+    ENDLESS,
+    LONGEST_REPLY,
+    OUT_OF_FORM,
+    Malformed,
+    Parsed,
+    named_outcome,
+    parse_reply,
+)
 from fabula.models.spec import parse_spec
 from fabula.models.transport import LONGEST_BODY, LONGEST_PACKED_BODY
 
@@ -463,3 +473,29 @@ def test_proxy_when_its_address_holds_a_secret_makes_it_known(
     model = open_model(spec, ModelOptions(), redactor)
     asyncio.run(model.close())
     assert redactor.redact("said token-in-a-proxy") == "said [secret removed]"
+
+
+@pytest.mark.parametrize(
+    ("text", "endless"),
+    [
+        ("{" + "\n" * 200, True),
+        ("He went on. " * 40, True),
+        ("".join(f"{number}. The fox is in scene {number}.\n" for number in range(90, 110)), True),
+        ("word " * 20, False),  # 100 characters: too few to say so
+        (" ".join(f"{first}{second}" for first in "abcdefghij" for second in "klmnopqrst"), False),
+        ("", False),
+    ],
+    ids=["blanks", "sentence", "numbered", "short", "other-words", "empty"],
+)
+def test_reply_when_cut_off_is_endless_where_its_end_repeats_itself(text: str, endless: bool) -> None:
+    assert named_outcome(Reply("truncated", text)) == (ENDLESS if endless else CUT_OFF)
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [("<think>hm</think> ", EMPTY), ("<think>hm", ENDLESS), ("no", OUT_OF_FORM), ("[1]", OUT_OF_FORM)],
+)
+def test_reply_when_malformed_says_what_it_is(text: str, what: str) -> None:
+    with pytest.raises(Malformed) as raised:
+        parse_reply(text, SCHEMA)
+    assert raised.value.what == what
