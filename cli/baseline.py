@@ -1,6 +1,7 @@
 """``fabula baseline``: outputs of simple methods that every other one is measured against."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast, get_args
 
@@ -58,6 +59,30 @@ SET_BY_COMPASS = (
 Weakest = Literal["own", "whole"]
 
 
+@command("baseline compass questions")
+def compass_questions(*, release: Path, out: Path, as_json: bool = False) -> int:
+    """Write what a planner needs to write questions that only select.
+
+    Their stories, with the scenes and transitions of the release and without its questions. Give what
+    `build katha` makes of them to tune and apply as --selection-set: then no question of the release is
+    spent on selection, and every transition can have one.
+
+    Options:
+        release: Release folder with all questions, or user/name@tag.
+        out: A new folder.
+
+    Examples:
+        fabula baseline compass questions --release dist/mine-0.1.0 --out selection
+    """
+    from ..releases.loading import load
+    from ..studies.compass.judging import write_selection_inputs
+
+    stories, scenes = write_selection_inputs(load(released(release)), out)
+    build = f"fabula build katha {stories} --records {scenes} --model ... --out runs/selection"
+    document = {"stories": str(stories), "records": str(scenes)}
+    return answer(document, [f"{stories}, {scenes}", f"next: {build}"], as_json=as_json)
+
+
 @command("baseline compass tune", JUDGED, without=SET_BY_COMPASS)
 def compass_tune(
     *,
@@ -69,6 +94,7 @@ def compass_tune(
     split: Sequence[str] = (),
     limit: int | None = None,
     weakest: str = "own",
+    selection_set: Path | None = None,
     frames: Path | None = None,
     renderer: str | None = None,
     device: str = "cpu",
@@ -78,8 +104,8 @@ def compass_tune(
 ) -> int:
     """Choose weights and thresholds of Semantic Compass on validation stories.
 
-    Half of each story's questions select, the other half says how well that was done; both halves are
-    written beside the result, frozen.json. Test stories are refused. Judges see pictures alone, with the
+    Half of each story's questions select, the others say how well that was done; both halves are written
+    beside the result, frozen.json. Test stories are refused. Judges see pictures alone, with the
     main prompts.
     It can be stopped at any moment: the same command continues it, and nothing is paid for twice.
 
@@ -92,6 +118,8 @@ def compass_tune(
         limit: Only the first so many stories.
         weakest: How the weakest transition is found: own (judges see its two frames alone), or whole (their
             answers about the whole storyboard) [own].
+        selection_set: Records of the same stories whose questions select, so that all of the release's
+            report: a run of build katha, a release or a file [half of each story's questions].
         frames: Folder with frames for bridges; what is missing is listed there with its prompt.
         renderer: Generator that makes these frames, such as image:openai:gpt-image-1, in place of a folder.
         device: Where encoders run: cpu, cuda, mps or auto [cpu].
@@ -111,7 +139,8 @@ def compass_tune(
     from ..studies.compass.requests import VALIDATION, tune
 
     splits = tuple(split) or (VALIDATION,)
-    request = _request(release, outputs, options, (coverage, copies, weakest, device), splits, limit)
+    named = (coverage, copies, weakest, device)
+    request = replace(_request(release, outputs, options, named, splits, limit), selection_set=selection_set)
     if dry_run:
         return _forecast(request, None, as_json=as_json)
     request = _in_folder(request, out, as_json=as_json)
@@ -141,6 +170,7 @@ def compass_apply(
     split: Sequence[str] = (),
     limit: int | None = None,
     weakest: str = "own",
+    selection_set: Path | None = None,
     arms: Sequence[str] = (),
     frames: Path | None = None,
     renderer: str | None = None,
@@ -165,6 +195,7 @@ def compass_apply(
         split: Stories of this split [public_test].
         limit: Only the first so many stories.
         weakest: How the weakest transition is found, own or whole; as tuned [own].
+        selection_set: Records whose questions select; those that were tuned with.
         arms: What is made: {studies.compass.arms:NAMES} [all].
         frames: Folder with frames to be inserted; what is missing is listed there with its prompt.
         renderer: Generator that makes these frames, such as image:openai:gpt-image-1, in place of a folder.
@@ -181,10 +212,15 @@ def compass_apply(
             --frozen runs/compass/frozen.json --judge openai:gpt-4.1-mini --coverage clip-vit-b-32
             --copies pixels --frames frames --arm base --arm full --out runs/compass-test
     """
+    from ..studies.compass.frozen import read_frozen
     from ..studies.compass.requests import REPORTED, apply
 
     splits = tuple(split) or REPORTED
-    request = _request(release, outputs, options, (coverage, copies, weakest, device), splits, limit)
+    named = (coverage, copies, weakest, device)
+    request = replace(
+        _request(release, outputs, options, named, splits, limit), selection_set=selection_set,
+        halves=None if dry_run else read_frozen(frozen).conditions.halves,
+    )  # fmt: skip
     if dry_run:
         return _forecast(request, arms, as_json=as_json)
     request = _in_folder(request, out, as_json=as_json, arms=arms)
@@ -215,8 +251,6 @@ def _in_folder(
     request: "CompassRequest", out: Path | None, *, as_json: bool, arms: Sequence[str] | None = None
 ) -> "CompassRequest":
     """Return a request with its folder; tell people before anything is asked what it takes at most."""
-    from dataclasses import replace
-
     from ..api.reporters import choose_reporter
     from ..studies.compass.requests import forecast
 
@@ -228,8 +262,6 @@ def _in_folder(
 
 
 def _forecast(request: "CompassRequest", arms: Sequence[str] | None, *, as_json: bool) -> int:
-    from dataclasses import replace
-
     from ..studies.compass.requests import forecast
 
     with dry_folder(None) as folder:

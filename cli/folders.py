@@ -207,6 +207,7 @@ TAKES: dict[str, tuple[str, ...]] = {
     "export archive folder": SCORED,
     "export inspect folder": SCORED,
     "baseline copy-paste release": OF_SHOTS,
+    "baseline compass questions release": ("release katha",),
     "baseline compass tune release": ("release katha",),
     "baseline compass tune outputs": ("outputs",),
     "baseline compass apply release": ("release katha",),

@@ -21,7 +21,7 @@ from ...schemas.plain_files import read_json, reason_of
 from ...schemas.text import counted
 from ...schemas.values import Own
 from .arms import PSI
-from .judging import REPORTING, SELECTION, HalvedRelease, selection_prompts
+from .judging import REPORTING, SELECTION, HalvedRelease, Halving, selection_prompts
 from .scoring import Weights
 
 FROZEN = "frozen.json"
@@ -54,6 +54,9 @@ class Conditions(Own):
     encoders: dict[str, str] = Field(description="Encoders of coverage and copies, with revisions.")
     psi: str = Field(description="How an annotation becomes a text.")
     weakest: WeakestBy = Field(description="How the weakest transition is found.")
+    halves: Halving = Field(
+        default="dimensions", description="How halves of questions are drawn; earlier files do not say it."
+    )
 
 
 class Search(Own):
@@ -85,14 +88,18 @@ class Frozen(Own):
 
     @property
     def sha256(self) -> str:
-        """Hash of all that it says."""
-        return digest(self.as_json())
+        """Hash of all that it says, or that an earlier version wrote."""
+        return digest(self.told())
+
+    def told(self) -> dict[str, Any]:
+        """Return what its file says; files of earlier versions say less."""
+        return self.model_dump(mode="json", exclude_unset=True)
 
 
 def write_frozen(path: Path, frozen: Frozen) -> None:
     """Write a frozen file with its own hash."""
     try:
-        write_atomic(path, [pretty_bytes({**frozen.as_json(), "sha256": frozen.sha256})])
+        write_atomic(path, [pretty_bytes({**frozen.told(), "sha256": frozen.sha256})])
     except OSError as error:
         raise TargetError(
             str(path), what=f"it cannot be written: {error.strerror or error}",
@@ -130,6 +137,7 @@ def conditions_of(
         encoders=dict(encoders),
         psi=PSI,
         weakest=weakest,
+        halves=halved.halves.rule,
     )
 
 
@@ -143,6 +151,7 @@ _MEANT = {
     "encoders": "other encoders",
     "psi": "another text of annotations",
     "weakest": "another way to find the weakest transition",
+    "halves": "another way to draw halves of questions",
 }
 
 

@@ -7,7 +7,8 @@ without moral labels and pairs: Eq. 24 and 27 need no more.
 What runs cost, and what is left of one cost limit that several runs share.
 """
 
-from collections import defaultdict
+import re
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -21,10 +22,12 @@ from ...evaluation.recoverability.definitions import Definitions
 from ...evaluation.recoverability.items import DIMENSIONS
 from ...evaluation.recoverability.pooling import IMAGE, RIGHT_VERDICT, UNJUDGED
 from ...evaluation.recoverability.score import Judged, judged_folder
+from ...people.audits.records import read_records
 from ...releases.katha.derived import write_derived
 from ...releases.loading import Release, load
-from ...schemas.canonical import Json, digest, pretty_bytes, write_atomic
-from ...schemas.katha import StoryRecord
+from ...releases.target import writing
+from ...schemas.canonical import Json, digest, jsonl_lines, pretty_bytes, write_atomic
+from ...schemas.katha import Question, StoryRecord
 from ...schemas.plain_files import read_json, reason_of
 from ...schemas.values import Score
 from .boards import Board, Seed, write_boards
@@ -35,28 +38,40 @@ if TYPE_CHECKING:
     from ...engine.status import RunReport
 
 
-# -- Which questions select and which report: two halves of each story's questions, drawn once and kept
+# -- Which questions select and which report: two parts of each story's questions, drawn once and kept
 #
 # Question: which of a story's questions may Semantic Compass see?
-# Formula: per story and dimension, questions are put into the order of the SHA-256 of (seed, story id,
-#     question id); the first half of them selects, the others report.
+# Formula: by one of two rules, drawn per story by the SHA-256 of (seed, story id, question id).
+#     transitions: questions are taken one by one, from the transition of which fewest were taken; among these
+#         of the dimension of which fewest were taken there, then in the story. A half of them, rounded down,
+#         selects, and at least two where there are three. Questions about no transition are taken last.
+#     dimensions: half of the questions of each dimension, rounded down.
+#     Moral questions are always halved as a dimension of their own: they are of no transition (Eq. 27).
+#     With a selection set (questions that were written for selection alone) these select, and all questions
+#     of the release report; what the release asks in the same words is left out of the set.
 # Input: the records of a release; the master seed, 42.
 # Output: question id -> half, with a hash of the whole assignment.
-# Undefined when: never. A dimension with one question goes to reporting; with an odd number reporting gets
-#     one more. A story may so have no question that selects: then recoverability is undefined for it and
-#     the other terms select (:mod:`.scoring`).
+# Undefined when: never. A story may have no question that selects: then recoverability is undefined for it
+#     and the other terms select (:mod:`.scoring`).
 # Source: KathaTrace, B.7, G.4, J.7, Tables 43 and 64: selection and final reporting stand on different
 #     questions. The paper does not say how they are drawn.
 # Departures from the source: it holds back questions between splits, this also within each story, so that
-#     the stories that are reported on can be selected for.
-# Example: three causal questions and one moral question: one causal selects, two causal and the moral
-#     report.
+#     the stories that are reported on can be selected for. With the mix of Table 14 (5.7 questions a story,
+#     one of most dimensions) dimensions leave 56 % of the stories without a selection question; transitions
+#     give all of them two.
+# Example: causal about transition 1, emotional about 1, consequence about 3, temporal order about 4, moral:
+#     one of the first two and one of the others select, three report.
 
 Half = Literal["selection", "reporting"]
 SELECTION: Half = "selection"
 REPORTING: Half = "reporting"
+Halving = Literal["transitions", "dimensions"]
+UNSCORED = "moral"
+"""Dimension that has no part in Eq. 27: a moral is of the story, not of one transition."""
 MASTER_SEED = 42
 QUESTIONS = "questions.json"
+SET_ID = "selecting_"
+"""How the id of a question of a selection set begins in the release that selects."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +80,7 @@ class QuestionHalves:
 
     seed: int  # of the draw
     half_of: Mapping[str, Half] = field(repr=False)  # question id -> half
+    rule: Halving = "dimensions"  # how they were drawn; files of earlier versions do not say it
 
     @property
     def sha256(self) -> str:
@@ -82,21 +98,121 @@ class QuestionHalves:
 
     def as_json(self) -> dict[str, Any]:
         """Return the document that ``questions.json`` holds."""
-        return {"seed": self.seed, "sha256": self.sha256, "half_of": dict(self.half_of)}
+        return {
+            "seed": self.seed, "sha256": self.sha256, "rule": self.rule, "half_of": dict(self.half_of),
+        }  # fmt: skip
 
 
-def split_questions(records: Iterable[StoryRecord], seed: int = MASTER_SEED) -> QuestionHalves:
+def split_questions(
+    records: Iterable[StoryRecord], seed: int = MASTER_SEED, rule: Halving = "transitions"
+) -> QuestionHalves:
     """Draw the halves of a release's questions; the same for the same questions, in whatever order."""
     half_of: dict[str, Half] = {}
     for record in records:
-        groups: dict[str, list[str]] = defaultdict(list)
-        for question in record.questions:
-            groups[question.question_type].append(question.question_id)
-        for ids in groups.values():
-            ordered = sorted(ids, key=lambda name, story=record.story_id: digest([seed, story, name]))  # type: ignore[misc]
-            half_of |= dict.fromkeys(ordered[: len(ids) // 2], SELECTION)
-            half_of |= dict.fromkeys(ordered[len(ids) // 2 :], REPORTING)
-    return QuestionHalves(seed, dict(sorted(half_of.items())))
+        drawn = sorted(record.questions, key=lambda q, of=record.story_id: digest([seed, of, q.question_id]))  # type: ignore[misc]
+        morals = [question for question in drawn if question.question_type == UNSCORED]
+        others = [question for question in drawn if question.question_type != UNSCORED]
+        by_rule = _over_transitions(record, others) if rule == "transitions" else _by_dimension(others)
+        selecting = {question.question_id for question in (*_by_dimension(morals), *by_rule)}
+        half_of |= {q.question_id: SELECTION if q.question_id in selecting else REPORTING for q in drawn}
+    return QuestionHalves(seed, dict(sorted(half_of.items())), rule)
+
+
+def _by_dimension(drawn: Sequence[Question]) -> list[Question]:
+    """Return the first half of the questions of each dimension."""
+    groups: dict[str, list[Question]] = defaultdict(list)
+    for question in drawn:
+        groups[question.question_type].append(question)
+    return [question for group in groups.values() for question in group[: len(group) // 2]]
+
+
+def _over_transitions(record: StoryRecord, drawn: Sequence[Question]) -> list[Question]:
+    """Return half of the questions, spread over transitions first, dimensions second."""
+    links = {(transition.from_scene, transition.to_scene) for transition in record.transitions}
+    left, taken = list(drawn), list[Question]()
+    at, dimension, both = Counter[object](), Counter[str](), Counter[object]()
+
+    def rank(question: Question) -> tuple[bool, int, int, int]:
+        link, kind = question.target_transition, question.question_type
+        return link not in links, at[link], both[link, kind], dimension[kind]
+
+    for _ in range(max(len(drawn) // 2, min(2, len(drawn) - 1))):
+        question = min(left, key=rank)  # the first of several: the order that was drawn
+        left.remove(question)
+        taken.append(question)
+        link, kind = question.target_transition, question.question_type
+        at[link] += 1
+        both[link, kind] += 1
+        dimension[kind] += 1
+    return taken
+
+
+def with_halves(
+    release: Release,
+    rule: Halving = "transitions",
+    selection_set: Path | None = None,
+    seed: int = MASTER_SEED,
+) -> tuple[Release, QuestionHalves]:
+    """Return a release with halves of its questions; with those of a selection set beside its own.
+
+    ``selection_set``: records of the same stories with other questions: a run of ``build katha``, a release
+    or a file.
+    """
+    if selection_set is None:
+        return release, split_questions(release.records, seed, rule)
+    written = read_records(selection_set)
+    half_of: dict[str, Half] = {q.question_id: REPORTING for record in release for q in record.questions}
+    records = []
+    for record in release:
+        own = {_asks(question) for question in record.questions}
+        found = written[record.story_id].record["questions"] if record.story_id in written else ()
+        added = tuple(
+            question.model_copy(update={"question_id": f"{SET_ID}{question.question_id}"})
+            for question in map(Question.model_validate, found)
+            if question.question_type != UNSCORED and _asks(question) not in own
+        )
+        half_of |= dict.fromkeys((question.question_id for question in added), SELECTION)
+        records.append(record.model_copy(update={"questions": (*record.questions, *added)}))
+    if SELECTION not in half_of.values():
+        what = "it has no question about a story of the release that the release does not ask itself"
+        fix = "give records of the same stories, with questions that another planner wrote"
+        raise InputError.one(str(selection_set), what=what, fix=fix)
+    halves = QuestionHalves(seed, dict(sorted(half_of.items())), "transitions")
+    return replace(release, records=tuple(records)), halves
+
+
+def write_selection_inputs(release: Release, out: Path) -> tuple[Path, Path]:
+    """Write what ``build katha`` needs for a planner to write a selection set: stories, and their scenes.
+
+    Returns:
+        A file of stories, and one of records with scenes and transitions but without questions.
+    """
+    stories, scenes = out / "stories.jsonl", out / "scenes.jsonl"
+    told = [
+        {
+            "id": record.story_id, "title": record.title, "language": record.language,
+            "text": record.story_text, "source_collection": record.provenance.source_dataset,
+            "rights_status": record.provenance.source_rights_status,
+        }
+        for record in release
+    ]  # fmt: skip
+    kept = [
+        {
+            "story_id": record.story_id, "author": f"release {release.version}",
+            "scenes": record.as_json()["scenes"], "transitions": record.as_json()["transitions"],
+        }
+        for record in release
+    ]  # fmt: skip
+    with writing(out):
+        out.mkdir(parents=True, exist_ok=True)
+        write_atomic(stories, jsonl_lines(told))
+        write_atomic(scenes, jsonl_lines(kept))
+    return stories, scenes
+
+
+def _asks(question: Question) -> tuple[str, ...]:
+    """Return the words of a question, so that the same one is known in another spelling."""
+    return tuple(re.findall(r"\w+", question.question.casefold()))
 
 
 @dataclass(frozen=True)
@@ -117,15 +233,21 @@ class HalvedRelease:
         return release_sha256(self.folder(half))
 
 
-def halve_release(release: Release, out: Path, seed: int = MASTER_SEED) -> HalvedRelease:
+def halve_release(
+    release: Release, out: Path, rule: Halving | None = None, selection_set: Path | None = None
+) -> HalvedRelease:
     """Write ``questions.json`` and a release for each half; what is there already and the same stays.
 
     The half that selects has neither moral labels nor contrastive variants: Eq. 24 asks for neither, and
     whatever selection does not see stays held out.
+
+    ``rule``: how halves are drawn; None for that of the folder, else by transitions.
     """
-    halves = split_questions(release.records, seed)
-    _keep(out / QUESTIONS, halves)
-    about = {"seed": seed, "questions_sha256": halves.sha256}
+    path = out / QUESTIONS
+    rule = rule or (read_halves(path).rule if path.is_file() else "transitions")
+    release, halves = with_halves(release, rule, selection_set)
+    _keep(path, halves)
+    about = {"seed": halves.seed, "questions_sha256": halves.sha256}
     selecting, reporting = (halves.records(release.records, half) for half in (SELECTION, REPORTING))
     return HalvedRelease(
         release,
@@ -140,8 +262,11 @@ def read_halves(path: Path) -> QuestionHalves:
     fix = "write it again: the same release and seed give the same halves"
     try:
         document = read_json(path, follow=True)
-        halves = QuestionHalves(int(document["seed"]), {str(key): _half(name) for key, name in
-                                                        document["half_of"].items()})  # fmt: skip
+        halves = QuestionHalves(
+            int(document["seed"]),
+            {str(key): _half(name) for key, name in document["half_of"].items()},
+            "transitions" if document.get("rule") == "transitions" else "dimensions",
+        )
         stated = document["sha256"]
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         what = f"no halves of questions: {reason_of(error)}"
@@ -228,8 +353,6 @@ class Ledger:
 
 
 IMAGES_ONLY = ("judge_text.judges=[]", "judge_both.judges=[]")
-UNSCORED = "moral"
-"""Dimension that has no part in Eq. 27: a moral is of the story, not of one transition."""
 Key = tuple[str, str, Seed]
 """Method, story id and seed."""
 Answers = Mapping[str, bool]

@@ -34,7 +34,16 @@ from .frozen import (
     read_frozen,
     write_frozen,
 )
-from .judging import MASTER_SEED, REPORTING, HalvedRelease, Judging, Ledger, halve_release, recovered
+from .judging import (
+    MASTER_SEED,
+    REPORTING,
+    HalvedRelease,
+    Halving,
+    Judging,
+    Ledger,
+    halve_release,
+    recovered,
+)
 from .measuring import Measured
 from .rendering import Render
 from .repairing import Repair, Workroom, repaired, transitions_recovered
@@ -302,6 +311,8 @@ class CompassRequest:
     limit: int | None = None  # only the first so many of them
     ledger: Ledger = field(default_factory=Ledger)  # shared with who makes frames
     reporter: "Reporter | None" = None  # takes the progress
+    halves: Halving | None = None  # how questions are halved [as in the folder, else by transitions]
+    selection_set: Path | None = None  # records whose questions select, so that all of the release's report
 
     def records(self, release: Release) -> tuple[StoryRecord, ...]:
         """Return the stories that are used, by id."""
@@ -339,7 +350,7 @@ def tune(request: CompassRequest, render: Render) -> Frozen:
 def apply(request: CompassRequest, render: Render, frozen: Path, arms: Sequence[str] = ()) -> Applied:
     """Apply a frozen file, and write outputs of arms with ``compass.json``; a stopped call is continued."""
     read, chosen = read_frozen(frozen), arms_named(arms)
-    halved = _halved(request)
+    halved = _halved(replace(request, halves=read.conditions.halves))
     candidates = request.candidates(halved.whole)
     return apply_compass(request.workroom(halved, "applying", render), read, candidates, chosen, request.out)
 
@@ -358,4 +369,4 @@ def forecast(request: CompassRequest, arms: Sequence[str] | None) -> Budget:
 
 def _halved(request: CompassRequest) -> HalvedRelease:
     check_intact(request.release)
-    return halve_release(load(request.release), request.out)
+    return halve_release(load(request.release), request.out, request.halves, request.selection_set)

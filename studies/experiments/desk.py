@@ -147,7 +147,7 @@ def _placed(study: Study, beside: Path) -> Study:
     """Return a study whose folders are found from here: in its file they are relative to it."""
     from ...releases.hub.client import looks_like_reference
 
-    changes = {}
+    changes: dict[str, object] = {}
     if not looks_like_reference(study.release):
         changes["release"] = str((beside / study.release).absolute())
     else:
@@ -157,6 +157,9 @@ def _placed(study: Study, beside: Path) -> Study:
     for name in ("drafts", "people", "labelled"):
         if (given := getattr(study, name)) is not None:
             changes[name] = str((beside / given).absolute())
+    if study.compass is not None and study.compass.selection_set is not None:
+        placed = str((beside / study.compass.selection_set).absolute())
+        changes["compass"] = study.compass.model_copy(update={"selection_set": placed})
     return study.model_copy(update=changes)
 
 

@@ -13,13 +13,14 @@ from ...evaluation.katha.requests import estimate_evaluation
 from ...media.images import encode_image
 from ...models.options import options_for
 from ...models.spec import parse_spec
+from ...releases.loading import Release
 from ...schemas.canonical import pretty_bytes, write_atomic
 from ...schemas.katha import StoryRecord
 from ...schemas.text import tallied, tallies
 from ..compass.arms import BASE, FULL, arms_named
 from ..compass.budget import Budget, budget, tuning_budget
 from ..compass.frozen import CELLS
-from ..compass.judging import split_questions
+from ..compass.judging import with_halves
 from ..pictures.pipeline import GenerateOptions, estimate_generation
 from ..pictures.plans import ORDERS, Order, write_orders
 from .desk import Desk
@@ -50,10 +51,10 @@ def compass_budgets(desk: Desk) -> tuple[Budget, Budget]:
     """Return what tuning and applying Semantic Compass ask for at most."""
     part = desk.study.compass
     assert part is not None
-    halves = split_questions(desk.release.records)
+    release, halves = with_halves(desk.release, selection_set=part.selection_file)
     seeds, each = len(desk.study.seeds), len(desk.study.judges)
-    tuned = _records(desk, (part.tuned_on,))
-    reported = _records(desk, desk.study.split)
+    tuned = _records(desk, release, (part.tuned_on,))
+    reported = _records(desk, release, desk.study.split)
     return (
         tuning_budget(tuned, halves, seeds, each, part.weakest),
         budget(reported, halves, arms_named(part.arms), seeds, each, part.weakest),
@@ -116,9 +117,9 @@ def _estimated(
     return [Most(part, name, sum(stage.calls for stage in chosen), usd)]
 
 
-def _records(desk: Desk, splits: Sequence[str]) -> list[StoryRecord]:
-    names = {story for split in splits for story in chosen_stories(desk.study, desk.release, split)}
-    return [record for record in desk.release.records if record.story_id in names]
+def _records(desk: Desk, release: Release, splits: Sequence[str]) -> list[StoryRecord]:
+    names = {story for split in splits for story in chosen_stories(desk.study, release, split)}
+    return [record for record in release.records if record.story_id in names]
 
 
 # --

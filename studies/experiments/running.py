@@ -69,7 +69,8 @@ def compass_part(desk: Desk) -> None:
     )  # fmt: skip
     tuning = CompassRequest(
         desk.release.path, desk.outputs(method_name(part.plan, part.renderer)), out, options, part.coverage,
-        part.copies, part.weakest, definitions=Definitions(matcher=desk.study.matcher),
+        part.copies, part.weakest, selection_set=part.selection_file,
+        definitions=Definitions(matcher=desk.study.matcher),
         splits=(part.tuned_on,), limit=desk.study.limit, ledger=ledger, reporter=desk.reporter,
     )  # fmt: skip
     if desk.reporter is not None:

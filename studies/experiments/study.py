@@ -79,8 +79,17 @@ class CompassPart(Own):
     weakest: Literal["own", "whole"] = Field(
         default="own", description="How the weakest transition is found (Eq. 27)."
     )
+    selection_set: str | None = Field(
+        default=None,
+        description="Records whose questions select, so that all of the release's report [halves of these].",
+    )
     reported_prompts: PromptSet = Field(default="heldout", description="Judges' prompts of the final report.")
     arms: tuple[str, ...] = Field(default=(), description="Controls of Tables 55 and 63 [all].")
+
+    @property
+    def selection_file(self) -> Path | None:
+        """Where the questions are that select."""
+        return None if self.selection_set is None else Path(self.selection_set)
 
 
 class Plants(Own):

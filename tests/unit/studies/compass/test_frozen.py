@@ -2,7 +2,9 @@
 
 import json
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,8 +13,9 @@ from PIL import Image
 from fabula.errors import InputError, TargetError
 from fabula.evaluation.judging.settings import judge_prompt
 from fabula.models.vision.types import Encoder, TextEncoder
+from fabula.releases.katha.derived import write_derived
 from fabula.releases.loading import load
-from fabula.schemas.canonical import pretty_bytes
+from fabula.schemas.canonical import digest, pretty_bytes
 from fabula.schemas.katha import StoryRecord
 from fabula.schemas.values import Score
 from fabula.studies.compass.arms import ARMS, annotation_text, frame_scene, planned_frame
@@ -33,10 +36,12 @@ from fabula.studies.compass.frozen import (
 )
 from fabula.studies.compass.judging import (
     QUESTIONS,
+    Halving,
     halve_release,
     read_halves,
     selection_prompts,
     split_questions,
+    write_selection_inputs,
 )
 from fabula.studies.compass.measuring import Measured
 from fabula.studies.compass.requests import Grid, grid_of, search
@@ -62,7 +67,7 @@ from fabula.testing.drawn_storyboards import drawn_release
 CONDITIONS = Conditions(
     release_sha256="r", questions_sha256="q", selection_sha256="s", reporting_sha256="t", judges=("a",),
     prompts=selection_prompts(), encoders={"coverage": "clip@1", "copies": "dino@1"}, psi="fields",
-    weakest="own",
+    weakest="own", halves="transitions",
 )  # fmt: skip
 FROZEN = Frozen(
     version=1,
@@ -110,6 +115,7 @@ def test_frozen_file_when_applied_to_a_story_it_was_tuned_on_is_refused() -> Non
         ("prompts", {"judge/question_image": "x"}, "other prompts"),
         ("encoders", {"coverage": "clip@2", "copies": "dino@1"}, "other encoders"),
         ("weakest", "whole", "another way to find the weakest transition"),
+        ("halves", "dimensions", "another way to draw halves"),
     ],
 )
 def test_frozen_file_when_conditions_differ_is_refused(name: str, other: object, words: str) -> None:
@@ -157,14 +163,103 @@ def with_counts(record: StoryRecord, counts: dict[str, int]) -> StoryRecord:
 def test_halves_when_numbers_are_odd_give_reporting_more_and_single_ones_to_reporting(tmp_path: Path) -> None:
     (record, *_) = drawn_release(tmp_path, 2).records
     record = with_counts(record, {"causal": 1, "moral": 2, "emotional": 5})
-    halves = split_questions([record])
-    counted = Counter(
-        (question.question_type, halves.half_of[question.question_id]) for question in record.questions
-    )
-    assert counted == {
+
+    def drawn(rule: Halving) -> Counter[tuple[str, str]]:
+        halves = split_questions([record], rule=rule)
+        return Counter((q.question_type, halves.half_of[q.question_id]) for q in record.questions)
+
+    assert drawn("dimensions") == {
         ("causal", "reporting"): 1, ("moral", "selection"): 1, ("moral", "reporting"): 1,
         ("emotional", "selection"): 2, ("emotional", "reporting"): 3,
     }  # fmt: skip
+    # All are about one transition, so that dimensions are spread: the only causal one and two of five select.
+    assert drawn("transitions") == {
+        ("causal", "selection"): 1, ("moral", "selection"): 1, ("moral", "reporting"): 1,
+        ("emotional", "selection"): 2, ("emotional", "reporting"): 3,
+    }  # fmt: skip
+
+
+def mix_of_table_14(record: StoryRecord, stories: int) -> Iterator[StoryRecord]:
+    """Stories with as many questions of each dimension as 5,000 have in Table 14, about any transition."""
+    more = {"causal": 1325, "emotional": 1237, "action_visibility": 1150}  # beyond one (none) in each story
+    rng = np.random.default_rng(42)
+    links = [(t.from_scene, t.to_scene) for t in record.transitions]
+    first = record.questions[0]
+    for number in range(stories):
+        kinds = ["moral", "consequence", "temporal_order", "causal", "emotional"]
+        kinds += [kind for kind, count in more.items() if rng.random() < count / 5000]
+        story_id = f"kb25k_{number:04}"
+        yield record.model_copy(
+            update={
+                "story_id": story_id,
+                "questions": tuple(
+                    first.model_copy(
+                        update={
+                            "question_id": f"{story_id}_q{at}",
+                            "question_type": kind,
+                            "target_transition": links[int(rng.integers(len(links)))],
+                        }
+                    )
+                    for at, kind in enumerate(kinds)
+                ),
+            }
+        )
+
+
+def test_stories_with_the_mix_of_table_14_have_selection_questions_on_two_transitions(tmp_path: Path) -> None:
+    records = list(mix_of_table_14(drawn_release(tmp_path, 1).records[0], 200))
+
+    def at_least(rule: Halving, transitions: int) -> float:
+        selecting = split_questions(records, rule=rule).records(records, "selection")
+        asked = [{q.target_transition for q in record.questions} for record in selecting]
+        return sum(len(some) >= transitions for some in asked) / len(records)
+
+    assert at_least("transitions", 2) >= 0.95
+    assert at_least("transitions", 1) == 1
+    # Half of each dimension leaves more than half of the stories without a single one.
+    assert at_least("dimensions", 1) < 0.5 and at_least("dimensions", 2) < 0.1
+    halves = split_questions(records)
+    assert halves.of("selection").isdisjoint(halves.of("reporting"))
+    kinds = Counter(q.question_type for r in halves.records(records, "selection") for q in r.questions)
+    whole = Counter(q.question_type for record in records for q in record.questions)
+    assert all(0.25 < kinds[kind] / whole[kind] < 0.75 for kind in whole if kind != "moral")
+
+
+def test_selection_set_when_given_selects_and_all_questions_of_the_release_report(tmp_path: Path) -> None:
+    release = compass_release(tmp_path / "release", 1, 1)
+    stories, scenes = write_selection_inputs(release, tmp_path / "inputs")
+    assert len(jsonl(stories)) == len(jsonl(scenes)) == 2
+    assert {name for line in jsonl(scenes) for name in line} == {
+        "story_id", "author", "scenes", "transitions",
+    }  # fmt: skip
+    written = []
+    for record in release:
+        own, *others = [question.as_json() for question in record.questions]
+        # The first is asked by the release, too, but for capitals: it is left out.
+        texts = [own["question"].upper(), *(f"{q['question']} Say it in a word." for q in others[:5])]
+        questions = [{**own, "question": text, "question_id": f"w{at}"} for at, text in enumerate(texts)]
+        written.append(StoryRecord.model_validate({**record.as_json(), "questions": questions}))
+    other = write_derived(release, tmp_path / "set", written, {})
+    halved = halve_release(release, tmp_path / "out", selection_set=other)
+    selecting, reporting = load(halved.selection), load(halved.reporting)
+    assert [len(record.questions) for record in selecting] == [5, 5]
+    assert [record.questions for record in reporting] == [record.questions for record in release]
+    assert halved.halves.of("selection").isdisjoint(halved.halves.of("reporting"))
+    with pytest.raises(InputError, match="does not ask itself"):
+        halve_release(release, tmp_path / "same", selection_set=release.path)
+
+
+def test_frozen_file_of_an_earlier_version_when_read_halves_by_dimensions(tmp_path: Path) -> None:
+    """Its hash is of what stood in it then."""
+    told = FROZEN.told()
+    earlier = {**told, "conditions": {k: v for k, v in told["conditions"].items() if k != "halves"}}
+    path = tmp_path / "frozen.json"
+    path.write_bytes(pretty_bytes({**earlier, "sha256": digest(earlier)}))
+    assert read_frozen(path).conditions.halves == "dimensions"
+
+
+def jsonl(path: Path) -> list[Any]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
 
 
 def test_halved_release_when_written_holds_each_question_once_and_no_label_where_it_selects(
