@@ -16,10 +16,11 @@ from ...schemas.plain_files import open_plain, parse_json, reason_of
 from ..archive.archive import Archive
 from ..archive.replies import last_attempts
 from ..metrics.vectors import Floats, doubles
-from .facts import EPISODES, Answer, Appearance, EpisodeFacts, Gate, ShotFacts, names_any
+from .facts import CRITERIA, EPISODES, UNREAD, Answer, Appearance, EpisodeFacts, Gate, ShotFacts, names_any
 
 _MOST = 10
 _VERDICTS = ("same", "consistent", "depicted")
+_MAY_BE_NULL = frozenset(name for names in CRITERIA.values() for name in names)
 _problem = partial(mismatch, fix="give the folder that fabula evaluate episodes wrote")
 
 Answers = Mapping[tuple[str, str], Answer]
@@ -162,12 +163,18 @@ def answers_of(judgements: Iterable[Judgement]) -> dict[tuple[str, str], dict[tu
 
 
 def answer_of(outcome: str, parsed: Mapping[str, Json] | None) -> Answer:
-    """Return a reply with its scores divided by 10 and its verdicts as 0 or 1."""
+    """Return a reply with its scores divided by 10 and its verdicts as 0 or 1.
+
+    Only criteria may be null, where they cannot be seen; a verdict or overall score that is null is missing.
+    """
     if parsed is None:
         return Answer(outcome)
+    unread = parsed.get(UNREAD)
+    noted = unread if isinstance(unread, Mapping) else {}
+    unseen = frozenset(name for name in _MAY_BE_NULL if noted.get(name) == "null")
     flat = {**parsed, **(parsed.get("criteria") or {})}
     values = {name: _value(name, value) for name, value in flat.items()}
-    return Answer(outcome, {name: value for name, (kept, value) in values.items() if kept})
+    return Answer(outcome, {name: value for name, (kept, value) in values.items() if kept}, unseen)
 
 
 def _value(name: str, value: Json) -> tuple[bool, float | None]:

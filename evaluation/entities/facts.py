@@ -21,6 +21,7 @@ class Answer:
     outcome: str  # ``answered``, or why there is no answer, as in the archive
     # what was asked -> value in [0, 1], verdicts 0 or 1; None where the reply has none
     values: Mapping[str, float | None] = field(default_factory=dict)
+    unseen: frozenset[str] = frozenset()  # criteria of which the reply says that they cannot be seen: null
 
     def of(self, name: str) -> float | None:
         """Return a value; None where there is none."""
@@ -127,6 +128,8 @@ def appearance_of(shot: ShotFacts, entity: str) -> Appearance:
 
 PROTOCOL = "episodes"
 """What archives of such evaluations bear as their name."""
+UNREAD = "unread"
+"""Where a reply says which of its values could not be used, and what stood there, as JSON."""
 EPISODES = "episodes.jsonl"
 """One line per method and episode: its schedule, and what was seen of each shot."""
 

@@ -40,13 +40,11 @@ from ..judging.answers import Asking, pictures_of
 from ..judging.packets import GivenPacket, Packet
 from ..judging.presets import Published
 from ..judging.settings import JudgeSettings
-from .facts import ACTION_CRITERIA, CRITERIA, entity_parts, names_any
+from .facts import ACTION_CRITERIA, CRITERIA, UNREAD, entity_parts, names_any
 from .metrics.instances import FIDELITY_GATE
 
 LEAST, MOST = 1, 10
 """The scale of every score."""
-UNREAD = "unread"
-"""Where a reply says which of its values could not be used, and what stood there."""
 ASKING = ("judge_fidelity", "judge_actions", "judge_pairs", "judge_locations")
 """The stages that ask the judge, each with the same settings."""
 PUBLISHED = Published(

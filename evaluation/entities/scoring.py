@@ -12,13 +12,14 @@ from .published import ManifestRule
 from .scores.compare import EntityComparisons, compare_folders
 from .scores.scores import EntityScores, score_folder
 
-OPTIONS = ("coverage", "actions", "gap", "manifest")
-OF_REPORT = ("stories", "methods", "megabytes", "coverage", "actions", "gap")
+DEFINED = ("coverage", "actions", "unseen", "gap")
+OPTIONS = (*DEFINED, "manifest")
+OF_REPORT = ("stories", "methods", "megabytes", *DEFINED)
 
 
 def definitions_of(chosen: Chosen) -> Definitions:
     """Return the definitions that were chosen."""
-    return Definitions(**chosen.of("coverage", "actions", "gap", "resamples", *UNCERTAINTY))
+    return Definitions(**chosen.of(*DEFINED, "resamples", *UNCERTAINTY))
 
 
 def rule_of(chosen: Chosen) -> ManifestRule:

@@ -1,7 +1,9 @@
 """How the tallies of episodes become the number of a method: four definitions (EntityBench, B.4.1, B.5).
 
 ``eq23``: raw mean times coverage over everything that the schedule has (Eq. 23-25); what the gate held back,
-what failed, what was not recognised and what is missing count zero. ``table15``: the same, but fidelity and
+what failed, what was not recognised and what is missing lower the coverage. Where nothing at all was scored,
+whatever the reason, there is no value (the contract of B.5). A criterion that cannot be seen, as the judge
+says, counts nowhere unless ``unseen`` is ``inside``. ``table15``: the same, but fidelity and
 similarity to the centroid have a coverage of 1 as in Table 15: only shots without a video lower it. ``b5``:
 the plain mean of the episodes that have a value. ``code``: likewise, with the public evaluator's counters
 beside it, from which raw mean and coverage are computed by Eq. 24 and 25.
@@ -41,6 +43,7 @@ class Tally:
     value: float | None  # the episode's value; None where nothing was scored
     passed: int = 0  # instances that were scored
     skipped: int = 0  # those that the gate held back
+    unseen: int = 0  # criteria of which the judge says that they cannot be seen
     failed: int = 0  # those without a usable reply, vector or measurement
     absent: int = 0  # those of entities that were not recognised in their shot
     missing: int = 0  # those of shots without a readable video
@@ -53,7 +56,11 @@ class Tally:
     @property
     def eligible(self) -> int:
         """How many instances the schedule has."""
-        return self.passed + self.skipped + self.failed + self.absent + self.missing + self.unknown
+        return sum(getattr(self, name) for name in COUNTED)
+
+
+COUNTED = ("passed", "skipped", "unseen", "failed", "absent", "missing", "unknown")
+"""What becomes of eligible instances, in the order in which it is printed."""
 
 
 def tally(metric: EntityMetric, facts: EpisodeFacts) -> Tally:
@@ -61,8 +68,8 @@ def tally(metric: EntityMetric, facts: EpisodeFacts) -> Tally:
     instances = list(metric.instances(facts))
     fates = Counter(each.fate for each in instances)
     return Tally(
-        episode_value(metric, instances), fates["scored"], fates["skipped"], fates["failed"], fates["absent"],
-        fates["missing"], 0, _single(metric, facts), _public(metric, facts, instances),
+        episode_value(metric, instances), fates["scored"], fates["skipped"], fates["unseen"], fates["failed"],
+        fates["absent"], fates["missing"], 0, _single(metric, facts), _public(metric, facts, instances),
     )  # fmt: skip
 
 
@@ -121,10 +128,13 @@ def _public_action(metric: EntityMetric, facts: EpisodeFacts, scored: int) -> Co
     return Counters(scored, sum(not _is_answered(shot.action) for shot in asked), len(shots) - len(asked))
 
 
+_ASKED = ("scored", "unseen", "failed")
+
+
 def _public_judged(facts: EpisodeFacts, instances: Sequence[Instance]) -> Counters:
     pools = {entity: gate.pool for entity, gate in (facts.gate or {}).items() if gate.pool}
     judged = {each.entity for each in instances if len(pools.get(each.entity or "", ())) > 1}
-    tried = [each for each in instances if each.entity in judged and each.fate in ("scored", "failed")]
+    tried = [each for each in instances if each.entity in judged and each.fate in _ASKED]
     scored = sum(each.fate == "scored" for each in tried)
     answered = sum(_answered(facts, each) for each in tried)
     # A value that an answer lacks counts as skipped, an answer that there is not as failed.
@@ -146,6 +156,7 @@ def _is_answered(answer: Answer | None) -> bool:
 
 Coverage = Literal["eq23", "table15", "b5", "code"]
 Actions = Literal["inside", "outside"]
+Unseen = Literal["outside", "inside"]
 GapUnit = Literal["index", "intervening"]
 NOTHING = "nothing was scored"
 
@@ -160,17 +171,21 @@ class Definitions(Uncertainty):
             mean of episodes), or ``code`` (likewise, with the public evaluator's counters) [eq23].
         actions: episodes: whether failed replies about actions lower their corrected mean: ``inside`` as in
             the paper's text, ``outside`` as in its F.2 [inside].
+        unseen: episodes: whether criteria that cannot be seen, as the judge says (null), lower the corrected
+            mean: ``outside`` of what counts, or ``inside`` as if the reply had failed [outside].
         gap: episodes: a gap is the difference of shot ``index``, as in the paper's tables, or the number of
             ``intervening`` shots, as in its words [index].
     """
 
     coverage: Coverage = "eq23"
     actions: Actions = "inside"
+    unseen: Unseen = "outside"
     gap: GapUnit = "index"
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name, kind in (("coverage", Coverage), ("actions", Actions), ("gap", GapUnit)):
+        for name, kind in (("coverage", Coverage), ("actions", Actions), ("unseen", Unseen),
+                           ("gap", GapUnit)):  # fmt: skip
             if getattr(self, name) not in get_args(kind):
                 raise ConfigError(
                     name, what=f"there is no {name} {getattr(self, name)!r}",
@@ -179,7 +194,8 @@ class Definitions(Uncertainty):
 
     def named(self) -> str:
         """Return the definitions as a line for people."""
-        return f"coverage={self.coverage}, actions={self.actions}, gap={self.gap}"
+        names = ("coverage", "actions", "unseen", "gap")
+        return ", ".join(f"{name}={getattr(self, name)}" for name in names)
 
 
 MEANINGS: Mapping[Coverage, str] = {
@@ -195,11 +211,10 @@ MEANINGS: Mapping[Coverage, str] = {
 class Number:
     """One metric over some episodes of one method."""
 
-    # the value under the chosen definition, with its interval and its counts: ``passed``, ``skipped`` by the
-    # gate, ``failed``, ``absent``, ``missing``, ``unknown``, ``eligible``, ``episodes`` and
-    # ``episodes_counted``
+    # the value under the chosen definition, with its interval and its counts: those of ``COUNTED``,
+    # ``eligible``, ``episodes`` and ``episodes_counted``
     score: Score
-    # raw mean x coverage (Eq. 23); None where nothing was scored for no fault of the method.
+    # raw mean x coverage (Eq. 23); None where nothing was scored
     corrected: float | None
     # mean of the episodes' values weighted by what was scored in each (Eq. 24); None without any.
     raw: float | None
@@ -229,8 +244,6 @@ def number(metric: EntityMetric, tallies: Sequence[Tally], definitions: Definiti
     raw = weighted / weights if weights and unknown is None else None
     coverage = scored / counted if counted and unknown is None else None
     corrected = None if raw is None or coverage is None else raw * coverage
-    if coverage == 0 and _is_own_fault(metric, tallies):
-        corrected = 0.0
     counts = _counts(tallies, definitions) | {"episodes": len(tallies), "episodes_counted": len(values)}
     if plain:
         score = Score.ratio(sum(values), len(values), NOTHING, **counts)
@@ -240,13 +253,6 @@ def number(metric: EntityMetric, tallies: Sequence[Tally], definitions: Definiti
         score = Score(value=corrected, status="ok", numerator=weighted, denominator=counted, counts=counts)
     mean = sum(values) / len(values) if values else None
     return Number(score, corrected, raw, coverage, mean)
-
-
-def _is_own_fault(metric: EntityMetric, tallies: Sequence[Tally]) -> bool:
-    """Whether nothing was scored because all was held back, or not recognised: for what the videos show."""
-    gated = metric.group in ("fidelity", "centroid", "pair", "location")
-    unclear = any(each.failed or each.unknown for each in tallies)
-    return gated and not unclear and any(each.skipped or each.absent for each in tallies)
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,12 +272,12 @@ def terms_of(metric: EntityMetric, each: Tally, definitions: Definitions) -> Ter
     uncorrected = definitions.coverage == "table15" and metric.group in ("fidelity", "centroid")
     if uncorrected or (metric.group == "action" and definitions.actions == "outside"):
         return Terms(each.value, each.passed, each.passed + each.missing)
-    return Terms(each.value, each.passed, each.eligible)
+    left_out = each.unseen if definitions.unseen == "outside" else 0
+    return Terms(each.value, each.passed, each.eligible - left_out)
 
 
 def _counts(tallies: Sequence[Tally], definitions: Definitions) -> dict[str, int]:
-    names = ("passed", "skipped", "failed", "absent", "missing", "unknown", "eligible")
-    counts = {name: sum(getattr(each, name) for each in tallies) for name in names}
+    counts = {name: sum(getattr(each, name) for each in tallies) for name in (*COUNTED, "eligible")}
     if definitions.coverage == "b5":
         counts["skipped"] = sum(each.single for each in tallies)
     if definitions.coverage == "code":

@@ -13,7 +13,7 @@ import numpy as np
 
 from ....schemas.entities import EntityType
 from ...metrics.vectors import Floats, unit
-from ..facts import Appearance, EpisodeFacts, ShotFacts, appearance_of
+from ..facts import Answer, Appearance, EpisodeFacts, ShotFacts, appearance_of
 
 # -- Which appearances of an entity are compared across shots, and which of them stands for all (Eq. 22-31)
 #
@@ -67,9 +67,10 @@ def _first_best(values: Sequence[float] | Floats) -> int:
 
 # --
 
-Fate = Literal["scored", "skipped", "failed", "absent", "missing"]
-"""``scored``; ``skipped`` by the gate; ``failed``: no usable reply, vector or measurement; ``absent``: not
-recognised in its shot; ``missing``: the shot has no readable video."""
+Fate = Literal["scored", "skipped", "unseen", "failed", "absent", "missing"]
+"""``scored``; ``skipped`` by the gate; ``unseen``: the judge says that the criterion cannot be seen;
+``failed``: no usable reply, vector or measurement; ``absent``: not recognised in its shot; ``missing``: the
+shot has no readable video."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +85,14 @@ class Instance:
 
 
 Lister = Callable[[EpisodeFacts], Iterator[Instance]]
+
+
+def _said(answer: Answer | None, name: str) -> tuple[Fate, float | None]:
+    """Return what a reply has of a value that was asked for."""
+    value = None if answer is None else answer.of(name)
+    if value is not None:
+        return "scored", value
+    return ("unseen" if answer is not None and name in answer.unseen else "failed"), None
 
 
 def _given(value: float | None, shot: ShotFacts) -> tuple[Fate, float | None]:
@@ -124,8 +133,7 @@ def of_fidelity(kind: EntityType, name: str) -> Lister:
             for each in shot.appearances:
                 if each.type != kind:
                     continue
-                value = None if each.fidelity is None else each.fidelity.of(name)
-                fate, value = _given(value, shot)
+                fate, value = _said(each.fidelity, name) if shot.reached else ("missing", None)
                 if fate == "failed" and each.status == "absent":
                     fate = "absent"
                 yield Instance(shot.key, fate, value, each.entity)
@@ -230,9 +238,7 @@ def pairs_of_entity(
         if fate != "scored":
             yield Instance(key, fate, None, entity, anchor)
             continue
-        answer = facts.pairs.get((entity, key))
-        value = None if answer is None else answer.of(name)
-        yield Instance(key, "failed" if value is None else "scored", value, entity, anchor)
+        yield Instance(key, *_said(facts.pairs.get((entity, key)), name), entity, anchor)
 
 
 _TOGETHER: Mapping[str, str] = {"same": "consistent", "similarity": "consistency"}
@@ -247,8 +253,7 @@ def of_locations(name: str) -> Lister:
             whole = facts.locations.get(entity)
             first = shots[0].key
             if whole is not None:
-                value = whole.of(_TOGETHER.get(name, name))
-                yield Instance(first, "failed" if value is None else "scored", value, entity)
+                yield Instance(first, *_said(whole, _TOGETHER.get(name, name)), entity)
                 continue
             if len(facts.pool(entity)) < 2:
                 yield Instance(first, _why_alone(shots, entity), None, entity)
@@ -256,10 +261,13 @@ def of_locations(name: str) -> Lister:
             judged = [
                 each
                 for each in pairs_of_entity(facts, entity, shots, name)
-                if each.fate in ("scored", "failed")
+                if each.fate in ("scored", "unseen", "failed")
             ]
             value = _together(name, [each.value for each in judged])
-            yield Instance(first, "failed" if value is None else "scored", value, entity)
+            fate: Fate = "failed" if value is None else "scored"
+            if judged and all(each.fate == "unseen" for each in judged):
+                fate = "unseen"
+            yield Instance(first, fate, value, entity)
 
     return listed
 

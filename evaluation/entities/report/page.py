@@ -122,8 +122,9 @@ def every_metric(scores: EntityScores) -> Iterator[ScoreTable]:
                 Measure(name="coverage", label="Coverage", better="high"),
             ),
             note="Corrected mean = raw mean x coverage. Below a name: how many instances passed, were "
-            "skipped by the gate, failed (no usable reply or measurement), are of entities that were not "
-            "recognised (absent), or of shots without a video (missing).",
+            "skipped by the gate, cannot be seen as the judge says (unseen), failed (no usable reply or "
+            "measurement), are of entities that were not recognised (absent), or of shots without a video "
+            "(missing).",
         )  # fmt: skip
 
 
@@ -515,6 +516,8 @@ def definitions_of(used: Definitions, manifest: EvaluationManifest) -> Iterator[
     yield Definition(name="coverage", value=used.coverage, meaning=f"{MEANINGS[used.coverage]}.")
     yield Definition(name="actions", value=used.actions,
                      meaning="Whether failed replies about actions lower their corrected mean.")  # fmt: skip
+    yield Definition(name="unseen", value=used.unseen,
+                     meaning="Whether criteria that cannot be seen lower their corrected mean.")  # fmt: skip
     yield Definition(name="gap", value=used.gap,
                      meaning="Difference of shot index, or number of intervening shots.")  # fmt: skip
     yield resampling_definition(used, "source")

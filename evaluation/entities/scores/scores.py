@@ -14,7 +14,7 @@ from ...archive.archive import read_archive
 from ...archive.replies import archive_notes
 from ..archived import read_facts
 from ..facts import EpisodeFacts, entity_key
-from ..metrics.aggregate import Counters, Definitions, Number, Tally, numbers, tally
+from ..metrics.aggregate import COUNTED, Counters, Definitions, Number, Tally, numbers, tally
 from ..metrics.catalogue import METRICS, EntityMetric
 from ..metrics.decay import (
     SIGNALS,
@@ -99,7 +99,7 @@ class EntityScores:
             episodes = counted(len(method.episodes), "episode")
             yield ""
             yield f"{method.method}: {episodes}, {counted(shots, 'shot')}"
-            head = ("value", "raw", "coverage", "passed", "skipped", "failed", "absent", "missing", "unknown")
+            head = ("value", "raw", "coverage", *COUNTED)
             yield f"  {'':<34}" + "".join(f"{name:>10}" for name in head)
             for name, each in method.numbers.items():
                 counts = (f"{each.score.counts.get(key, '-'):>10}" for key in head[3:])

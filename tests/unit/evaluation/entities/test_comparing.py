@@ -179,8 +179,13 @@ def test_b5_when_what_was_asked_differs_refuses_it() -> None:
 # Reading the archive of an evaluation of episodes.
 
 SAID: Mapping[tuple[str, str], dict[str, Any] | None] = {
-    ("fidelity", "1:1/character:Ana"): {"overall": 8, "criteria": {"face": 6}},
-    ("fidelity", "1:1/character:Ben"): {"overall": 3, "criteria": {}, "reason": "somebody else"},
+    ("fidelity", "1:1/character:Ana"): {"overall": 8, "criteria": {"face": 6, "clothing": 9}},
+    ("fidelity", "1:1/character:Ben"): {
+        "overall": 3,
+        "criteria": {"clothing": None},
+        "reason": "x",
+        "unread": {"clothing": "null"},
+    },
     ("fidelity", "1:1/object:cup"): {"overall": 4, "criteria": {}},
     ("fidelity", "1:1/location:Hall"): {"overall": 9, "criteria": {}},
     ("fidelity", "1:2/character:Ana"): None,
@@ -189,7 +194,12 @@ SAID: Mapping[tuple[str, str], dict[str, Any] | None] = {
     ("action", "1:1"): {"overall": 7, "depicted": True, "object_interaction": 2, "reason": "1"},
     ("action", "1:2"): None,
     ("action", "2:1"): {"overall": 5, "depicted": None, "unread": {"depicted": "maybe"}},
-    ("pair", f"{ANA}/1:1/1:2"): {"same": True, "similarity": 9, "criteria": {"face": 8, "hair": None}},
+    ("pair", f"{ANA}/1:1/1:2"): {
+        "same": True,
+        "similarity": 9,
+        "criteria": {"face": 8, "hair": None},
+        "unread": {"hair": "null"},
+    },
     ("pair", f"{HALL}/1:1/1:2"): {"same": False, "similarity": 4, "criteria": {}, "descriptions": ["a", "b"]},
 }
 """What is asked and its item -> what the judge said, as our archive keeps it; as in the worked episode."""
@@ -313,11 +323,12 @@ def test_answer_when_values_are_null_or_no_scores_keeps_what_is_scored() -> None
     parsed = {
         "same": True,
         "similarity": None,
-        "criteria": {"face": 10, "hair": None},
+        "criteria": {"face": 10, "hair": None, "build": None, "clothing": None},
         "reason": "x",
         "outliers": [1],
+        "unread": {"similarity": "null", "hair": "null", "build": "nothing", "clothing": '"good"'},
     }
-    assert answer_of("answered", parsed) == Answer(
-        "answered", {"same": 1.0, "similarity": None, "face": 1.0, "hair": None}
-    )
+    values = {"same": 1.0, "similarity": None, "face": 1.0, **dict.fromkeys(("hair", "build", "clothing"))}
+    # What is not there, or no number, has failed; so has an overall score that is null.
+    assert answer_of("answered", parsed) == Answer("answered", values, frozenset({"hair"}))
     assert answer_of("refused", None) == Answer("refused")

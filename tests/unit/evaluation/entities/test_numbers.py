@@ -8,7 +8,15 @@ import numpy as np
 import pytest
 
 from fabula.errors import ConfigError
-from fabula.evaluation.entities.metrics.aggregate import Counters, Definitions, Tally, number, numbers, tally
+from fabula.evaluation.entities.metrics.aggregate import (
+    COUNTED,
+    Counters,
+    Definitions,
+    Tally,
+    number,
+    numbers,
+    tally,
+)
 from fabula.evaluation.entities.metrics.catalogue import METRICS, metric_named
 from fabula.evaluation.entities.metrics.decay import GapPair, bin_of, gap_curves, gap_pairs
 from fabula.evaluation.entities.metrics.instances import admitted, anchor, centroid, similarities_to_centroid
@@ -19,39 +27,41 @@ from .worked import ANA, FAILED, HALL, episode, said
 EQ23 = Definitions(resamples=0)
 ROOT = sqrt(0.5)  # the cosine of two vectors at right angles with their centroid
 
-# metric: value of the episode; passed, skipped, failed, absent, missing; corrected mean under eq23
+# metric: value of the episode; passed, skipped, unseen, failed, absent, missing; corrected mean under eq23
 TABLE = {
     # Shots 1:1 (0.5) and 1:2 (0.7); that of 2:1 could not be measured, 2:2 is missing: 0.6 x 2/4.
-    "aesthetic_quality": (0.6, (2, 0, 1, 0, 1), 0.3),
+    "aesthetic_quality": (0.6, (2, 0, 0, 1, 0, 1), 0.3),
     # 1:1 has Ana and not Ben (1/2), 1:2 Ana (1/1), 2:1 nobody (0/1), 2:2 is missing: 0.5 x 3/4.
-    "intra_character_presence": (0.5, (3, 0, 0, 0, 1), 0.375),
-    "intra_object_presence": (1.0, (2, 0, 0, 0, 0), 1.0),
+    "intra_character_presence": (0.5, (3, 0, 0, 0, 0, 1), 0.375),
+    "intra_object_presence": (1.0, (2, 0, 0, 0, 0, 0), 1.0),
     # 1:1: (0.8 + 0.3) / 2; the reply on 1:2 failed, Ana is absent in 2:1 and missing in 2:2: 0.55 x 2/5.
-    "intra_face_fidelity": (0.55, (2, 0, 1, 1, 1), 0.22),
+    "intra_face_fidelity": (0.55, (2, 0, 0, 1, 1, 1), 0.22),
     # Only Ana in 1:1 has a score of her face; Ben's reply has none.
-    "intra_face_face": (0.6, (1, 0, 2, 1, 1), 0.12),
-    "intra_object_fidelity": (0.5, (2, 0, 0, 0, 0), 0.5),
-    "intra_location_fidelity": (0.8, (2, 0, 0, 0, 0), 0.8),
+    "intra_face_face": (0.6, (1, 0, 0, 2, 1, 1), 0.12),
+    # Ana has a score of her clothing, Ben's cannot be seen; failed, absent and missing count: 0.9 x 1/4.
+    "intra_face_clothing": (0.9, (1, 0, 1, 1, 1, 1), 0.225),
+    "intra_object_fidelity": (0.5, (2, 0, 0, 0, 0, 0), 0.5),
+    "intra_location_fidelity": (0.8, (2, 0, 0, 0, 0, 0), 0.8),
     # 0.7 and 0.5, one reply failed, one shot is missing: 0.6 x 2/4.
-    "intra_action_overall": (0.6, (2, 0, 1, 0, 1), 0.3),
+    "intra_action_overall": (0.6, (2, 0, 0, 1, 0, 1), 0.3),
     # Replies of 1:1 and, without a verdict, of 2:1.
-    "intra_action_depicted": (1.0, (1, 0, 2, 0, 1), 0.25),
+    "intra_action_depicted": (1.0, (1, 0, 0, 2, 0, 1), 0.25),
     # Only 1:1 names an object that it schedules.
-    "intra_action_object_interaction": (0.2, (1, 0, 0, 0, 0), 0.2),
+    "intra_action_object_interaction": (0.2, (1, 0, 0, 0, 0, 0), 0.2),
     # Ana's two admitted crops are at right angles; absent and missing count zero: ROOT x 2/4.
-    "cs_face": (ROOT, (2, 0, 0, 1, 1), ROOT / 2),
+    "cs_face": (ROOT, (2, 0, 0, 0, 1, 1), ROOT / 2),
     # One cup was held back, so that the other is alone.
-    "cs_object": (None, (0, 2, 0, 0, 0), 0.0),
+    "cs_object": (None, (0, 2, 0, 0, 0, 0), None),
     # 1:1 to 1:2 is (1, 0) beside (0.6, 0.8); 2:2 has no video: 0.6 x 1/2.
-    "cs_transition_boundary": (0.6, (1, 0, 0, 0, 1), 0.3),
+    "cs_transition_boundary": (0.6, (1, 0, 0, 0, 0, 1), 0.3),
     # Of Ana's three re-appearances one is judged: 1 x 1/3, and 0.9 x 1/3.
-    "llm_face_accuracy": (1.0, (1, 0, 0, 1, 1), 1 / 3),
-    "llm_face_mean_score": (0.9, (1, 0, 0, 1, 1), 0.3),
-    # The reply has no number for hair.
-    "llm_face_hair": (None, (0, 0, 1, 1, 1), None),
-    "llm_object_accuracy": (None, (0, 1, 0, 0, 0), 0.0),
-    "llm_scene_accuracy": (0.0, (1, 0, 0, 0, 0), 0.0),
-    "llm_scene_mean_score": (0.4, (1, 0, 0, 0, 0), 0.4),
+    "llm_face_accuracy": (1.0, (1, 0, 0, 0, 1, 1), 1 / 3),
+    "llm_face_mean_score": (0.9, (1, 0, 0, 0, 1, 1), 0.3),
+    # The one pair that is judged shows no hair.
+    "llm_face_hair": (None, (0, 0, 1, 0, 1, 1), None),
+    "llm_object_accuracy": (None, (0, 1, 0, 0, 0, 0), None),
+    "llm_scene_accuracy": (0.0, (1, 0, 0, 0, 0, 0), 0.0),
+    "llm_scene_mean_score": (0.4, (1, 0, 0, 0, 0, 0), 0.4),
 }
 
 
@@ -61,7 +71,7 @@ def test_metric_when_episode_is_small_has_the_value_worked_out_by_hand(name: str
     metric = metric_named(name)
     made = tally(metric, episode())
     assert made.value == pytest.approx(value)
-    assert (made.passed, made.skipped, made.failed, made.absent, made.missing) == counts
+    assert tuple(getattr(made, name) for name in COUNTED[:-1]) == counts
     score = number(metric, [made], EQ23)
     assert score.corrected == pytest.approx(corrected)
     assert score.value == score.corrected
@@ -103,6 +113,27 @@ def test_coverage_when_definition_is_table15_is_lowered_by_missing_shots_alone_b
     metric = metric_named(name)
     made = number(metric, [tally(metric, episode())], Definitions(coverage="table15", resamples=0))
     assert made.coverage == pytest.approx(coverage)
+
+
+@pytest.mark.parametrize(
+    ("unseen", "value", "share"),
+    [("outside", 0.225, 1 / 4), ("inside", 0.18, 1 / 5)],  # of five instances one is scored, 0.9
+)
+def test_coverage_when_a_criterion_cannot_be_seen_follows_the_definition(
+    unseen: str, value: float, share: float
+) -> None:
+    metric = metric_named("intra_face_clothing")
+    made = number(metric, [tally(metric, episode())], Definitions(unseen=unseen, resamples=0))  # type: ignore[arg-type]
+    assert (made.raw, made.value, made.coverage) == pytest.approx((0.9, value, share))
+    assert (made.score.counts["unseen"], made.score.counts["eligible"]) == (1, 5)
+
+
+@pytest.mark.parametrize("why", ["skipped", "absent", "missing", "failed", "unseen"])
+@pytest.mark.parametrize("name", ["llm_object_accuracy", "cs_face", "intra_face_fidelity"])
+def test_number_when_nothing_was_scored_has_no_value_whatever_the_reason(name: str, why: str) -> None:
+    made = number(metric_named(name), [replace(Tally(None), **{why: 2})], EQ23)
+    assert (made.value, made.raw, made.score.status) == (None, None, "undefined")
+    assert made.coverage == (None if why == "unseen" else 0.0)
 
 
 def test_a_reply_when_it_failed_never_becomes_a_number() -> None:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from fabula.evaluation.entities.facts import Answer, Appearance, EpisodeFacts, Gate, ShotFacts
+from fabula.evaluation.entities.facts import CRITERIA, Answer, Appearance, EpisodeFacts, Gate, ShotFacts
 from fabula.schemas.entities import EntityType
 
 ANA, BEN, CUP, HALL = "character:Ana", "character:Ben", "object:cup", "location:Hall"
@@ -11,7 +11,8 @@ FAILED = Answer("failed")
 
 
 def said(**values: float | None) -> Answer:
-    return Answer("answered", values)
+    nulls = frozenset(name for name, value in values.items() if value is None)
+    return Answer("answered", values, nulls & {*CRITERIA["character"]})
 
 
 def seen(entity: str, status: str, fidelity: Answer | None = None, vector: object = None) -> Appearance:
@@ -26,7 +27,8 @@ def episode(episode_id: str = "film__run1", method: str = "ours") -> EpisodeFact
         ShotFacts(
             "1:1", 0, 1, True, True, True, True,
             (
-                seen(ANA, "present", said(overall=0.8, face=0.6), EAST), seen(BEN, "weak", said(overall=0.3)),
+                seen(ANA, "present", said(overall=0.8, face=0.6, clothing=0.9), EAST),
+                seen(BEN, "weak", said(overall=0.3, clothing=None)),
                 seen(CUP, "present", said(overall=0.4), EAST), seen(HALL, "present", said(overall=0.9), EAST),
             ),
             {"aesthetic_quality": 0.5}, said(overall=0.7, depicted=1.0, object_interaction=0.2), EAST, EAST,
