@@ -66,8 +66,7 @@ async def ask(
 
 def public_name(settings: ModelSettings) -> str:
     """Return a model's spec for published records; a server's address is nobody else's business."""
-    spec = parse_spec(settings.model or "")
-    return spec.text if spec.base_url is None else f"{spec.provider}:{spec.name}"
+    return parse_spec(settings.model or "").public
 
 
 def language(story: Json) -> str:

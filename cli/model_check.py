@@ -16,7 +16,7 @@ from ..models.keys import SHORT_KEY, key_status
 from ..models.limits import Clock, SystemClock
 from ..models.options import ModelOptions, options_for
 from ..models.prices import MostTokens, most_tokens
-from ..models.spec import LOCAL, ModelSettings, ModelSpec, parse_spec
+from ..models.spec import ModelSettings, ModelSpec, parse_spec
 from .checkup import place_of
 from .common import warn
 
@@ -180,14 +180,14 @@ async def _call(spec: ModelSpec, options: ModelOptions, request: ChatRequest, ti
 
 def _address(spec: ModelSpec, options: ModelOptions) -> Step:
     address = options.base_url or spec.base_url or "its usual address"
-    if spec.draws and spec.provider in LOCAL:
+    if spec.is_local:
         return Step("model", "ok", f"{spec.name} ({spec.provider}) on this machine")
     return Step("model", "ok", f"{spec.name} ({spec.provider}) at {address}")
 
 
 def _key(spec: ModelSpec, options: ModelOptions) -> Step:
     status = key_status(spec, options)
-    if spec.draws and spec.provider in LOCAL:
+    if spec.is_local:
         return Step("key", "ok", "none is needed: it runs on this machine")
     if status.source is None:
         return Step("key", "ok", "none is sent; a server that wants one needs api_key_env in its settings")

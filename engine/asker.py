@@ -14,7 +14,7 @@ from ..models.chat import FATAL, TRANSIENT, CallFault, ChatRequest, Message, Rep
 from ..models.client import ModelClient, ModelDown
 from ..models.prices import Booked, Price, book, estimate_request, highest_cost, most_tokens
 from ..models.replies import OUT_OF_FORM, SENSELESS, Malformed, named_outcome, parse_reply
-from ..models.spec import ATTEMPT, COMPATIBLE, ModelSettings, notes_on, parse_spec
+from ..models.spec import ATTEMPT, ModelSettings, notes_on, parse_spec
 from ..schemas.canonical import Json
 from .batches.books import Batching, Lane
 from .batches.desk import AskSingly, BatchDesk, House
@@ -52,7 +52,7 @@ _OWN_DOWN = ("the server does not answer", "start it, or check its address; or c
 
 def model_error(spec: str, fault: CallFault) -> ModelUnavailable:
     """Return the error that stops a run because of a fault."""
-    down = _OWN_DOWN if parse_spec(spec).provider == COMPATIBLE else _DOWN
+    down = _OWN_DOWN if parse_spec(spec).is_own else _DOWN
     said, fix = _WORDS.get(fault.kind, down)
     if fault.kind == "timeout":
         fix += f'; if it is only slow, raise call_timeout under [models."{spec}"] in fabula.toml'

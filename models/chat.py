@@ -82,6 +82,8 @@ class ChatRequest:
     structured: Structured = "schema"  # how the schema is enforced
     # more parameters for this service, sent as they are
     extra: Mapping[str, Json] = field(default_factory=dict)
+    # of an open model: ``model``, its spec without place and revision, and what else its answers depend on
+    weights: Mapping[str, Json] = field(default_factory=dict)
     # what it shares with others. It changes no answer, and is no part of what identifies a request.
     prefix: Prefix | None = field(default=None, compare=False)
 
@@ -94,8 +96,9 @@ class ChatRequest:
 
     def canonical_options(self) -> dict[str, Json]:
         """Return all of the canonical form but the messages."""
+        named = dict(self.weights)
         return {
-            "model": self.model,
+            "model": named.pop("model", self.model),
             "schema": None
             if self.schema is None
             else {"name": self.schema.name, "schema": self.schema.schema},
@@ -104,6 +107,7 @@ class ChatRequest:
             "max_tokens": self.max_tokens,
             "structured": self.structured,
             "extra": dict(self.extra),
+            **({"weights": named} if named else {}),
         }
 
     def key(self) -> str:

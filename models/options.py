@@ -13,7 +13,8 @@ from ..errors import ConfigError
 from ..schemas.canonical import Json
 from ..schemas.values import Own
 from .chat import ChatRequest, Structured
-from .spec import ModelSpec, parse_spec
+from .local.weights import exact_weights
+from .spec import COMPATIBLE, OPEN, ModelSpec, parse_spec
 
 ENV_REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 """How a setting refers to an environment variable: ``${NAME}``."""
@@ -111,6 +112,22 @@ class ModelOptions(Own):
     batch_megabytes: float | None = Field(
         default=None, gt=0, allow_inf_nan=False, description="The same for its size in MB."
     )
+    program: str | None = Field(
+        default=None,
+        description="Open models: the server's command, or the Python that has it.",
+    )
+    dtype: str = Field(default="auto", description="Open models: precision of the weights.")
+    quantization: str | None = Field(default=None, description="Open models: how weights are made smaller.")
+    context: int | None = Field(
+        default=None, ge=256, description="Open models: most tokens of prompt and reply together."
+    )
+    images: int = Field(default=16, ge=0, description="Open models: most pictures in one prompt.")
+    device: str = Field(default="auto", description="Models loaded in process: where they run.")
+    mmproj: str | None = Field(default=None, description="llamacpp: the file that lets a GGUF file see.")
+    args: tuple[str, ...] = Field(default=(), description="Open models: more arguments of the server.")
+    weights: str | None = Field(
+        default=None, description="Open models: commit, or SHA-256 of what lies here; found out by default."
+    )
 
     @model_validator(mode="after")
     def _secrets_stand_elsewhere(self) -> "ModelOptions":
@@ -130,7 +147,19 @@ class ModelOptions(Own):
 
     def identity(self) -> dict[str, Json]:
         """Return what changes the model's answers, as JSON."""
-        return {"structured": self.structured, "unsupported": sorted(self.unsupported), "extra": self.extra}
+        own: dict[str, Json] = {"weights": self._weights()} if self.weights else {}
+        return {
+            "structured": self.structured,
+            "unsupported": sorted(self.unsupported),
+            "extra": self.extra,
+            **own,
+        }
+
+    def _weights(self) -> dict[str, Json]:
+        """Return what the answers of an open model depend on, beside its name."""
+        own: dict[str, Json] = {"weights": self.weights, "dtype": self.dtype}
+        named = {"quantization": self.quantization, "args": list(self.args)}
+        return own | {name: value for name, value in named.items() if value}
 
     def apply(self, request: ChatRequest) -> ChatRequest:
         """Return the request as this model is to be asked: what it refuses left out, extras added.
@@ -143,15 +172,34 @@ class ModelOptions(Own):
             temperature=None if "temperature" in self.unsupported else request.temperature,
             seed=None if "seed" in self.unsupported else request.seed,
             extra={**request.extra, **self.extra},
+            weights=self._weights_of(request.model) if self.weights else {},
         )
 
+    def _weights_of(self, model: str) -> dict[str, Json]:
+        spec = parse_spec(model)
+        named = spec.weights
+        name = model if named is None else f"{spec.provider}:{named.public}"
+        if named is not None and named.path is not None:
+            name = f"{spec.provider}:{self.weights}"  # whatever the file is called
+        return {"model": name, **self._weights()}
 
+
+ALWAYS = 365 * 24 * 3600.0
+"""Seconds of patience with what runs on this machine: its process is watched instead."""
+_PATIENT = {"call_timeout": 3600.0, "patience": ALWAYS}
+_OPEN_ONLY = ("program", "dtype", "quantization", "context", "images", "device", "mmproj", "args", "weights")
 _USUAL: Mapping[str, Mapping[str, float]] = {
+    "vllm": {"concurrency": 64, **_PATIENT},
+    "sglang": {"concurrency": 64, **_PATIENT},
+    "llamacpp": {"concurrency": 4, **_PATIENT},
+    "hf": {"concurrency": 8, **_PATIENT},
+    "loopback": {"call_timeout": 3600.0},
     "diffusers": {"concurrency": 1, "call_timeout": 3600.0},
     "command": {"concurrency": 1, "call_timeout": 3600.0},
     "video": {"call_timeout": 1800.0},
 }
-"""Provider, or what a model makes -> other defaults: what this machine makes, it makes one by one."""
+"""Provider, or what a model makes -> other defaults: this machine makes pictures one by one, and as many
+texts together as the server of its models, or one batch, takes."""
 
 
 def options_for(spec: ModelSpec, given: Mapping[str, Mapping[str, Any]]) -> ModelOptions:
@@ -163,7 +211,7 @@ def options_for(spec: ModelSpec, given: Mapping[str, Mapping[str, Any]]) -> Mode
     for name in given:
         parse_spec(name)
     values = given.get(spec.text, {})
-    usual = _USUAL.get(spec.provider) or _USUAL.get(spec.makes, {})
+    usual = _usual(spec, values)
     where = f'[models."{spec.text}"]'
     if not isinstance(values, Mapping):
         raise ConfigError(where, what="is a value, and must be a section with keys", fix="see docs/models.md")
@@ -174,11 +222,36 @@ def options_for(spec: ModelSpec, given: Mapping[str, Mapping[str, Any]]) -> Mode
                 what=f"there is no such key; there are: {', '.join(ModelOptions.model_fields)}",
                 fix="check the spelling",
             )  # fmt: skip
+        if key in _OPEN_ONLY and spec.weights is None:
+            raise ConfigError(
+                f"{where} {key}", what=f"this key is for open models on this machine: {', '.join(OPEN)}",
+                fix="leave it out",
+            )  # fmt: skip
     try:
-        return ModelOptions.model_validate({**usual, **values})
+        options = ModelOptions.model_validate({**usual, **values})
     except ValidationError as error:
         problem = _config_error(error, where)
+    else:
+        if spec.weights is None or options.weights is not None:
+            return options
+        return options.model_copy(update={"weights": exact_weights(spec.weights, options.mmproj)})
     raise problem  # out here it drags along no exception that holds the values
+
+
+def _usual(spec: ModelSpec, values: Mapping[str, Any]) -> Mapping[str, float]:
+    if spec.provider == COMPATIBLE and spec.makes == "text":
+        address = values.get("base_url") if isinstance(values, Mapping) else None
+        return _USUAL["loopback"] if is_loopback(str(address or spec.base_url or "")) else {}
+    return _USUAL.get(spec.provider) or _USUAL.get(spec.makes, {})
+
+
+def is_loopback(address: str) -> bool:
+    """Whether an address is one of this machine."""
+    try:
+        host = urlsplit(address).hostname or ""
+    except ValueError:
+        return False
+    return host in ("localhost", "::1") or host.startswith("127.")
 
 
 def _config_error(error: ValidationError, where: str) -> ConfigError:

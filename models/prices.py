@@ -15,7 +15,7 @@ from ..schemas.canonical import Json, canonical_text
 from .chat import ChatRequest, Image, Reply, Usage
 from .generators.request import CHOSEN, longest_seconds
 from .options import ModelOptions, Prices
-from .spec import BEFORE, COMPATIBLE, LOCAL, ModelSpec, parse_spec
+from .spec import BEFORE, COMPATIBLE, ModelSpec, parse_spec
 
 if TYPE_CHECKING:
     from genai_prices.types import ModelInfo, ModelPrice
@@ -258,7 +258,7 @@ def price_of(spec: ModelSpec, options: ModelOptions, day: date | None = None) ->
     own = options.prices
     if own is not None:
         return _own_price(own)
-    if spec.draws and spec.provider in LOCAL:
+    if spec.is_local:
         return Price((), "it runs on this machine, and nobody charges for it")
     return None if spec.provider == COMPATIBLE else _listed(spec, day or LAST_DAY)
 

@@ -9,6 +9,7 @@ from ..errors import ConfigError, MissingRequirement
 from ..schemas.plugins import plugins
 from .chat import ChatModel
 from .keys import Redactor
+from .local.weights import check_weights
 from .options import ModelOptions
 from .spec import COMPATIBLE, Makes, ModelSpec
 
@@ -94,6 +95,8 @@ def check_provider(spec: ModelSpec) -> None:
 def check_adapter(spec: ModelSpec, options: ModelOptions | None = None) -> None:
     """Check that somebody serves a spec, and all that can be told without asking: SDK, renderer, program."""
     check_provider(spec)
+    check_place(spec, options or ModelOptions())
+    check_weights(spec, None if options is None else options.weights)
     if spec.draws and spec.provider == "diffusers":
         from .generators.diffusers_images import check_library
 
@@ -111,8 +114,18 @@ def check_adapter(spec: ModelSpec, options: ModelOptions | None = None) -> None:
         )  # fmt: skip
 
 
+def check_place(spec: ModelSpec, options: ModelOptions) -> None:
+    """Check that a server with a name of its own has an address."""
+    if spec.provider == COMPATIBLE and not (spec.base_url or options.base_url):
+        raise ConfigError(
+            f"model {spec}", what="nothing says where this server is",
+            fix=f'write [models."{spec}"] base_url = "http://HOST:PORT/v1" into fabula.toml',
+        )  # fmt: skip
+
+
 def open_model(spec: ModelSpec, options: ModelOptions, redactor: Redactor) -> ChatModel:
     """Return the model of a spec, ready to be asked; the first call for a provider imports its SDK."""
+    check_place(spec, options)
     adapters, group = REGISTERED[spec.makes]
     address = dict(adapters).get(spec.provider)
     if address is not None:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import ClassVar, Literal, TypeAlias
 from urllib.parse import urlsplit
 
@@ -12,7 +13,8 @@ from ..errors import ConfigError
 from ..schemas.values import Own
 
 Provider: TypeAlias = str
-"""``openai``, ``google``, ``anthropic``, ``compatible`` (a URL), or a name that a plug-in registers."""
+"""``openai``, ``google``, ``anthropic``, ``compatible`` (a URL, or a name whose settings have one), one of
+:data:`OPEN`, or a name that a plug-in registers."""
 
 Makes: TypeAlias = Literal["text", "vectors", "image", "video"]
 """What a model gives back."""
@@ -23,17 +25,44 @@ GIVEN: Mapping[Makes, str] = {"text": "answers", "vectors": "vectors", "image": 
 BEFORE: Mapping[str, Makes] = {ENCODES: "vectors", "image:": "image", "video:": "video"}
 """What stands before a spec -> what the model makes; a chat model has nothing before it."""
 
-FORMS = "openai:NAME, google:NAME, anthropic:NAME or http(s)://HOST[:PORT]/v1#NAME"
+FORMS = (
+    "openai:NAME, google:NAME, anthropic:NAME, http(s)://HOST[:PORT]/v1#NAME, vllm:ORG/NAME, sglang:ORG/NAME,"
+    " llamacpp:FILE.gguf or hf:ORG/NAME"
+)
 COMPATIBLE: Literal["compatible"] = "compatible"
-LOCAL = frozenset(("command", "diffusers", "drawn"))
+OPEN: Mapping[str, str] = {
+    "vllm": "vllm:ORG/NAME[@REVISION], or a folder with its path, as in vllm:./FOLDER",
+    "sglang": "sglang:ORG/NAME[@REVISION], or a folder with its path, as in sglang:./FOLDER",
+    "llamacpp": "llamacpp:FILE.gguf or llamacpp:ORG/NAME[@REVISION]:QUANT, such as Q4_K_M",
+    "hf": "hf:ORG/NAME[@REVISION], hf:FILE.gguf, or a folder with its path, as in hf:./FOLDER",
+}
+"""Providers of open chat models on this machine -> how their specs are written."""
+LOCAL = frozenset(("command", "diffusers", "drawn", *OPEN))
 """Providers that run on this machine."""
 
 _PLAIN = re.compile(r"([a-z][a-z0-9_-]*):([^\s#]+)")
+_REPOSITORY = re.compile(r"([\w.-]+/[\w.-]+)(?:@([\w./-]+))?(?::([\w.-]+))?")
 _LONGEST = 300
 _QUERY = re.compile(r"\?|(?:key|token|secret|passw(?:or)?d|sig|signature|auth\w*)=", re.IGNORECASE)
 _LIKE_A_KEY = re.compile(
     r"(?:[a-z]+:)?(?:sk-|AIza|gsk_|hf_|xai-|gh[a-z]_|github_pat_|Bearer\b)|.*@", re.DOTALL
 )
+
+
+@dataclass(frozen=True, slots=True)
+class OpenWeights:
+    """Which weights the spec of an open model names: a repository of the Hub, or what lies here."""
+
+    repository: str = ""  # ``ORG/NAME`` on the Hub; empty for a path
+    revision: str | None = None  # branch, tag or commit of the repository; None for its main branch
+    quantization: str | None = None  # which of a repository's GGUF files, such as Q4_K_M
+    path: Path | None = None  # a GGUF file, or a folder as transformers saves it
+
+    @property
+    def public(self) -> str:
+        """Its name without the folder that it lies in, and without a revision."""
+        name = self.repository if self.path is None else self.path.name
+        return name if self.quantization is None else f"{name}:{self.quantization}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +72,7 @@ class ModelSpec:
     text: str  # the spec as the user wrote it
     provider: Provider  # who speaks the wire format; ``compatible`` for a URL
     name: str  # the model's name at the service
-    base_url: str | None = None  # where a compatible server is; None for the others
+    base_url: str | None = None  # where a compatible server is; None for the others, and where settings say
     makes: Makes = "text"  # what it is asked for, and for nothing else
 
     def __str__(self) -> str:
@@ -59,9 +88,36 @@ class ModelSpec:
         """Whether it is asked for pictures or videos."""
         return self.makes in ("image", "video")
 
+    @property
+    def is_local(self) -> bool:
+        """Whether it runs on this machine, started or loaded by us: nobody charges for it."""
+        return self.provider in (OPEN if self.makes == "text" else LOCAL)
+
+    @property
+    def is_own(self) -> bool:
+        """Whether who asks runs it: on this machine, or behind an address of their own."""
+        return self.is_local or self.provider == COMPATIBLE
+
+    @property
+    def weights(self) -> OpenWeights | None:
+        """The weights that an open model's spec names; None for models of services."""
+        return _open_weights(self.provider, self.name) if self.makes == "text" else None
+
+    @property
+    def public(self) -> str:
+        """The spec for published records: where a server or a file is is nobody else's business."""
+        before = next((before for before, makes in BEFORE.items() if makes == self.makes), "")
+        if self.provider == COMPATIBLE:
+            return f"{before}{self.provider}:{self.name}"
+        weights = self.weights
+        return self.text if weights is None or weights.path is None else f"{self.provider}:{weights.public}"
+
 
 def parse_spec(text: str) -> ModelSpec:
     """Return the parts of a spec such as ``openai:gpt-4.1-mini`` or ``http://localhost:8000/v1#qwen3-vl``.
+
+    A server may have a name of its own, as in ``compatible:qwen3-vl``: its settings then say where it is, and
+    it can move without being asked anew. Open models on this machine are written as :data:`OPEN` says.
 
     An encoder has ``embedding:`` before it, as in ``embedding:openai:text-embedding-3-small``; a generator
     ``image:`` or ``video:``, as in ``image:openai:gpt-image-2`` (see :mod:`.generators.request`).
@@ -84,8 +140,27 @@ def _parse_chat(text: str) -> ModelSpec:
             return _parse_url(text)
         match = _PLAIN.fullmatch(text)
         if match is not None:
+            if match[1] in OPEN and _open_weights(match[1], match[2]) is None:
+                raise ConfigError(
+                    "model spec", expected=OPEN[match[1]], found=ascii(text[:100]),
+                    fix="for example hf:Qwen/Qwen2.5-VL-3B-Instruct or llamacpp:./smollm2.gguf",
+                )  # fmt: skip
             return ModelSpec(text, match[1], match[2])
     raise _no_form(text)
+
+
+def _open_weights(provider: str, name: str) -> OpenWeights | None:
+    """Return the weights that a name says; None where the provider has no such names."""
+    if provider not in OPEN:
+        return None
+    if provider in ("llamacpp", "hf") and name.lower().endswith(".gguf"):
+        return OpenWeights(path=Path(name).expanduser())
+    if provider != "llamacpp" and name.startswith(("/", "./", "../", "~/")):
+        return OpenWeights(path=Path(name).expanduser())
+    match = _REPOSITORY.fullmatch(name)
+    if match is None or (match[3] is None) == (provider == "llamacpp"):
+        return None
+    return OpenWeights(match[1], match[2], match[3])
 
 
 def _no_form(text: str) -> ConfigError:

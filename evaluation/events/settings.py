@@ -60,7 +60,7 @@ class EventJudgeSettings(JudgeSettings):
         """Return how many votes of a judge count on each video."""
         if self.votes:
             return self.votes
-        return SERVICE_VOTES if parse_spec(spec).base_url is None else OWN_VOTES
+        return OWN_VOTES if parse_spec(spec).is_own else SERVICE_VOTES
 
 
 @dataclass(frozen=True, slots=True)

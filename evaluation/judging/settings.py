@@ -19,7 +19,7 @@ from ...engine.config import RunConfig, read_settings
 from ...engine.run_options import RunOptions
 from ...errors import ConfigError
 from ...models.prices import listed_like
-from ...models.spec import BEFORE, GIVEN, Makes, ModelSettings, parse_spec
+from ...models.spec import GIVEN, Makes, ModelSettings, parse_spec
 from ...prompts.loader import Prompt, load_prompt, prompt_ids
 from ...prompts.sets import TextSet
 from ...schemas.judgement import Judge
@@ -276,9 +276,9 @@ class VectorSettings(MatcherSettings):
 def public_judge(spec: str) -> Judge:
     """Return a judge as archives name it: where a server is reached is nobody else's business."""
     read = parse_spec(spec)
-    before = next((before for before, makes in BEFORE.items() if makes == read.makes), "")
-    named = read.text if read.base_url is None else f"{before}{read.provider}:{read.name}"
-    return Judge(spec=named, provider=read.provider, model=read.name, reported_model=None)
+    weights = read.weights
+    name = read.name if weights is None or weights.path is None else weights.public
+    return Judge(spec=read.public, provider=read.provider, model=name, reported_model=None)
 
 
 def without_judges(config: RunConfig) -> RunConfig:

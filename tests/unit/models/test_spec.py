@@ -8,13 +8,14 @@ from typing import Any
 
 import pytest
 
-from fabula.errors import ConfigError, MissingRequirement
+from fabula.errors import ConfigError, FabulaError, MissingRequirement
 from fabula.models.chat import ChatRequest, Message
 from fabula.models.generators.request import PictureRequest, read_generated
 from fabula.models.keys import Redactor
+from fabula.models.local.weights import check_weights
 from fabula.models.options import ModelOptions, options_for
-from fabula.models.registry import ADAPTERS, check_provider, open_model, providers
-from fabula.models.spec import ModelSettings, ModelSpec, parse_spec
+from fabula.models.registry import ADAPTERS, check_adapter, check_provider, open_model, providers
+from fabula.models.spec import ModelSettings, ModelSpec, OpenWeights, parse_spec
 
 
 @pytest.mark.parametrize(
@@ -75,6 +76,123 @@ def test_spec_when_it_may_hold_a_secret_is_refused_without_repeating_it(text: st
         parse_spec(text)
     assert "hunter2" not in str(caught.value) and "hunter2" not in repr(caught.value.__context__)
     assert "api_key_env" in str(caught.value) or "what looks like a key" in str(caught.value)
+
+
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+
+
+@pytest.mark.parametrize(
+    ("text", "weights", "public"),
+    [
+        ("vllm:Qwen/Qwen2.5-VL-7B-Instruct", OpenWeights("Qwen/Qwen2.5-VL-7B-Instruct"), None),
+        ("sglang:a/b@refs/pr/1", OpenWeights("a/b", "refs/pr/1"), None),
+        ("hf:/models/mine", OpenWeights(path=Path("/models/mine")), "hf:mine"),
+        ("llamacpp:../w/smol.gguf", OpenWeights(path=Path("../w/smol.gguf")), "llamacpp:smol.gguf"),
+        ("llamacpp:a/b-GGUF@v1:Q4_K_M", OpenWeights("a/b-GGUF", "v1", "Q4_K_M"), None),
+        ("compatible:qwen3-vl", None, "compatible:qwen3-vl"),
+        ("http://10.0.0.7:8000/v1#qwen3-vl", None, "compatible:qwen3-vl"),
+        ("embedding:http://localhost:1/v1#e", None, "embedding:compatible:e"),
+        ("openai:gpt-4.1-mini", None, None),
+    ],
+)
+def test_spec_when_of_an_open_model_says_which_weights_and_keeps_places_private(
+    text: str, weights: OpenWeights | None, public: str | None
+) -> None:
+    spec = parse_spec(text)
+    assert (spec.weights, spec.public) == (weights, public or text)
+    assert spec.is_local == (weights is not None)
+
+
+@pytest.mark.parametrize(
+    "text", ["vllm:qwen", "llamacpp:Qwen/Qwen3", "hf:a/b:Q4", "llamacpp:model.bin", "vllm:x.gguf"]
+)
+def test_spec_when_an_open_model_is_named_wrongly_shows_how_they_are_named(text: str) -> None:
+    with pytest.raises(ConfigError, match=rf"expected {text.partition(':')[0]}:"):
+        parse_spec(text)
+
+
+def key_of(text: str, **settings: Any) -> str:
+    options = options_for(parse_spec(text), {text: settings})
+    return options.apply(ChatRequest(text, (Message("user", ("hi",)),))).key()
+
+
+def test_key_of_an_open_model_holds_its_commit_and_precision_and_no_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    branch, pinned = "vllm:org/name", f"vllm:org/name@{COMMIT}"
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    refs = tmp_path / "models--org--name/refs"
+    refs.mkdir(parents=True)
+    (refs / "main").write_text(COMMIT)
+    assert key_of(branch) == key_of(pinned)
+    assert key_of(pinned, program="/opt/vllm/bin/vllm", context=4096, concurrency=2) == key_of(pinned)
+    others = [
+        key_of(pinned, dtype="float16"), key_of(pinned, quantization="awq"), key_of(pinned, args=["--x"]),
+        key_of(f"vllm:org/name@{COMMIT[::-1]}"), key_of(f"sglang:org/name@{COMMIT}"),
+    ]  # fmt: skip
+    assert len({key_of(pinned), *others}) == 6
+    (refs / "main").write_text(COMMIT[::-1])  # the branch moves
+    assert key_of(branch) == key_of(f"vllm:org/name@{COMMIT[::-1]}")
+
+
+def test_key_of_a_file_or_a_folder_is_that_of_its_bytes_wherever_it_lies(tmp_path: Path) -> None:
+    for folder in ("one", "two"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "config.json").write_text("{}")
+        (tmp_path / folder / "model.safetensors").write_bytes(b"weights")
+        (tmp_path / folder / f"{folder}.gguf").write_bytes(b"GGUF")
+    keys = [key_of(f"llamacpp:{tmp_path}/{name}/{name}.gguf") for name in ("one", "two")]
+    assert len(set(keys)) == 1
+    (tmp_path / "two/two.gguf").write_bytes(b"GGUF, another")
+    assert key_of(f"llamacpp:{tmp_path}/two/two.gguf") not in keys
+    (tmp_path / "two/two.gguf").rename(tmp_path / "one/one.gguf")
+    (tmp_path / "two/one.gguf").write_bytes((tmp_path / "one/one.gguf").read_bytes())
+    assert key_of(f"hf:{tmp_path}/one") == key_of(f"hf:{tmp_path}/two")
+
+
+def test_weights_when_nobody_knows_them_are_named_before_a_run_and_missing_in_an_estimate(
+    tmp_path: Path,
+) -> None:
+    for text, said in (("hf:org/none", "not in the Hub's cache"), (f"hf:{tmp_path}/no", "does not exist")):
+        spec = parse_spec(text)
+        options = options_for(spec, {})
+        assert options.weights is None
+        with pytest.raises(FabulaError, match=said):
+            check_weights(spec, options.weights)
+    assert options_for(parse_spec("hf:org/none"), {"hf:org/none": {"weights": COMMIT}}).weights == COMMIT
+
+
+def test_server_with_a_name_of_its_own_moves_without_being_asked_anew() -> None:
+    moved = [key_of("compatible:qwen", base_url=f"http://{host}:8000/v1") for host in ("10.0.0.1", "h")]
+    assert len(set(moved)) == 1
+    old = "http://10.0.0.1:8000/v1#qwen"
+    assert key_of(old) == key_of(old, base_url="http://10.0.0.2:9000/v1")  # moved since
+    spec = parse_spec("compatible:qwen")
+    for reached in (check_adapter, lambda spec, options: open_model(spec, options, Redactor())):
+        with pytest.raises(ConfigError, match="nothing says where this server is"):
+            reached(spec, options_for(spec, {}))
+
+
+def test_key_of_a_request_made_before_there_were_open_models_is_as_it_was() -> None:
+    assert ChatRequest("openai:x", (Message("user", ("hi",)),)).key() == (
+        "cfd2a19dbc09eb81fa02154bd7a988fea1e8e61f86c113e46b13c0f78a2c8c2f"
+    )
+    options = options_for(parse_spec("openai:x"), {})
+    assert set(options.identity()) == {"structured", "unsupported", "extra"}
+
+
+def test_options_of_open_models_are_patient_and_only_theirs() -> None:
+    defaults = {
+        text: options_for(parse_spec(text), {text: {"weights": COMMIT}})
+        for text in ("vllm:a/b", "sglang:a/b", "llamacpp:a/b:Q4_0", "hf:a/b")
+    }
+    assert [(each.concurrency, each.call_timeout) for each in defaults.values()] == [
+        (64, 3600.0), (64, 3600.0), (4, 3600.0), (8, 3600.0)
+    ]  # fmt: skip
+    near, far = "http://127.0.0.1:8000/v1#m", "http://10.0.0.1:8000/v1#m"
+    assert [options_for(parse_spec(text), {}).call_timeout for text in (near, far)] == [3600.0, 180.0]
+    with pytest.raises(ConfigError, match="dtype: this key is for open models"):
+        options_for(SPEC, given(dtype="float16"))
 
 
 # Settings of one model.
