@@ -38,33 +38,63 @@ def _table(head: Iterable[str], rows: Iterable[Iterable[object]]) -> Lines:
 
 
 def commands() -> Lines:
-    """Yield every command with its options and examples, in the groups of ``fabula --help``."""
-    import typer
+    """Yield the list of all commands, in the groups of ``fabula --help``, and the exit codes."""
+    from .main import GROUPS
 
-    from .main import GROUPS, app
-
-    program: Any = typer.main.get_command(app)
-    yield from (
-        "# Commands",
-        "",
-        "What `--help` says, on one page. A command exits with one of these codes:",
-        "",
-    )
-    yield from _table(("code", "what happened"), ((int(code), code.name.lower()) for code in ExitCode))
+    yield from ("# Commands", "", "A page for each says what its `--help` says.", "")
     for heading, verbs in GROUPS.items():
         yield from (f"## {heading}", "")
-        for verb in verbs:
-            yield from _command(program.commands[verb], f"fabula {verb}")
+        yield from _table(("command", "what it does"), ((_linked(verb), _first(verb)) for verb in verbs))
+    yield from ("## Exit codes", "")
+    yield from _table(("code", "what happened"), ((int(code), code.name.lower()) for code in ExitCode))
+
+
+def _linked(verb: str) -> str:
+    names = list(_leaves(_program().commands[verb], f"fabula {verb}"))
+    page = f"commands/{verb}.md"
+    links = (
+        f"[{name.removeprefix(f'fabula {verb} ')}]({page}#{name.replace(' ', '-')})" for name in names[1:]
+    )
+    return ", ".join([f"[fabula {verb}]({page})", *links])
+
+
+def _leaves(node: Any, name: str) -> Iterator[str]:  # noqa: ANN401 - a type of Typer's that it does not publish
+    """Yield the names of a group and of the commands in it at any depth, or of a command."""
+    if name.count(" ") == 1 or not hasattr(node, "commands"):
+        yield name
+    for sub, child in getattr(node, "commands", {}).items():
+        yield from _leaves(child, f"{name} {sub}")
+
+
+def _first(verb: str) -> str:
+    return inspect.cleandoc(_program().commands[verb].help or "").partition("\n\n")[0]
+
+
+def _program() -> Any:  # noqa: ANN401 - a type of Typer's that it does not publish
+    import typer
+
+    from .main import app
+
+    return typer.main.get_command(app)
+
+
+def command(verb: str) -> Lines:
+    """Yield a command, or a group of commands, with options and examples."""
+    yield from (f"# fabula {verb}", "")
+    yield from _command(_program().commands[verb], f"fabula {verb}")
 
 
 def _command(node: Any, name: str) -> Lines:  # noqa: ANN401 - a type of Typer's that it does not publish
     import typer
 
     if hasattr(node, "commands"):
+        yield from (*inspect.cleandoc(node.help or "").splitlines(), "")
         for sub, child in node.commands.items():
             yield from _command(child, f"{name} {sub}")
         return
-    yield from (f"### {name}", "", *inspect.cleandoc(node.help or "").splitlines(), "")
+    if name.count(" ") > 1:
+        yield from (f"## {name}", "")
+    yield from (*inspect.cleandoc(node.help or "").splitlines(), "")
     listed = node.get_params(typer.Context(node))
     own = [each for each in listed if getattr(each, "help", None) and each.name != "help"]
     yield from _table(
@@ -310,10 +340,12 @@ PAGES: Mapping[str, Callable[[], Lines]] = {
 
 
 def write_pages(folder: Path) -> None:
-    """Write every page into a folder, made if missing, as NAME.md."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, page in PAGES.items():
-        (folder / f"{name}.md").write_text("\n".join(page()) + "\n", encoding="utf-8")
+    """Write every page into a folder, made if missing, as NAME.md, and commands/NAME.md of each command."""
+    (folder / "commands").mkdir(parents=True, exist_ok=True)
+    pages = {name: page() for name, page in PAGES.items()}
+    pages |= {f"commands/{verb}": command(verb) for verb in _program().commands}
+    for name, lines in pages.items():
+        (folder / f"{name}.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
