@@ -1,14 +1,17 @@
 """A row as people look at it: the record in it first, what is said about it after."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from string import ascii_uppercase
 from typing import Any
 
 from pydantic import ValidationError
 
 from ..schemas.entities import EntityEpisode
 from ..schemas.katha import Question, Scene, StoryRecord, Transition, Variant
+from ..schemas.paths import quoted_path
 from ..schemas.states import state_of
 
 KEYS = ("story_id", "episode_id", "story_name", "id", "prompt_id", "unit", "variant_id")
@@ -24,8 +27,14 @@ READ = tuple(tuple(type_.model_fields) for type_ in (StoryRecord, Scene, Transit
 """The fields of each part of a record, in the order in which its type has them."""
 TARGETS = ("target_scene", "target_transition")
 """A question is about a scene or a transition: of these fields one applies."""
+GIST = (
+    "scene_text", "question", "expected_change", "contrastive_scene_text", "text", "prompt", "description",
+)  # fmt: skip
+"""Fields that say what a part is about, the first that it has; else its longest text does."""
+LONGEST_GIST = 220
 Row = Mapping[str, Any]
 _INDEX = re.compile(r"\[\d+\]")
+_PART = re.compile(r"\[(?:\d+|\*)\]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,9 +112,68 @@ def in_reading_order(value: Any, story: object = None) -> Any:  # noqa: ANN401 -
     return {name: in_reading_order(value[name], story) for name in order if name not in gone}
 
 
-def maker_of(made: Mapping[str, str], path: str) -> str:
-    """Return who made what stands at a path; of each scene alike where nothing is said of this one."""
-    return made.get(path) or made.get(_INDEX.sub("[*]", path)) or ""
+@dataclass(frozen=True, slots=True)
+class Makers:
+    """Who made what in a record: each under a letter, named once for a group of fields."""
+
+    made: Mapping[str, str]  # JSON path -> producer
+    letters: Mapping[str, str]  # producer -> its letter
+    usual: Mapping[str, str]  # group, such as ``$.scenes``; ``$`` for fields in none -> who made most of it
+
+    def of(self, path: str) -> str:
+        """Return who made what stands at a path; of each scene alike where nothing is said of this one."""
+        return self.made.get(path) or self.made.get(_INDEX.sub("[*]", path)) or ""
+
+    def exception(self, path: str) -> str:
+        """Return who made what stands at a path, where it is somebody else than of most of its group."""
+        maker = self.of(path)
+        return maker if maker != self.usual.get(group_of(path)) else ""
+
+    def groups(self, maker: str) -> list[str]:
+        """Return the groups that somebody made most of, as people call them."""
+        return [
+            group.rpartition(".")[2].replace("_", " ") if group != "$" else "fields of the whole record"
+            for group, usual in self.usual.items() if usual == maker
+        ]  # fmt: skip
+
+
+def makers_in(made: Mapping[str, str]) -> Makers:
+    """Return who made what, of JSON path -> producer."""
+    groups: dict[str, Counter[str]] = {}
+    for path, maker in made.items():
+        groups.setdefault(group_of(path), Counter())[maker] += 1
+    usual = {group: counts.most_common(1)[0][0] for group, counts in groups.items()}
+    letters = {
+        maker: ascii_uppercase[number] if number < len(ascii_uppercase) else str(number + 1)
+        for number, maker in enumerate(dict.fromkeys(made.values()))
+    }
+    return Makers(made, letters, usual)
+
+
+def under(path: str, name: str) -> str:
+    """Return the path of a field of what stands at a path; of no record, where the path begins with no $."""
+    return path + quoted_path((name,))[1:]
+
+
+def group_of(path: str) -> str:
+    """Return the list that a path leads into, such as ``$.scenes``; ``$`` where it leads into none."""
+    found = _PART.search(path)
+    return path[: found.start()] if found is not None else "$"
+
+
+def short_texts(record: Row) -> list[str]:
+    """Return what tells one row from others of the same name: its first short texts."""
+    return [value for value in record.values() if isinstance(value, str) and len(value) <= 40][:5]
+
+
+def gist_of(part: Row) -> str:
+    """Return what a part of a record is about, in a line or two."""
+    texts = [value for value in part.values() if isinstance(value, str)]
+    told = next((part[name] for name in GIST if isinstance(part.get(name), str)), "")
+    text = told or max(texts, key=len, default="")
+    answer = part.get("gold_answer")
+    whole = f"{text} \N{RIGHTWARDS ARROW} {answer}" if told and isinstance(answer, str) else text
+    return whole if len(whole) <= LONGEST_GIST else whole[: LONGEST_GIST - 1] + "\N{HORIZONTAL ELLIPSIS}"
 
 
 def are_checks(value: object) -> bool:

@@ -19,12 +19,15 @@ from .records import (
     are_rewritten,
     asked_about,
     episode_of,
+    gist_of,
     laid_out,
     listed_of,
-    maker_of,
+    makers_in,
     name_of,
     part_name,
     producers_in,
+    short_texts,
+    under,
 )
 from .shelf import BESIDE, Shelf
 
@@ -101,8 +104,9 @@ class Site:
         policy = policy_of(self.style).replace("img-src data:; ", "").replace("form-action 'none'", own)
         shown = template_of("page.j2", __package__, EPISODE_TEMPLATE).render(
             view=view, title=title, name=self._name, style=self.style, policy=policy, shelf=self.shelf,
-            differing=self.differing, address=address_of, told=told, answer_of=answer_of, maker=maker_of,
-            part=part_name, title_in=title_in, are_checks=are_checks, are_rewritten=are_rewritten, **values,
+            differing=self.differing, address=address_of, told=told, answer_of=answer_of, makers=makers_in,
+            gist=gist_of, short=short_texts, under=under, part=part_name, title_in=title_in,
+            are_checks=are_checks, are_rewritten=are_rewritten, **values,
         )  # fmt: skip
         return Answer(status, HTML, shown.encode("utf-8", "replace"))
 

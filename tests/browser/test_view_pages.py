@@ -44,10 +44,12 @@ from fabula.viewing.serving import HOST, Server
 from fabula.viewing.shelf import open_shelf
 from fabula.viewing.site import Site
 
+HIGHEST_RECORD = 3_000
+"""Pixels that a record may be high where the window is 1,400 wide, as it is opened."""
 REPLAYS = Path(__file__).parents[1] / "golden" / "replays"
 
 
-@pytest.fixture(scope="module", params=["evaluate-katha", "entities-model"])
+@pytest.fixture(scope="module", params=["evaluate-katha", "entities-model", "katha-model"])
 def address(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     folder = tmp_path_factory.mktemp("run")
     with tarfile.open(REPLAYS / f"{request.param}.tar.xz") as archive:
@@ -77,6 +79,10 @@ def test_pages_when_walked_through_are_accessible_quiet_and_fit(
     for step in ("first", "unit", "calls", "call"):
         assert Axe().run(page).response["violations"] == [], step
         assert page.evaluate("document.documentElement.scrollWidth") <= 400, step
+        if step == "unit" and "/row/" in page.url:
+            page.set_viewport_size({"width": 1400, "height": 800})
+            assert page.evaluate("document.documentElement.scrollHeight") <= HIGHEST_RECORD
+            page.set_viewport_size({"width": 400, "height": 800})
         if step == "first":
             page.locator('tbody a:is([href^="/unit/"], [href^="/row/"])').first.click()
         elif step == "unit":

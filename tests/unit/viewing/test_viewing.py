@@ -22,7 +22,7 @@ from fabula.releases.entities.page import render_page
 from fabula.releases.entities.tree import read_entity_set, statistics_of_set
 from fabula.schemas.states import state_of
 from fabula.viewing.differing import Differing
-from fabula.viewing.records import laid_out, record_lines
+from fabula.viewing.records import laid_out, makers_in, record_lines, under
 from fabula.viewing.serving import HOST, Server
 from fabula.viewing.shelf import open_shelf
 from fabula.viewing.site import Site
@@ -147,13 +147,15 @@ def test_record_when_shown_is_in_reading_order_with_paths_and_makers(
     assert "Threshold" not in start and "Seed" not in start
     page = unescape(get(f"/row/records/{row['id']}")[1].decode())
     assert f"<h1><bdi>{title}</bdi></h1>" in page
-    card = page[page.index(f"<code>{path}</code>") : page.index("<code>$.scenes[1]</code>")]
+    card = page[page.index(f"<b>scene 1</b> <code>{path}</code>") : page.index("<code>$.scenes[1]</code>")]
     assert text in card
     assert card.index("scene text") < card.index("characters") < card.index("generation prompt")
     assert "story id" not in card
     lines_made = {line["path"]: line["producer"] for line in row["payload"]["producers"]}
     maker = lines_made.get("$.scenes[*].scene_text") or lines_made["$.scenes[0].scene_text"]
-    assert f'scene text<span class="made">{maker}</span>' in card
+    assert 'class="made"' not in card, "all of it is by who made most of the scenes"
+    assert f'<dt class="group">scenes<span class="made" title="{maker}">' in page
+    assert page.count("</span> " + maker.replace(":", ":<wbr>")) == 1, "the legend names each producer once"
     question = page[page.index("<code>$.questions[0]</code>") :].partition("required evidence")[0]
     assert ("target scene" in question) != ("target transition" in question)
     lines = "\n".join(record_lines(laid_out(row).record))
@@ -161,6 +163,18 @@ def test_record_when_shown_is_in_reading_order_with_paths_and_makers(
     assert record["questions"][0]["question"] in lines
     distances = get("/rows/edit_distances")[1].decode()
     assert "nothing was changed" in distances
+
+
+def test_makers_when_one_field_of_a_group_is_by_another_are_named_there_alone() -> None:
+    who = makers_in(
+        {"$.title": "author", "$.scenes[*].action": "rules@1", "$.scenes[*].state": "rules@1",
+         "$.scenes[1].action": "edit:ana", "$.Shots[*]['A b'].en": "m"}
+    )  # fmt: skip
+    assert who.letters == {"author": "A", "rules@1": "B", "edit:ana": "C", "m": "D"}
+    assert who.usual == {"$": "author", "$.scenes": "rules@1", "$.Shots": "m"}
+    assert [who.exception(f"$.scenes[{n}].action") for n in range(2)] == ["", "edit:ana"]
+    assert who.of("$.Shots[3]['A b'].en") == "m" and under("$.Shots[3]", "A b") == "$.Shots[3]['A b']"
+    assert (who.groups("author"), who.groups("edit:ana")) == (["fields of the whole record"], [])
 
 
 def test_record_when_parts_were_written_again_shows_both_versions_of_what_differs(
