@@ -29,6 +29,10 @@ from .manifest import read_manifest
 from .pipeline import Pipeline, Stage
 from .stage import StageSpec
 from .survey import Passage, Survey, surveyed
+from .walk import Stop
+
+STOPPED = 50
+"""Most items that went no further that a status lists."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +70,8 @@ class Status:
     replies: tuple[PromptReplies, ...] = ()  # what the replies of each model to each prompt were
     batches: tuple[BatchStatus, ...] = ()  # the batches that its requests went out in, oldest first
     now: float = 0.0  # the time, in seconds since 1970, by which they have an age
+    # the first items that were rejected or failed, with stage and reason: for pages; ``report.json`` has all
+    stopped: tuple[tuple[str, Stop], ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """Return the status as plain JSON."""
@@ -144,6 +150,16 @@ def run_status(folder: Path, pipeline: Pipeline, explain: bool = False, sets: Se
             replies=replies_by_prompt(survey.journal.path),
             batches=batches_in(survey.journal.path),
             now=time.time(),
+            stopped=tuple(
+                islice(
+                    (
+                        (item, stop)
+                        for item, stop in survey.items.stops.items()
+                        if stop.status in ("rejected", "failed")
+                    ),
+                    STOPPED,
+                )
+            ),
             rejected=_rejected(survey),
             added=tuple(
                 {"name": entry.name, "added_at": entry.added_at}

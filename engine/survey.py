@@ -186,6 +186,11 @@ class Survey(Walk):
         table = self.journal.head_at(origin.seq)
         assert table is not None
         listing = read_listing(self.journal, table)
+        heads = Known(self.journal, stage.name)
+        made = next((head for _, key in listing if (head := heads[key]).status == "made"), None)
+        if made is not None and not made.outputs.keys() >= set(stage.spec.writes):
+            self._miss(stage, item, reasons)  # an earlier version made less than later stages read now
+            return None
         count = len(listing)
         self.reasons[stage.name].update(dict.fromkeys(reasons, count))
         self.counts[stage.name].stale += count

@@ -43,6 +43,15 @@ def words_of(value: Any) -> Iterator[str]:  # noqa: ANN401 - any JSON value
             yield from words_of(inner)
 
 
+def stamp_of(path: Path) -> tuple[int, int, int]:
+    """Return what changes when a file is written or replaced; zeros where it cannot be looked at."""
+    try:
+        about = path.stat()
+    except OSError:
+        return (0, 0, 0)
+    return about.st_ino, about.st_size, about.st_mtime_ns
+
+
 class Rows:
     """The rows of a file of JSON lines.
 
@@ -52,7 +61,7 @@ class Rows:
     """
 
     def __init__(self, path: Path, fields: Sequence[str] = ()) -> None:
-        self.path, self.fields = path, tuple(fields)
+        self.path, self.fields, self.stamp = path, tuple(fields), stamp_of(path)
         self._lock = threading.Lock()
         self._file = tempfile.NamedTemporaryFile(prefix="fabula-view-", suffix=".sqlite")  # noqa: SIM115
         self._sql = sqlite3.connect(self._file.name, check_same_thread=False)

@@ -114,6 +114,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(answer.body)))
         self.send_header("X-Content-Type-Options", "nosniff")
         self.send_header("Referrer-Policy", "no-referrer")
+        if answer.again:
+            self.send_header("Refresh", str(answer.again))
         self.end_headers()
         if self.command != "HEAD":
             self.wfile.write(answer.body)

@@ -12,7 +12,7 @@ from ..engine.journal_file import NAME as JOURNAL
 from ..engine.journal_file import connect, explained
 from ..errors import UserError
 from ..schemas.plain_files import json_lines, read_json, read_plain
-from .index import Rows
+from .index import Rows, stamp_of
 
 # -- What models were asked in a run, and what came back: read from its journal, a page at a time
 
@@ -132,6 +132,7 @@ FILTERS: Mapping[str, tuple[str, ...]] = {
 """File without its ending -> fields that its rows are filtered by."""
 BESIDE = ("producers", "edits", "assignments", "human_validation", "contrastive_variants")
 """Files whose rows are shown with the record of the same id."""
+_LOOKING = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -140,7 +141,7 @@ class Shelf:
 
     folder: Path  # the folder
     about: Mapping[str, Any]  # what it says of itself
-    rows: Mapping[str, Rows]  # name of a file without its ending -> its rows
+    rows: dict[str, Rows]  # name of a file without its ending -> its rows
     calls: Asked | None  # what models were asked; None where it has no journal
     # of an evaluation, the records that outputs were judged by; None where they are not found
     judged_by: Rows | None
@@ -149,6 +150,15 @@ class Shelf:
     def close(self) -> None:
         """Close its files, and remove what was indexed of them."""
         self._opened.close()
+
+    def look_again(self) -> None:
+        """Take in files that are new or were replaced since, as those of a run that is at work."""
+        with _LOOKING:
+            for file in sorted(self.folder.glob(f"*{ENDING}"), key=_order):
+                known = self.rows.get(file.stem)
+                if known is None or known.stamp != stamp_of(file):  # pages may still read the one before
+                    rows = Rows(file, FILTERS.get(file.stem, ()))
+                    self.rows[file.stem] = self._opened.enter_context(rows)
 
     def __enter__(self) -> "Shelf":
         """Return the shelf; it is closed at the end."""

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 from urllib.parse import parse_qs, quote, unquote, urlencode, urlsplit
@@ -13,6 +13,16 @@ from ..pages.page import policy_of, style_of, template_of
 from ..releases.entities.page import EPISODE_STYLE, EPISODE_TEMPLATE, shown_episode
 from ..validators.entities.view import view_of
 from .differing import Differing, answer_of
+from .index import stamp_of
+from .leading import (
+    audit_page,
+    corrections_in,
+    diff_page,
+    leads_of,
+    progress_of,
+    releases_before,
+    report_page,
+)
 from .records import (
     Laid,
     are_checks,
@@ -31,6 +41,8 @@ from .records import (
 )
 from .shelf import BESIDE, Shelf
 
+MOST_CHANGES = 200
+"""Corrections on their page."""
 MOST = 50
 """Rows on a page of a list."""
 SHOWN = 6
@@ -50,6 +62,7 @@ class Answer:
     status: int  # of HTTP
     type: str  # of the body
     body: bytes  # the page or picture
+    again: int = 0  # seconds after which the browser asks again; 0 for never
 
 
 @dataclass(frozen=True)
@@ -65,6 +78,7 @@ class Site:
         parts = urlsplit(address)
         asked = {name: values[-1] for name, values in parse_qs(parts.query).items()}
         steps = [unquote(step) for step in parts.path.split("/") if step]
+        self.shelf.look_again()
         try:
             return self._answer(steps, asked) or self._lost(f"there is nothing at {parts.path}")
         except FabulaError as error:
@@ -93,7 +107,29 @@ class Site:
                 shown = self._call(request, whole(sample))
             case ["picture", *path] if (picture := self.shelf.picture("/".join(path))) is not None:
                 shown = Answer(200, picture[1], picture[0])
+            case [lead, *_] if tuple(steps) in dict(self._leads).values():
+                shown = self._led(lead, steps, asked)
         return shown
+
+    @property
+    def _leads(self) -> Sequence[tuple[str, tuple[str, ...]]]:
+        return tuple(leads_of(self.shelf.folder, self.shelf.rows)) if self.differing is None else ()
+
+    def _led(self, lead: str, steps: Sequence[str], asked: Mapping[str, str]) -> Answer:
+        folder = self.shelf.folder
+        if lead == "progress":
+            progress = progress_of(folder)
+            page = self._page("progress", "Progress", progress=progress)
+            return replace(page, again=0 if "still" in asked else progress.again)
+        if lead == "corrections":
+            edits = corrections_in(folder)
+            return self._page("corrections", "Corrections", edits=edits[:MOST_CHANGES], count=len(edits))
+        if lead == "report":
+            return _as_page(report_page(folder, stamp_of(folder / "judgements.jsonl")))
+        if lead == "audit":
+            return _as_page(audit_page(folder))
+        older = next(old for old in releases_before(folder) if old.name == steps[1])
+        return _as_page(diff_page(older, folder))
 
     @cached_property
     def _name(self) -> str:
@@ -104,9 +140,7 @@ class Site:
         policy = policy_of(self.style).replace("img-src data:; ", "").replace("form-action 'none'", own)
         shown = template_of("page.j2", __package__, EPISODE_TEMPLATE).render(
             view=view, title=title, name=self._name, style=self.style, policy=policy, shelf=self.shelf,
-            differing=self.differing, address=address_of, told=told, answer_of=answer_of, makers=makers_in,
-            gist=gist_of, short=short_texts, under=under, part=part_name, title_in=title_in,
-            are_checks=are_checks, are_rewritten=are_rewritten, **values,
+            differing=self.differing, leads=self._leads, **HELPERS, **values,
         )  # fmt: skip
         return Answer(status, HTML, shown.encode("utf-8", "replace"))
 
@@ -240,6 +274,10 @@ class Site:
         )  # fmt: skip
 
 
+def _as_page(text: str) -> Answer:
+    return Answer(200, HTML, text.encode("utf-8", "replace"))
+
+
 def episodes_in(name: str, laid: Sequence[Laid]) -> Sequence[Mapping[str, Any] | None]:
     """Return the episode in each row as its template shows it; None for a row without one."""
     found = [episode_of(one.record) for one in laid]
@@ -303,3 +341,11 @@ def without_pictures(document: Any) -> Any:  # noqa: ANN401 - any JSON value
     if isinstance(document, str) and len(document) > 20_000:
         return f"{document[:200]}… ({len(document):,} characters)"
     return document
+
+
+HELPERS = {
+    "address": address_of, "told": told, "answer_of": answer_of, "makers": makers_in, "gist": gist_of,
+    "short": short_texts, "under": under, "part": part_name, "title_in": title_in, "are_checks": are_checks,
+    "are_rewritten": are_rewritten,
+}  # fmt: skip
+"""What the template calls."""

@@ -17,11 +17,14 @@ from pathlib import Path
 
 import pytest
 
+from fabula.engine.calls import ModelUse
+from fabula.engine.status import StageStatus, Status, read_report
 from fabula.errors import ConfigError, UserError
 from fabula.releases.entities.page import render_page
 from fabula.releases.entities.tree import read_entity_set, statistics_of_set
 from fabula.schemas.states import state_of
 from fabula.viewing.differing import Differing
+from fabula.viewing.leading import progress_of
 from fabula.viewing.records import laid_out, makers_in, record_lines, under
 from fabula.viewing.serving import HOST, Server
 from fabula.viewing.shelf import open_shelf
@@ -75,7 +78,7 @@ def lines_of(path: Path) -> list[str]:
 
 def links_in(page: bytes) -> set[str]:
     found = re.findall(r'(?:href|src|action)="([^"]*)"', page.decode())
-    found.remove("data:,")  # the icon
+    found = [link for link in found if not link.startswith(("#", "data:"))]
     assert all(link.startswith("/") for link in found), "nothing is asked of anybody else"
     return set(map(unescape, found))
 
@@ -84,6 +87,7 @@ def content(folder: Path) -> dict[str, bytes]:
     return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(path.name.split(".")[0] for path in REPLAYS.glob("*.tar.xz")))
 def test_pages_when_every_link_is_followed_are_all_there_and_change_nothing(
     name: str, replay: Callable[[str], Path], served: Callable[..., Get]
@@ -175,6 +179,77 @@ def test_makers_when_one_field_of_a_group_is_by_another_are_named_there_alone() 
     assert [who.exception(f"$.scenes[{n}].action") for n in range(2)] == ["", "edit:ana"]
     assert who.of("$.Shots[3]['A b'].en") == "m" and under("$.Shots[3]", "A b") == "$.Shots[3]['A b']"
     assert (who.groups("author"), who.groups("edit:ana")) == (["fields of the whole record"], [])
+
+
+def test_run_when_looked_at_leads_to_its_progress_corrections_and_audit(
+    replay: Callable[[str], Path], served: Callable[..., Get]
+) -> None:
+    run = replay("katha-model") / "run"
+    report = read_report(run)
+    get = served(run)
+    assert {"/progress", "/audit"} <= links_in(get("/")[1]) and get("/corrections")[0] == 404
+    page = get("/progress")[1].decode()
+    assert "Nothing is working on it now." in page
+    assert f">{report.totals['made']}<" in re.sub("<bdi[^>]*>|</bdi>|<dd>", ">", page).replace(">>", ">")
+    spent = sum(use.cost for use in report.models)
+    assert f"{spent:.4f}" in page
+    assert all(item.id in page.replace("<wbr>", "") for item in report.items)
+    row = json.loads(lines_of(run / "records.jsonl")[0])
+    edit = {"id": row["id"], "path": "$.title", "old": "The old one", "new": "<b>", "who": "ana", "why": "w"}
+    (run / "edits.jsonl").write_text(json.dumps(edit) + "\n", "utf-8")
+    page = get("/corrections")[1].decode()
+    assert "1 correction" in page and "The old one" in page and "&lt;b&gt;" in page
+    assert f"Audit of drafts: {run.name}" in get("/audit")[1].decode()
+    (run.parent / "audited").mkdir()
+    document = {"facts": {"draft": f"somewhere/{run.name} (3 records)"}}
+    (run.parent / "audited" / "audit.json").write_text(json.dumps(document))
+    (run.parent / "audited" / "audit.html").write_text("<!doctype html>with gold")
+    assert get("/audit")[1] == b"<!doctype html>with gold"
+
+
+def test_progress_when_a_stage_is_half_done_tells_what_the_rest_costs_where_prices_are_known(
+    monkeypatch: pytest.MonkeyPatch, replay: Callable[[str], Path]
+) -> None:
+    stages = [StageStatus(name, 1, 1, 1, 0, 2, 1, {}) for name in ("asks", "unpriced", "plain")]
+    uses = (ModelUse("asks", "m", cost=0.5, uncertain=2), ModelUse("unpriced", "m", unpriced=1))
+    holder = {"pid": 1, "host": "here", "since": "now"}
+    status = Status({"made": 0}, tuple(stages), holder, (), explained=False, models=uses)
+    monkeypatch.setattr("fabula.viewing.leading.run_status", lambda *_: status)
+    progress = progress_of(replay("katha-model") / "run")
+    assert [(one.made, one.stopped, one.to_come, one.asked) for one in progress.stages] == [
+        (1, 1, 3, 2), (1, 1, 3, 0), (1, 1, 3, 0),
+    ]  # fmt: skip
+    # 0.5 USD for 2 items of 5
+    assert [(one.spent, one.forecast) for one in progress.stages] == [(0.5, 1.25), (None, None), (None, None)]
+    assert (progress.spent, progress.forecast, progress.asked, progress.again) == (0.5, 1.25, 2, 5)
+
+
+def test_file_when_it_is_written_while_pages_are_shown_is_shown_as_it_is_now(
+    tmp_path: Path, served: Callable[..., Get]
+) -> None:
+    (tmp_path / "records.jsonl").write_text('{"id": "a", "t": "first"}\n')
+    get = served(tmp_path)
+    assert b"first" in get("/row/records/a")[1]
+    (tmp_path / "more.jsonl").write_text('{"id": "m"}\n')
+    (tmp_path / "records.jsonl").write_text('{"id": "longer", "t": "second"}\n{"id": "a", "t": "third"}\n')
+    assert "/rows/more" in links_in(get("/")[1])
+    get("/rows/records")  # waits for what the first page shows
+    assert b"third" in get("/row/records/a")[1]
+
+
+def test_release_when_an_earlier_version_lies_beside_it_leads_to_what_changed(
+    replay: Callable[[str], Path], served: Callable[..., Get]
+) -> None:
+    release = replay("katha-rules") / "release"
+    older = release.with_name("older")
+    shutil.copytree(release, older)
+    about = json.loads((older / "release.json").read_text("utf-8"))
+    (older / "release.json").write_text(json.dumps({**about, "version": "0.0.1"}))
+    (older.parent / "other").mkdir()
+    (older.parent / "other" / "release.json").write_text("[]")
+    get = served(release)
+    assert [link for link in links_in(get("/")[1]) if link.startswith("/diff")] == ["/diff/older"]
+    assert get("/diff/other")[0] == 404 and get("/diff/older")[0] in (200, 500)
 
 
 def test_record_when_parts_were_written_again_shows_both_versions_of_what_differs(
