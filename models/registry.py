@@ -21,6 +21,7 @@ ADAPTERS: tuple[tuple[str, str], ...] = (
     ("google", ".google_chat:GoogleChat"),
     ("anthropic", ".anthropic_chat:AnthropicChat"),
     (COMPATIBLE, ".openai_models:OpenAIChat"),
+    ("hf", ".local.in_process:InProcess"),
 )
 """Provider and ``module:attribute`` of its adapter."""
 
@@ -107,6 +108,8 @@ def check_adapter(spec: ModelSpec, options: ModelOptions | None = None) -> None:
         from .generators.command import check_command
 
         check_command(spec, options or ModelOptions())
+    if spec.provider == "hf" and spec.makes == "text":
+        open_model(spec, options or ModelOptions(), Redactor())
     if spec.provider == "anthropic" and find_spec("anthropic") is None:
         raise MissingRequirement(
             f"model {spec}", what="the library anthropic is not installed",

@@ -5,7 +5,7 @@ import os
 import re
 import socket
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
@@ -21,7 +21,7 @@ from fabula.testing.drawn_episode import write_episode
 from fabula.testing.drawn_shots import draw_shot_outputs, draw_shot_set
 from fabula.testing.drawn_storyboards import draw_outputs, drawn_release, judged_release
 from fabula.testing.katha_samples import sample_bundles
-from fabula.testing.model_server import ModelServer
+from fabula.testing.model_server import Asked, ModelServer
 from fabula.testing.table_detector import SETTINGS
 from fabula.testing.written_episodes import SECOND, write_episodes, written_episode
 
@@ -235,6 +235,18 @@ FLOWS: dict[Flow, set[str]] = {
 }
 
 
+def keep_requests(path: Path, asked: Iterable[Asked]) -> None:
+    """Append the first request of each prompt to a file."""
+    first = {prompt_of(each): each for each in reversed(list(asked)) if each.protocol == "openai"}
+    with path.open("a", encoding="utf-8") as file:
+        for prompt, each in first.items():
+            parts = [part for message in each.messages for part in message.parts]
+            said = "".join(part for part in parts if isinstance(part, str))
+            line = {"prompt": prompt, "system": each.system, "user": said, "schema": each.schema,
+                    "max_tokens": each.params.get("max_tokens"), "pictures": len(each.images)}  # fmt: skip
+            file.write(json.dumps(line, ensure_ascii=False) + "\n")
+
+
 @pytest.mark.parametrize("flow", FLOWS, ids=lambda flow: flow.__name__)
 def test_stand_in_when_a_command_asks_it_is_understood_at_once(
     fabula_command: Fabula, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flow: Flow
@@ -248,6 +260,8 @@ def test_stand_in_when_a_command_asks_it_is_understood_at_once(
     with ModelServer(stand_in.answer) as server:
         flow(run, tmp_path, f"{server.openai_url}#{stand_in.NAME}")
         log = server.log
+    if kept := os.environ.get("FABULA_KEEP_REQUESTS"):  # for benchmarks/small_model.py
+        keep_requests(Path(kept), [one.asked for one in log])
     prompts = {prompt_of(one.asked) for one in log if one.asked.protocol != "embeddings"}
     assert prompts == FLOWS[flow]
     assert {one.status for one in log} == {200}
