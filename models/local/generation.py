@@ -35,7 +35,7 @@ class Reading(Own):
         default_factory=dict, description="Variables of the chat template, such as enable_thinking."
     )
     pictures: dict[str, Json] = Field(
-        default_factory=dict, description="Settings of its picture processor, such as max_pixels."
+        default_factory=dict, description="Settings of its picture processor, such as size."
     )
 
 

@@ -182,7 +182,7 @@ def test_reply_when_greedy_is_the_same_alone_and_among_others_and_counts_its_tok
     assert all(isinstance(reply, Reply) for reply in alone)
     first = alone[0]
     assert first.outcome == "truncated" and first.usage.output_tokens == 20
-    # A message is a mark, its role, a line break, its text, a mark and a line break; the last has a role alone.
+    # A message is a mark, its role, a line break, its text, a mark and a line break; the last a role alone.
     system, user = 1 + 6 + 1 + len("Be short.") + 1 + 1, 1 + 4 + 1 + len("A crow.") + 1 + 1
     assert first.usage.input_tokens == system + user + 1 + len("assistant")
     name = parse_spec(talking).public.removeprefix("hf:")
@@ -246,7 +246,10 @@ def test_model_that_sees_reads_pictures_of_several_sizes_in_one_batch(seeing: st
     assert {reply.outcome for reply in (first, second, without)} == {"ok"}
     # 56 x 56 pixels are 4 x 4 patches of 14, merged by fours: 4 tokens; 28 x 84 are 2 x 6: 3
     assert second.usage.input_tokens - first.usage.input_tokens == 3 + 2
-    small = ask(seeing, asked[0], extra={"pictures": {"max_pixels": 28 * 28}})[0]
+    small = ask(seeing, asked[0], extra={"pictures": {"size": {"shortest_edge": 784, "longest_edge": 784}}})[
+        0
+    ]
+    assert isinstance(small, Reply), small
     assert first.usage.input_tokens - small.usage.input_tokens == 3
 
 
