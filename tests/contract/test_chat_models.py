@@ -18,7 +18,7 @@ from fabula.models.keys import MARK, Redactor
 from fabula.models.options import ModelOptions
 from fabula.models.registry import ADAPTERS, open_model
 from fabula.models.replies import Malformed, parse_reply
-from fabula.models.spec import ModelSpec, parse_spec
+from fabula.models.spec import OPEN, ModelSpec, parse_spec
 from fabula.testing.model_server import (
     Answer,
     BadRequestFault,
@@ -88,7 +88,7 @@ def server(running: ModelServer) -> ModelServer:
     return running
 
 
-@pytest.fixture(params=[provider for provider, _ in ADAPTERS])
+@pytest.fixture(params=[provider for provider, _ in ADAPTERS if provider not in OPEN])
 def provider(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
