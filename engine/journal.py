@@ -386,6 +386,11 @@ class Journal:
             return self._document(value)
         return None
 
+    def facts(self, begin: str) -> list[tuple[str, Any]]:
+        """Return name and value of the facts whose names begin so, sorted."""
+        rows = self._rows("SELECT name, value FROM meta WHERE name GLOB ? ORDER BY name", (f"{begin}*",))
+        return [(name, self._document(value)) for name, value in rows]
+
     def _document(self, text: str) -> Any:  # noqa: ANN401 - any JSON value
         try:
             return json.loads(text)

@@ -31,6 +31,7 @@ from .journal import (
 from .machines.ray_pool import check_pool
 from .machines.reuse import Held, Reused
 from .machines.shards import NOT_CHOSEN, WAITS, Shard
+from .made_with import copy_made_with, note_made_with
 from .model_pool import ModelPool
 from .pipeline import SOURCES, LoadedPipeline, Stage, unknown_stage
 from .pool import Pool
@@ -250,7 +251,8 @@ class Runner(Walk):
 
     def _take(self, basis: Basis, known: Held, reused: Reused) -> Head:
         """Copy a result, the replies that it was made from and the files that it names."""
-        self.describe(basis)
+        self._keep_meanings(basis)
+        copy_made_with(self.journal, known.run.journal, basis.stage)
         entry, calls = reused.entry(known)
         self.journal.write(*calls)
         return known.head._replace(seq=self.journal.put(entry))
@@ -410,6 +412,11 @@ class Runner(Walk):
         )
 
     def describe(self, basis: Basis) -> None:
+        """Note what a stage is about to work with."""
+        self._keep_meanings(basis)
+        note_made_with(self.journal, basis.stage, self.config.stages[basis.stage])
+
+    def _keep_meanings(self, basis: Basis) -> None:
         """Keep what the digests of settings and libraries stand for, so that changes can be explained."""
         self.journal.note(f"settings:{basis.settings_digest}", basis.settings)
         self.journal.note(f"libraries:{basis.libraries_digest}", basis.libraries)

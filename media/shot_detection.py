@@ -8,9 +8,10 @@ from contextlib import closing
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 from ..errors import ConfigError
+from ..schemas.plugins import versions_of
 from .kept_files import Segments
 from .shot_frames import SmallVideo, small_video
 from .shot_histograms import THRESHOLD as HISTOGRAM_THRESHOLD
@@ -75,6 +76,17 @@ METHODS: tuple[Method, ...] = get_args(Method)
 THRESHOLDS: dict[Method, float] = {"transnetv2": 0.5, "histogram": HISTOGRAM_THRESHOLD}
 """What a value has to be above for a change of shots, where nothing else is asked for."""
 HISTOGRAM_VERSION = 1
+
+
+def networks_of(method: Method, device: str) -> dict[str, Any]:
+    """Return where a method's network runs, and the versions of its libraries; nothing without a network."""
+    from .shot_network import LIBRARY
+
+    if method == "histogram":
+        return {}
+    return {"device": device, "dtype": "float32", "libraries": versions_of((LIBRARY, "torch"))}
+
+
 SEGMENT = 3000
 """Frames of a part that is kept together while histograms are compared."""
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
+from typing import Any
 
 from pydantic import Field
 
@@ -9,7 +10,7 @@ from ...engine.stage import Child, Failed, Item, Made, OneStage, Outcome, StageS
 from ...errors import MissingRequirement
 from ...media.deinterlacing import NAME as DEINTERLACER
 from ...media.images import MediaProblem
-from ...media.shot_detection import Method, ShotBoundaries, detect_in
+from ...media.shot_detection import Method, ShotBoundaries, detect_in, networks_of
 from ...media.shot_frames import small_video
 from ...media.shot_network import fingerprint
 from ...media.video import LIMITS, VideoLimits
@@ -48,6 +49,10 @@ class Settings(Own):
     deinterlace: bool = Field(
         default=True, description="Join the fields of films that are marked as interlaced, in all stages."
     )
+
+    def networks(self) -> dict[str, Any]:
+        """Return where the network runs, and the versions of its libraries."""
+        return networks_of(self.method, self.device)
 
 
 SPEC = StageSpec(

@@ -23,6 +23,7 @@ from ..journal import NAME as JOURNAL
 from ..journal import Journal
 from ..journal_file import explained
 from ..lock import hold, is_private, keep_private
+from ..made_with import FACT as MADE_WITH
 from ..manifest import NAME as MANIFEST
 from ..manifest import Manifest, read_manifest
 from ..pipeline import load_pipeline
@@ -288,7 +289,7 @@ class _Copying:
 
     def facts(self) -> None:
         """Copy what digests stand for, where the sources were, and the batches."""
-        begins = ("settings:", "libraries:", UNUSABLE)
+        begins = ("settings:", "libraries:", MADE_WITH, UNUSABLE)
         names = " OR ".join((*(f"name LIKE '{begin}%'" for begin in begins), "name IN (?, ?)"))
         rows = self._shard.execute(f"SELECT name, value FROM meta WHERE {names}", (PLACES, ATTEMPTS))
         with self._together():

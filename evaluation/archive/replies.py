@@ -14,6 +14,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from pathlib import Path
 from typing import Any, ClassVar
 
+from ...engine.journal import NAME as JOURNAL
+from ...engine.journal import Journal
+from ...engine.made_with import made_with
 from ...engine.manifest import Manifest
 from ...engine.stage import UNASKED, Item
 from ...models.spec import PROGRAMS, is_stand_in
@@ -135,6 +138,7 @@ class ReplyTally:
 
     def __init__(self, run: Manifest) -> None:
         self._run = run
+        self._made_with: dict[str, Any] = {}  # read where the archive is written
         self._outputs: dict[str, Json] = {}  # method -> what checking its outputs said
         self._replies = ReplyCounts()
         self._unasked: Counter[str] = Counter()
@@ -157,6 +161,9 @@ class ReplyTally:
 
     def write(self, folder: Path, judgements: Iterable[Judgement]) -> None:
         """Write an archive of judgements, each once, with the manifest that counts them."""
+        if (folder / JOURNAL).exists():
+            with Journal.open(folder, writable=False) as journal:
+                self._made_with = made_with(journal)
         kept = merged([("the run", judgements)])
         for judgement in kept:
             self.count(judgement)
@@ -221,6 +228,7 @@ class ReplyTally:
         return {
             "fabula": run.fabula_version,
             "libraries": {name: text for stage in run.stages for name, text in stage.libraries.items()},
+            **self._made_with,
             "created_at": run.created_at,
             "selection": run.settings[self.first],
             "sources": [{"role": source.role, "name": source.name} for source in run.sources],

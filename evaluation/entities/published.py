@@ -22,6 +22,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, ValidationError, model_validator
 
 from ... import version
+from ...engine.made_with import joined
 from ...errors import InputError, UserError, mismatch
 from ...releases.entities.tree import read_entity_set
 from ...schemas.canonical import (
@@ -47,17 +48,14 @@ from .metrics.catalogue import METRICS, metric_named
 ManifestRule = Literal["ours", "b5"]
 VARYING = ("method_name", "timestamp_utc", "platform", "n_llm_keys", "n_vlm_keys")
 """What may differ under B.5, by the names of the public manifest."""
-VERSIONS = ("fabula", "python", "libraries", "python_version")
+VERSIONS = ("fabula", "source", "libraries", "networks", "python_version")
 """The parts of our environment that B.5 compares; the rest says when, where and how it went."""
 _SHOWN = 100
 
 
 def check_b5(first: EvaluationManifest, second: EvaluationManifest, allowed: Collection[str] = ()) -> None:
     """Check that two evaluations differ in nothing but what B.5 lets differ."""
-    both = [
-        {"protocol": each.protocol, **{name: each.environment.get(name) for name in VERSIONS}}
-        for each in (first, second)
-    ]
+    both = [{"protocol": each.protocol, **_versions(each.environment)} for each in (first, second)]
     differing = [path for path in _differing("", *both) if path.split(".")[-1] not in VARYING]
     refused = [path for path in differing if not {*path.split(".")[:2]} & {*allowed}]
     if refused:
@@ -71,6 +69,17 @@ def check_b5(first: EvaluationManifest, second: EvaluationManifest, allowed: Col
                 for path in refused
             ]
         )
+
+
+def _versions(environment: Mapping[str, Json]) -> dict[str, Json]:
+    """Return with what an evaluation was made; of one that was merged, with what its parts were."""
+    parts, whole = [environment], list[Mapping[str, Json]]()
+    while parts:
+        part = parts.pop()
+        merged = part.get("merged")
+        whole += [] if merged else [part]
+        parts += merged if isinstance(merged, list) else []
+    return {name: joined(part.get(name) for part in whole) for name in VERSIONS}
 
 
 def fingerprints(checkpoints: Json) -> dict[str, Json]:

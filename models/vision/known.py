@@ -10,7 +10,6 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -19,6 +18,7 @@ import numpy as np
 
 from ...errors import ConfigError
 from ...schemas.canonical import pretty_bytes, write_atomic
+from ...schemas.plugins import versions_of
 from . import (
     clip,
     csd,
@@ -231,13 +231,7 @@ def _since(moved: Sequence[str]) -> str:
 def _libraries(name: str) -> dict[str, str]:
     """Return the versions of the libraries that a model runs by, and of those that prepare pictures."""
     own = next((model.libraries for model in MODELS if model.name == name), ())
-    versions = {}
-    for library in (*own, "numpy", "pillow"):
-        try:
-            versions[library] = version({"cv2": "opencv-python"}.get(library, library))
-        except PackageNotFoundError:
-            continue
-    return versions
+    return versions_of((*own, "numpy", "pillow"))
 
 
 # -- What the weights of each model of ours are, where they are published, and under which terms

@@ -13,7 +13,7 @@ from ...errors import MissingRequirement
 from ...schemas.canonical import canonical_text, digest
 from ...schemas.values import Own
 from .known import WEIGHTS
-from .registry import MODELS, Kind, check_vision, files_of, open_vision
+from .registry import MODELS, Kind, check_vision, files_of, libraries_of, open_vision
 from .stored import Source
 from .types import Device, Dtype, VisionModel
 from .weights import DEVICES, Place, fetch_file, fetch_pretrained, needed, revision_of
@@ -36,6 +36,14 @@ class VisionSettings(Own):
     def looking(self) -> tuple[str, ...]:
         """Return the names of the models that look."""
         return ()
+
+    def networks(self) -> dict[str, Any]:
+        """Return where those models run, in what precision, and the versions of their libraries.
+
+        Of models that are not ours nobody says which libraries they use: they have all that ours use.
+        """
+        names, where = self.looking(), {"device": self.device, "dtype": self.dtype}
+        return {**where, "libraries": libraries_of(*names)} if names else {}
 
     def pinned(self) -> Self:
         """Return the settings with what else they name looked up, before the run begins."""

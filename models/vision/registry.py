@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeAlias, cast
 from pydantic import ConfigDict, ValidationError, create_model
 
 from ...errors import ConfigError
-from ...schemas.plugins import plugins
+from ...schemas.plugins import plugins, versions_of
 from .types import Detector, Encoder, Flow, Grounder, Predictor, Segmenter, TextEncoder, VisionModel
 from .weights import Place, missing
 
@@ -72,6 +72,13 @@ def names() -> tuple[str, ...]:
     """Return the names of all models: our own, then those of plug-ins."""
     own = [model.name for model in MODELS]
     return (*own, *sorted({entry.name for entry in plugins(GROUP)} - set(own)))
+
+
+def libraries_of(*names: str) -> dict[str, str]:
+    """Return the installed versions of the libraries that models use; of a model that is not ours, of all."""
+    own = {model.name: model.libraries for model in MODELS}
+    every = tuple(library for libraries in own.values() for library in libraries)
+    return versions_of(sorted({library for name in names for library in own.get(name, every)}))
 
 
 def check_vision(name: str, settings: Mapping[str, Any] | None = None) -> None:

@@ -5,11 +5,11 @@ in the frames that are looked at, the words that are looked for, and how a crop 
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
-from ....media.shot_detection import Method
+from ....media.shot_detection import Method, networks_of
 from ....media.video import even_indices
 from ....models.vision.needs import VisionSettings
 from ....models.vision.types import Device
@@ -108,6 +108,10 @@ class EpisodeSelection(Own):
         description="What finds shots in the video of a whole episode without a cut list.",
     )
     device: Device = Field(default="cpu", description="Where that runs: cpu, cuda or mps.")
+
+    def networks(self) -> dict[str, Any]:
+        """Return where what finds shots runs, and the versions of its libraries."""
+        return networks_of(self.cuts_by, self.device)
 
 
 class FrameSettings(Own):

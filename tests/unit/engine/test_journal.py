@@ -1,5 +1,6 @@
 """The journal: what is acknowledged is there, in every mode, and trouble has a clear name."""
 
+import platform
 import random
 import shutil
 import sqlite3
@@ -12,6 +13,7 @@ from contextlib import closing, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -21,6 +23,7 @@ from fabula.engine.check_journal import check_journal
 from fabula.engine.execute import execute
 from fabula.engine.journal import NAME, Entry, Journal, decode, encode, lines_of
 from fabula.engine.journal_file import SALVAGED, GroupCommit, NotStored, Statement
+from fabula.engine.made_with import commit, made_with, note_made_with
 from fabula.engine.salvage import salvage
 from fabula.engine.stage import Failed, Made
 from fabula.errors import FabulaError, RunError, TargetError
@@ -28,6 +31,7 @@ from fabula.schemas.canonical import Json
 from fabula.testing.endurance import rounds
 from fabula.testing.model_server import Asked, ModelServer
 from fabula.testing.toy_models import model_request
+from fabula.version import __version__
 
 ENTRY = Entry("k1", "work", "a", "item", 1, "s", "l", {"words": "0" * 64}, encode(Made({"text": "x"})))
 
@@ -72,6 +76,21 @@ def test_open_when_closed_before_continues_the_sequence(tmp_path: Path) -> None:
         first = journal.put(ENTRY)
     with Journal.open(tmp_path) as journal:
         assert journal.put(replace(ENTRY, key="k2")) == first + 1
+
+
+def test_what_a_stage_was_made_with_when_it_goes_on_otherwise_says_both(tmp_path: Path) -> None:
+    def looking(device: str, torch: str) -> object:
+        return SimpleNamespace(networks=lambda: {"device": device, "libraries": {"torch": torch}})
+
+    with Journal.open(tmp_path) as journal:
+        for settings in (looking("cpu", "2.1"), looking("cpu", "2.1"), looking("cuda", "2.2"), object()):
+            note_made_with(journal, "look", settings)
+        note_made_with(journal, "plain", object())
+        journal.flush()
+        assert made_with(journal) == {
+            "source": {"fabula": __version__, "commit": commit(), "python": platform.python_version()},
+            "networks": {"look": {"device": "cpu, cuda", "libraries": {"torch": "2.1, 2.2"}}},
+        }
 
 
 def test_note_when_given_is_a_fact_until_replaced(tmp_path: Path) -> None:

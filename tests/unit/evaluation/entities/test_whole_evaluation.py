@@ -1,6 +1,8 @@
 """Two drawn episodes by two methods, looked at and judged from end to end: what comes out is known before."""
 
+import importlib.metadata
 import json
+import platform
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,8 +12,9 @@ import pytest
 from typer.testing import CliRunner
 
 from fabula.cli.main import app
+from fabula.engine.made_with import commit
 from fabula.engine.status import RunReport
-from fabula.errors import ConfigError
+from fabula.errors import ConfigError, InputError
 from fabula.evaluation.archive.archive import Archive, read_archive
 from fabula.evaluation.entities.metrics.catalogue import METRICS
 from fabula.evaluation.entities.requests import (
@@ -20,8 +23,9 @@ from fabula.evaluation.entities.requests import (
     episode_budget,
     episodes_request,
 )
-from fabula.kinds.evaluations import make_report, merge_archives
+from fabula.kinds.evaluations import compare, make_report, merge_archives
 from fabula.people.episodes import judged
+from fabula.schemas import plugins
 from fabula.schemas.canonical import Json
 from fabula.schemas.plain_files import json_lines
 from fabula.testing import episode_judge
@@ -29,6 +33,7 @@ from fabula.testing.asked_prompts import fenced_texts, prompt_of, user_text
 from fabula.testing.drawn_entities import SETTINGS, Fault, write_outputs
 from fabula.testing.model_server import Asked, ModelServer
 from fabula.testing.written_episodes import SECOND, write_episodes, written_episode
+from fabula.version import __version__
 
 pytest.importorskip("av")
 
@@ -188,6 +193,34 @@ def test_judge_when_another_one_is_named_uses_what_was_looked_at_and_keeps_the_f
     assert {one.judge.spec for one in now.judgements} == {"openai:two"}
     assert len(now.judgements) == len(first.judgements)
     assert read_archive(data / "run/earlier-1").judgements == first.judgements
+
+
+def test_evaluations_when_they_differ_in_torch_alone_are_refused_under_b5(
+    data: Path, server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    installed = importlib.metadata.version
+    evaluated(data, server, "good", pillars="2")
+    evaluated(data, server, "poor", out="same", pillars="2")
+    versions = {"torch": "9.9.9"}
+    monkeypatch.setattr(plugins, "version", lambda name: versions.get(name) or installed(name))
+    evaluated(data, server, "poor", out="other", pillars="2")
+    evaluated(data, server, "good", out="same", pillars="2")  # a part by either
+    told = [json.loads((data / name / "evaluation.json").read_text()) for name in ("run", "other")]
+    first, other = (each["environment"] for each in told)
+    was = first["networks"]["ground_entities"]
+    assert (was["device"], was["dtype"]) == ("cpu", "float32")
+    assert set(was["libraries"]) >= {"torch", "transformers"}
+    assert first["source"] == {
+        "fabula": __version__, "commit": commit(), "python": platform.python_version()
+    }  # fmt: skip
+    assert other["networks"]["ground_entities"]["libraries"] == {**was["libraries"], "torch": "9.9.9"}
+    assert compare(data / "run", data / "other").comparisons
+    with pytest.raises(InputError) as refused:
+        compare(data / "run", data / "other", {"manifest": "b5"})
+    assert {problem.where.rpartition(".")[2] for problem in refused.value.problems} == {"torch"}
+    with pytest.raises(InputError, match=rf'"{was["libraries"]["torch"]}, 9\.9\.9"'):
+        compare(data / "run", data / "same", {"manifest": "b5"})
+    assert compare(data / "run", data / "other", {"manifest": "b5"}, ("networks",)).comparisons
 
 
 def odd(asked: Asked) -> Any:
