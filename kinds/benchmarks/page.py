@@ -58,10 +58,8 @@ def _steps(benchmark: Benchmark) -> Iterator[str]:
         f"{mine} --max-cost 50 --out runs/mine",
         "```",
         "",
-        "`show` says what is here and what is missing; `get` brings it, and asks once about all terms; "
-        "`orders` says what your generator has to make; `--dry-run` names all that is missing, and the cost. "
-        "`run` ends with your row beside the printed ones, and with how it was made in another way. "
-        f"`fabula fetch {name}`, `fabula evaluate {name}` and `--release {name}` know the name, too.",
+        "`get` asks once about all terms; `--dry-run` names all that is missing, and the cost; `run` ends "
+        "with your row beside the printed ones, and with how it was made in another way.",
         "",
     )
 
