@@ -2,7 +2,7 @@
 
     import fabula
 
-    run = fabula.build("katha", "stories.jsonl", "runs/mine")
+    run = fabula.build("stories", "stories.jsonl", "runs/mine")
     fabula.pack("runs/mine", "dist/mine-0.1.0", version="0.1.0", license="CC-BY-4.0")
     release = fabula.load("dist/mine-0.1.0")
     evaluation = fabula.evaluate(release.path, "boards/x", "runs/eval", judges=["openai:gpt-4.1-mini"])

@@ -32,7 +32,7 @@ def test_modules_when_imported_without_extras_are_all_there() -> None:
 def test_command_when_called_by_its_name_answers() -> None:
     command = Path(sys.executable).with_name("fabula")
     done = subprocess.run([command, "--help"], capture_output=True, text=True, check=True)
-    assert "fabula build katha" in done.stdout
+    assert "fabula build stories" in done.stdout
 
 
 @pytest.mark.parametrize(

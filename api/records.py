@@ -63,10 +63,10 @@ def build(
 
     Example:
         >>> import fabula
-        >>> run = fabula.build("katha", "stories.jsonl", "runs/mine", progress=False)
+        >>> run = fabula.build("stories", "stories.jsonl", "runs/mine", progress=False)
         >>> run.totals["made"]
         4
-        >>> fabula.build("katha", "stories.jsonl", "runs/other", dry_run=True).calls
+        >>> fabula.build("stories", "stories.jsonl", "runs/other", dry_run=True).calls
         0
     """
     from ..kinds import verbs
@@ -89,7 +89,7 @@ def extend(
     """Add stories to a finished run; what it holds stays as it is. As ``fabula extend``.
 
     Args:
-        run: the folder of a finished run of ``build katha``.
+        run: the folder of a finished run of ``build stories``.
         sources: files and folders of stories that are new to it.
         options: an object of :class:`fabula.ExtendOptions`.
         progress: as for :func:`build`.
@@ -148,7 +148,7 @@ def audit(
     """Measure how good drafts of stories are, against gold records. As ``fabula audit``.
 
     Args:
-        draft: a run of ``build katha``, a release of stories, or a file of records.
+        draft: a run of ``build stories``, a release of stories, or a file of records.
         gold: gold records of the same stories; without them only what people said is counted.
         out: folder for ``audit.json`` and ``audit.html``; needed where a model is asked.
         options: an object of :class:`fabula.AuditOptions`.

@@ -19,6 +19,7 @@ from ..engine.walk import LazyItems
 from ..errors import ConfigError, RunError
 from ..schemas.canonical import Json
 from ..schemas.paths import parse_quoted, value_at
+from ..schemas.text import quoted
 from ..schemas.values import Edit, Issue
 from .drafting import Consequence, Editing
 
@@ -65,7 +66,7 @@ def correct(run: Editable, item: str, path: str, new: Json, *, who: str, why: st
     What usually goes with it is added as well. A record that breaks a rule by it is no reason to refuse it:
     that may take another correction.
     """
-    asked = signed(item, path, new, who, why)
+    asked = _signed(item, path, new, who, why)
     made: list[Correction] = []
 
     def compose() -> tuple[Edit, ...]:
@@ -82,7 +83,7 @@ def withdraw(run: Editable, item: str, *, who: str, why: str) -> Correction:
     The item keeps its place in the splits and among the near-duplicates, so nothing moves for the others, and
     its id is not used again.
     """
-    edit = signed(item, WHOLE, None, who, why)
+    edit = _signed(item, WHOLE, None, who, why)
     if not why.isprintable() or len(why) > LONGEST_REASON:
         text = f"{len(why)} characters" if why.isprintable() else "line ends or control characters"
         expected = f"one line of at most {LONGEST_REASON} characters"
@@ -103,11 +104,12 @@ def _append(run: Editable, compose: Callable[[], Sequence[Edit]]) -> None:
         keep_private(run.folder)
 
 
-def signed(item: str, path: str, new: Json, who: str, why: str) -> Edit:
-    """Return a correction, refused where nobody says who makes it and why."""
+def _signed(item: str, path: str, new: Json, who: str, why: str) -> Edit:
     for option, value in (("--who", who), ("--why", why)):
         if not value.strip():
-            raise ConfigError(option, what="nothing is written there", fix="say who and why")
+            says = "who makes the correction" if option == "--who" else "the reason for it"
+            fix = "give both, as --who ana --why 'a reason'"
+            raise ConfigError(option, what=f"{says} is missing", fix=fix)
     if not who.isprintable() or len(who) > LONGEST_NAME:
         expected = f"a name in one line, of at most {LONGEST_NAME} characters"
         raise ConfigError("--who", expected=expected, found=repr(who[:LONGEST_NAME]), fix="shorten it")
@@ -154,7 +156,7 @@ def _composed(run: Editable, asked: Edit) -> Correction:
     except ValueError as error:
         raise ConfigError(
             f"{asked.id} {asked.path}", what=f"this correction cannot be applied: {error}",
-            fix=f"look at the draft with: fabula run show {run.folder} {asked.id}",
+            fix=f"look at the draft with: fabula run show {quoted(run.folder)} {asked.id}",
         ) from error  # fmt: skip
     rows, notes = item.followed(before, asked, waiting)
     issues = item.new_issues(before, item.draft((*waiting, *rows)))
@@ -225,7 +227,7 @@ def item_of(run: Editable, item: str) -> ItemDraft:
             f"{run.folder}: item {item}",
             what=f"the item has no draft to correct: {last.status} in {last.name}"
             + (f" ({last.reason})" if last.reason else ""),
-            fix="finish the run first: fabula run retry",
+            fix=f"finish the run first: fabula run retry {quoted(run.folder)}",
         )
     return ItemDraft(run.editing, dict(view.reads), tools)
 

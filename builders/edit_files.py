@@ -18,7 +18,8 @@ from ..engine.edits import append_edits, edit_lines, is_withdrawal, parse_edits,
 from ..engine.lock import keep_private
 from ..errors import InputError, UserError
 from ..schemas.canonical import Json, canonical_text
-from ..schemas.plain_files import parse_json
+from ..schemas.plain_files import parse_json, type_reason
+from ..schemas.text import quoted
 from ..schemas.values import Edit, Issue, Own
 from ..validators.report import SIMULATED, is_simulated
 from .corrections import LONGEST_NAME, LONGEST_REASON, Editable, ItemDraft, also, item_of, items_of
@@ -73,7 +74,7 @@ def read_edit_file(path: Path) -> EditFile:
         header = EditHeader.model_validate(parse_json(line), strict=True)
     except ValidationError as error:
         wrong = error.errors(include_url=False, include_input=False)[0]
-        fault = f"{'.'.join(map(str, wrong['loc'])) or 'the line'}: {wrong['msg']}"
+        fault = f"{'.'.join(map(str, wrong['loc'])) or 'the line'}: {type_reason(wrong)}"
         raise InputError([_no_header(path, first, fault)]) from error
     except ValueError as error:
         raise InputError([_no_header(path, first, str(error))]) from error
@@ -153,19 +154,18 @@ class _Plan:
 
 
 def apply_file(
-    run: Editable, file: EditFile, *, dry_run: bool = False, notes: Collection[str] = (), again: bool = False
+    run: Editable, file: EditFile, *, dry_run: bool = False, notes: Collection[str] = ()
 ) -> AppliedFile:
     """Add the corrections of a file to a run, all or none; the next build or retry applies them.
 
     What the run has already, with the same new value, name and reason, is not added again: a file that is
-    applied a second time adds nothing. ``again``: whether it is added all the same, as by somebody who
-    changes a value, changes it back, and changes it once more.
+    applied a second time adds nothing.
     """
     made: list[AppliedFile] = []
 
     def compose() -> tuple[Edit, ...]:
         path = run.folder / EDITS
-        known = Counter(map(_said, read_edits(path) if path.exists() and not again else ()))
+        known = Counter(map(_said, read_edits(path) if path.exists() else ()))
         fresh = [(number, edit) for number, edit in file.rows if not _had(known, edit)]
         plan = _planned(run, file, fresh)
         if plan.problems:
@@ -224,7 +224,7 @@ class _Item:
     waiting: Sequence[Edit]
 
     def problem(self, number: int, what: str, fix: str = "") -> UserError:
-        look = f"look at the draft with: fabula run show {self.run.folder} {self.id}"
+        look = f"look at the draft with: fabula run show {quoted(self.run.folder)} {self.id}"
         return UserError(self.file.where(number), what=f"{self.id}: {what}", fix=fix or look)
 
 

@@ -19,7 +19,7 @@ from ..engine.edits import WHOLE, is_withdrawal
 from ..errors import UserError
 from ..schemas.canonical import Json
 from ..schemas.paths import format_path
-from ..schemas.plain_files import BadCsv, CsvTable, composed, read_plain
+from ..schemas.plain_files import BadCsv, CsvTable, composed, json_reason, read_plain, reason_of, type_reason
 from ..schemas.text import is_language_tag, is_story_id, normalize_text, slug
 from ..schemas.values import Edit, Own, SourceDetails, Story
 from ..schemas.vocabulary import vocabulary
@@ -88,9 +88,7 @@ class Reader:
                 return None
             data = read_plain(path, self.max_file_bytes, follow=True)
         except OSError as error:
-            self.problem(
-                where, "a file that can be read", error.strerror or str(error), "check path and permissions"
-            )
+            self.problem(where, "a file that can be read", reason_of(error), "check path and permissions")
             return None
         if data[:2] in _UTF16:
             self.problem(where, "UTF-8", "a UTF-16 byte order mark at byte 0", "save the file as UTF-8")
@@ -148,10 +146,7 @@ class Reader:
         try:
             return json.loads(text, parse_constant=_no_constant, object_pairs_hook=_no_repeats)
         except json.JSONDecodeError as error:
-            found = f"{error.msg.removesuffix(' at')} at column {error.colno}"
-            self.problem(
-                where, "a JSON object", found, "correct the JSON there; no comma may end a list or object"
-            )
+            self.problems.append(UserError(where, what=json_reason(error), fix="correct the JSON there"))
         except RecursionError:
             self.problem(where, "a JSON object", "JSON nested too deeply", "remove the nesting")
         except ValueError as error:
@@ -306,8 +301,8 @@ def _story_id(row: Row, stories: Mapping[str, Story], reader: Reader) -> str | N
 def _report(where: str, error: ValidationError, reader: Reader) -> None:
     for detail in error.errors(include_url=False)[:5]:
         field = format_path([step for step in detail["loc"] if isinstance(step, str | int)])
-        reader.problem(
-            f"{where}, {field}", "a value of the field's type", detail["msg"], "see fabula schemas export"
+        reader.problems.append(
+            UserError(f"{where}, {field}", what=type_reason(detail), fix="see `fabula schemas export`")
         )
 
 

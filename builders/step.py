@@ -131,6 +131,7 @@ class Step(Generic[S, T]):
     settings: type[T] = PlannerSettings  # type: ignore[assignment]
     # what it may raise Unfit with, and what each code means
     reject_codes: Mapping[str, str] = field(default_factory=dict)
+    keep: Mapping[str, str] = field(default_factory=dict)  # code -> what keeps such an item
     libraries: tuple[str, ...] = ()  # distributions whose version is part of the result's key
     prompts: tuple[str, ...] = ()  # prompts that the rules use, too
     maker: str = RULES  # whose rules they are, as producers name them
@@ -146,6 +147,7 @@ class Step(Generic[S, T]):
             writes=(*self.writes, self._by),
             libraries=self.libraries,
             reject_codes=self.reject_codes,
+            keep=self.keep,
             settings=self.settings,
             prompts=self.prompts,
             asks=self._asks,

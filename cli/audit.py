@@ -34,7 +34,7 @@ def audit(
     people, a form with a rubric is written and read back. Every share has an interval.
 
     Options:
-        draft: Run of build katha, release of stories, or file of records.
+        draft: Run of build stories, release of stories, or file of records.
         gold: Gold records of the same stories.
         out: Folder for audit.json, audit.html and the form; needed with --model and --sample.
         sample: Write form.csv there, with so many parts of each kind for people to judge.

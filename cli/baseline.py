@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast, get_args
 
 from ..errors import ConfigError
+from ..schemas.text import quoted
 from .build import dry_folder, run_folder
 from .command import command
 from .common import answer, released, show, warn
@@ -45,7 +46,8 @@ def copy_paste(*, release: Path, out: Path, as_json: bool = False) -> int:
     if bare:
         warn(f"characters on stage that have no reference image and are left out: {bare}")
     document = {"out": str(out), "pictures": written, "left_out": bare, "sha256": shot_set.sha256}
-    score = f"fabula evaluate images --release {release} --outputs {out} --metrics cids,copy-paste,occm,csd"
+    score = f"fabula evaluate images --release {quoted(release)} --outputs {quoted(out)}"
+    score += " --metrics cids,copy-paste,occm,csd"
     lines = (f"{out}: {written} pictures", f"next: {score} --out runs/eval")
     return answer(document, lines, as_json=as_json)
 
@@ -64,7 +66,7 @@ def compass_questions(*, release: Path, out: Path, as_json: bool = False) -> int
     """Write what a planner needs to write questions that only select.
 
     Their stories, with the scenes and transitions of the release and without its questions. Give what
-    `build katha` makes of them to tune and apply as --selection-set: then no question of the release is
+    `build stories` makes of them to tune and apply as --selection-set: then no question of the release is
     spent on selection, and every transition can have one.
 
     Options:
@@ -78,9 +80,9 @@ def compass_questions(*, release: Path, out: Path, as_json: bool = False) -> int
     from ..studies.compass.judging import write_selection_inputs
 
     stories, scenes = write_selection_inputs(load(released(release)), out)
-    build = f"fabula build katha {stories} --records {scenes} --model ... --out runs/selection"
+    build = f"fabula build stories {quoted(stories)} --records {quoted(scenes)} --model MODEL"
     document = {"stories": str(stories), "records": str(scenes)}
-    return answer(document, [f"{stories}, {scenes}", f"next: {build}"], as_json=as_json)
+    return answer(document, [f"{stories}, {scenes}", f"next: {build} --out runs/selection"], as_json=as_json)
 
 
 @command("baseline compass tune", JUDGED, without=SET_BY_COMPASS)
@@ -119,7 +121,7 @@ def compass_tune(
         weakest: How the weakest transition is found: own (judges see its two frames alone), or whole (their
             answers about the whole storyboard) [own].
         selection_set: Records of the same stories whose questions select, so that all of the release's
-            report: a run of build katha, a release or a file [half of each story's questions].
+            report: a run of build stories, a release or a file [half of each story's questions].
         frames: Folder with frames for bridges; what is missing is listed there with its prompt.
         renderer: Generator that makes these frames, such as image:openai:gpt-image-1, in place of a folder.
         device: Where encoders run: cpu, cuda, mps or auto [cpu].
@@ -225,9 +227,12 @@ def compass_apply(
         return _forecast(request, arms, as_json=as_json)
     request = _in_folder(request, out, as_json=as_json, arms=arms)
     applied = apply(request, _render(request, frames, renderer), frozen, arms)
-    folders = " ".join(f"--outputs {path}" for path in applied.outputs.values())
-    score = f"fabula evaluate katha --release {request.out / 'reporting'} {folders} --prompts heldout"
-    return answer(applied.as_json(), [*applied.lines(), f"next: {score} --judge ..."], as_json=as_json)
+    folders = " ".join(f"--outputs {quoted(path)}" for path in applied.outputs.values())
+    score = (
+        f"fabula evaluate stories --release {quoted(request.out / 'reporting')} {folders} --prompts heldout"
+    )
+    lines = [*applied.lines(), f"next: {score} --judge MODEL --out runs/eval"]
+    return answer(applied.as_json(), lines, as_json=as_json)
 
 
 def _request(

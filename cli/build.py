@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import BelowThreshold, ConfigError
-from ..schemas.text import tallied
+from ..schemas.text import quoted, tallied
 from .command import command
 from .common import emit, say, show
 
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 Rates = dict[str, dict[str, float | None]]
 
 
-@command("build katha", "builders.katha.building:BuildOptions")
-def katha(
+@command("build stories", "builders.katha.building:BuildOptions")
+def stories(
     sources: Sequence[Path],
     *,
     options: "BuildOptions",
@@ -48,11 +48,11 @@ def katha(
         sample: With --dry-run: draft N stories with the model first, and estimate from them.
 
     Examples:
-        fabula build katha stories.jsonl --planner rules --out runs/mine
-        fabula build katha tales/ --out runs/mine --set draft_scenes.scenes=6 --limit 10
-        fabula build katha stories.jsonl --records hand.jsonl --out runs/mine --json
-        fabula build katha stories.jsonl --planner model --model openai:gpt-4.1-mini --dry-run
-        fabula build katha stories.jsonl --model openai:gpt-4.1-mini --max-cost 5 --out runs/mine
+        fabula build stories stories.jsonl --planner rules --out runs/mine
+        fabula build stories tales/ --out runs/mine --set draft_scenes.scenes=6 --limit 10
+        fabula build stories stories.jsonl --records hand.jsonl --out runs/mine --json
+        fabula build stories stories.jsonl --planner model --model openai:gpt-4.1-mini --dry-run
+        fabula build stories stories.jsonl --model openai:gpt-4.1-mini --max-cost 5 --out runs/mine
     """
     from ..api.reporters import choose_reporter
     from ..builders.katha.building import DRAFTING
@@ -73,7 +73,7 @@ def katha(
         )
     folder = run_folder(out, "runs/mine", "a build needs a run folder")
     if _build(DRAFTING.build, sources, folder, options, as_json=as_json):
-        say(*incomplete_lines(folder), f"run: {folder}", f"next: fabula validate {folder}")
+        say(*incomplete_lines(folder), f"run: {folder}", f"next: fabula validate {quoted(folder)}")
     return 0
 
 
@@ -245,6 +245,7 @@ def _build(
     show(report, as_json=as_json)
     if as_json:
         return False
+    say(*keep_lines(out, report))
     say(*shard_lines(out, options))
     return options.shard is None
 
@@ -253,7 +254,7 @@ def shard_lines(run: Path, options: "RunOptions") -> Iterator[str]:
     """Yield lines that say how it goes on with a shard; none for a whole run."""
     if options.shard is not None:
         yield f"shard {options.shard}: {run}"
-        yield "next: when all shards are finished, fabula run merge SHARD... --out RUN"
+        yield "when all shards are finished: fabula run merge SHARD... --out RUN"
 
 
 @contextmanager
@@ -265,8 +266,21 @@ def summary_first(run: Path, *, as_json: bool) -> Iterator[None]:
         from ..engine.status import read_report
 
         if not as_json:
-            say(*read_report(run).lines())
+            report = read_report(run)
+            say(*report.lines(), *keep_lines(run, report))
         raise
+
+
+def keep_lines(run: Path, report: "RunReport") -> Iterator[str]:
+    """Yield for each reason why items were rejected what would keep them."""
+    from ..engine.pipeline import load_pipeline
+    from ..kinds.verbs import pipeline_of
+
+    stages = {stage.name: stage.spec for stage in load_pipeline(pipeline_of(run)).stages}
+    codes = sorted({(item.stage, item.code or "") for item in report.items if item.status == "rejected"})
+    for stage, code in codes:
+        if cure := stages[stage].keep.get(code):
+            yield f"  to keep {code}: {cure}"
 
 
 def incomplete_lines(run: Path) -> Iterator[str]:
@@ -293,7 +307,7 @@ def incomplete_lines(run: Path) -> Iterator[str]:
             f"  {name}: missing in {tallied(count, 'stories')}" for name, count in absent.most_common()
         )
         yield "  fix: give moral_label and narrative_type with the stories, and the rest with --records;"
-        yield f"    `fabula validate {run} --all` names every missing field of every story"
+        yield f"    `fabula validate {quoted(run)} --all` names every missing field of every story"
 
 
 def _funnel(out: Path, *, advice: bool = False) -> list[str]:

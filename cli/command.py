@@ -185,6 +185,11 @@ def examples(*lines: str) -> str:
     return "Examples:\n\n" + "\n\n".join(f"  {line}" for line in lines)
 
 
+def first_example(epilog: str) -> str:
+    """Return the first command of an epilog that :func:`examples` made."""
+    return epilog.split("\n\n")[1].strip()
+
+
 def _group_in(app: typer.Typer, noun: str) -> typer.Typer:
     """Return the group of a noun in the group of its verb; it is made where it is not there."""
     for known in app.registered_groups:

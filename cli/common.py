@@ -2,6 +2,7 @@
 
 import errno
 import json
+import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -34,6 +35,22 @@ def say(*lines: str) -> None:
     """Print lines for people on standard output."""
     for line in lines:
         sys.stdout.write(line + "\n")
+
+
+def model_bill(run: Path) -> tuple[int, float]:
+    """Return the calls that a run has had answered so far, and what they cost in USD where that is known."""
+    from ..engine.journal_file import NAME
+    from ..engine.status import model_uses
+
+    uses = model_uses(run / NAME) if (run / NAME).exists() else ()
+    return sum(use.calls for use in uses), math.fsum(use.cost for use in uses)
+
+
+def used_since(before: tuple[int, float], run: Path) -> str:
+    """Return what a command used of models, and its run in all; empty where no model was ever asked."""
+    calls, cost = model_bill(run)
+    own = f"{tallied(calls - before[0], 'calls')} of models, {cost - before[1]:.4f} USD"
+    return f"this command: {own}; the run in all: {tallied(calls, 'calls')}, {cost:.4f} USD" if calls else ""
 
 
 def answer(document: object, lines: Iterable[str], *, as_json: bool) -> int:
@@ -211,7 +228,7 @@ def guarded(command: Callable[P, int | None], name: str = "") -> Callable[P, Non
             sys.stdout.flush()
         except FabulaError as error:
             text, code = _with_folders(list(misfits(name, kwargs)), error)
-            _report(error, text, code, as_json=as_json)
+            report_error(error, text, code, as_json=as_json)
         except KeyboardInterrupt:
             warn("interrupted")
             code = ExitCode.INTERRUPTED
@@ -234,7 +251,7 @@ def _unforeseen(error: Exception, *, as_json: bool) -> ExitCode:
     traceback.print_exception(error)
     warn("This is a bug in fabula. Please report it with the traceback above.")
     if as_json:
-        _report(error, str(error), ExitCode.BUG, as_json=True)
+        report_error(error, str(error), ExitCode.BUG, as_json=True)
     return ExitCode.BUG
 
 
@@ -248,10 +265,12 @@ def _with_folders(misfits: "Sequence[Misfit]", error: FabulaError) -> tuple[str,
     code = ExitCode.USAGE if misfits and error.exit_code == ExitCode.MISSING else error.exit_code
     if any(misfit.alone for misfit in misfits) or code != error.exit_code:
         return "\n".join(misfit.text for misfit in misfits), code
-    return "\n  note: ".join([str(error), *(misfit.text for misfit in misfits)]), code
+    notes = (misfit.text for misfit in misfits if misfit.kind != "missing" or "not there" not in str(error))
+    return "\n  note: ".join([str(error), *notes]), code
 
 
-def _report(error: Exception, text: str, code: ExitCode, *, as_json: bool) -> None:
+def report_error(error: Exception, text: str, code: ExitCode, *, as_json: bool) -> None:
+    """Tell an error: to scripts as JSON on standard output, to people on standard error."""
     if as_json:
         document: dict[str, Any] = {"type": type(error).__name__, "message": text, "exit_code": int(code)}
         emit({"error": document})

@@ -1,22 +1,25 @@
 """``fabula edit``: correct a field of a run, withdraw a record, or apply what a review corrected, as data."""
 
 import json
+import shlex
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ConfigError
-from ..schemas.text import tallied
+from ..schemas.plain_files import reason_of
+from ..schemas.text import quoted, tallied
 from .command import command
-from .common import answer, released, warn
+from .common import emit, model_bill, released, say, used_since, warn
 
 if TYPE_CHECKING:
     from ..builders.corrections import Correction
     from ..builders.edit_files import AppliedFile
     from ..schemas.values import Issue
 
-SHOWN = 20
-"""Corrections of a file that people are shown; --json has all."""
+SHOWN, LONGEST = 20, 160
+"""Corrections that people are shown, and characters of each; --json has all."""
 
 
 @command("edit", edits_from="--from")
@@ -30,19 +33,22 @@ def edit(
     edits_from: Path | None = None,
     release: Path | None = None,
     dry_run: bool = False,
+    later: bool = False,
     who: str = "",
     why: str = "",
     as_json: bool = False,
 ) -> int:
     """Correct a record, withdraw it, or apply a review.
 
-    The correction is added to the run's edits.jsonl; the next build or retry applies it. Works on runs of
-    `build katha` and `build shots`; paths into a script are those of its story.json.
+    The correction is added to the run's edits.jsonl and applied: what depends on it is made again, and no
+    question that was answered is asked again. With --later it is only added; the next edit, build or `run
+    retry` applies all that were. Works on runs of `build stories` and `build shots`; paths into a script are
+    those of its story.json.
 
     Changes that follow from the correction are added too: a new gold answer joins the accepted answers; text
-    that a scene gains is taken from the scene beside it; a renamed character changes in all texts that name
-    it. If the corrected record breaks a rule, the command says so. The correction is kept all the same (exit
-    code 0), because a second correction may be needed to complete it.
+    that a scene gains is taken from the scene beside it; a name or an action that changes does so in all
+    texts that say it, except in the story's own words, whose places are listed. If the corrected record
+    breaks a rule, the command says so, and does not apply it yet: it may take a second correction.
 
     A withdrawn record leaves its place in the splits empty, and its id is never used again.
 
@@ -58,6 +64,7 @@ def edit(
         edits_from: Add the corrections of this file instead, which a review exported.
         release: With --from, the release that was reviewed: folder, or user/name@tag.
         dry_run: With --from, only check, and say what would be added.
+        later: Only add it; apply it with others later.
         who: Who makes the correction.
         why: The reason.
 
@@ -68,7 +75,7 @@ def edit(
             ana --why 'the text says so'
         fabula edit runs/mine kb25k_0003 --withdraw --who ana --why 'the translation is not free'
         fabula edit runs/mine --from review/edits.jsonl --release dist/mine-0.1.0
-        fabula run retry runs/mine
+        fabula edit runs/mine kb25k_0002 '$.title' --new '"The Ant"' --who ana --why shorter --later
     """
     from ..kinds import verbs
 
@@ -80,7 +87,9 @@ def edit(
                 f"warning: programs took part in this review; their corrections are marked as those of "
                 f"simulated reviewers, in {run} and in every release of it"
             )
-        return answer(applied.as_json(), _lines_of_file(run, applied), as_json=as_json)
+        settled = not any(issue.level == "error" for issue in applied.issues)
+        waits = later or dry_run or not applied.added
+        return _told(run, applied, _lines_of_file(run, applied), _How(waits, settled, as_json))
     for option, value in (("--release", release), ("--dry-run", dry_run)):
         if value:
             raise ConfigError(option, what="it goes with --from", fix="give --from FILE, or leave it out")
@@ -102,17 +111,73 @@ def edit(
         )  # fmt: skip
     else:
         made = verbs.correct(run, item, path, _value(new), who=who, why=why)
-    return answer(made.as_json(), _lines(run, made), as_json=as_json)
+    settled = not any(issue.level == "error" for issue in made.issues)
+    return _told(run, made, _lines(run, made), _How(later, settled, as_json))
+
+
+@dataclass(frozen=True)
+class _How:
+    later: bool  # whether what was added is not to be applied now
+    settled: bool  # whether the records keep the rules as they will then stand
+    as_json: bool
+
+
+def _told(run: Path, made: "Correction | AppliedFile", lines: Iterable[str], how: _How) -> int:
+    """Say what was added, and apply it where it can be; return the exit code."""
+    if not how.as_json:
+        say(*lines)
+    waits = "" if how.later else _waits(run, settled=how.settled)
+    applied = not (how.later or waits)
+    if applied:
+        line = _apply(run, made)
+        applied = bool(line)
+        waits = line or "the run is at work: it applies what it finds when it is started again"
+    if how.as_json:
+        emit({**made.as_json(), "applied": applied})
+    elif waits:
+        say(waits, *(() if applied else (f"next: fabula run retry {quoted(run)}",)))
+    return 0
+
+
+def _waits(run: Path, *, settled: bool) -> str:
+    """Return why corrections cannot be applied yet; empty where they can."""
+    from ..engine.status import NAME, read_report
+
+    if not settled:
+        return "not applied yet, because of the rules above"
+    if not (run / NAME).exists() or read_report(run).totals["pending"]:
+        return "not applied yet: the run is not finished, and would go on with everything that is left"
+    return ""
+
+
+def _apply(run: Path, made: "Correction | AppliedFile") -> str:
+    """Make again what depends on the corrections of a run, and tell it; empty where it is at work."""
+    from ..errors import RunBusy
+    from ..kinds.verbs import continue_run
+
+    before = model_bill(run)
+    try:
+        report = continue_run(run, workers=0 if hasattr(made, "edit") else None)  # one record needs no pool
+    except RunBusy:
+        return ""
+    ran = sum(stage.ran for stage in report.stages)
+    used = used_since(before, run)
+    return f"applied: {tallied(ran, 'results')} made again" + (f"; {used}" if used else "")
 
 
 def _lines(run: Path, made: "Correction") -> Iterator[str]:
     yield f"saved in {run / 'edits.jsonl'}"
-    for edit in made.also:
+    for edit in made.also[:SHOWN]:
         new = json.dumps(edit.new, ensure_ascii=False)
-        yield f"also saved, because it follows from it: {edit.path} = {new}"
+        yield f"also saved, because it follows from it: {edit.path} = {_cut(new)}"
+    if len(made.also) > SHOWN:
+        yield f"... and {len(made.also) - SHOWN} more that follow from it; --json has them all"
     yield from (f"note: {note}" for note in made.notes)
     yield from _broken(made.issues, "the record breaks")
-    yield f"apply it with: fabula run retry {run}"
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
 
 
 def _broken(issues: "Iterable[Issue]", who: str) -> Iterator[str]:
@@ -139,7 +204,7 @@ def _lines_of_file(run: Path, applied: "AppliedFile") -> Iterator[str]:
         what = f"{edit.path} = {json.dumps(edit.new, ensure_ascii=False)}"
         what = "withdrawn" if edit.path == "$" else what
         follows = edit in applied.also
-        yield f"{edit.id} {what if len(what) <= 160 else what[:157] + '...'}{' (follows)' if follows else ''}"
+        yield f"{edit.id} {_cut(what)}{' (follows)' if follows else ''}"
     if len(new) > SHOWN:
         yield f"... and {len(new) - SHOWN} more; --json has them all"
     yield from (f"note: {note}" for note in applied.notes)
@@ -155,7 +220,6 @@ def _lines_of_file(run: Path, applied: "AppliedFile") -> Iterator[str]:
         yield f"would add {counted}; nothing is written"
     else:
         yield f"saved in {run / 'edits.jsonl'}: {counted}"
-        yield f"apply them with: fabula run retry {run}"
 
 
 def _value(text: str) -> Any:  # noqa: ANN401 - any JSON value
@@ -163,6 +227,6 @@ def _value(text: str) -> Any:  # noqa: ANN401 - any JSON value
         return json.loads(text)
     except (ValueError, RecursionError) as error:
         raise ConfigError(
-            "--new", what=f"{text[:200]!r} is not a JSON value ({error})",
-            fix="put text in quotes: '\"text\"'",
+            "--new", what=f"{text[:200]!r} is not a JSON value: {reason_of(error)}",
+            fix=f"put text in quotes: --new {shlex.quote(json.dumps(text, ensure_ascii=False))}",
         ) from error  # fmt: skip

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import ConfigError
-from ..schemas.text import tallied
+from ..schemas.text import quoted, tallied
 from .build import dry_folder, run_folder, shard_lines, summary_first
 from .command import command
 from .common import Shown, released, say, show, warn
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 OF_BUILDS = ("replace_sources", "items")
 
 
-@command("evaluate katha", "evaluation.katha.requests:EvaluateOptions", without=OF_BUILDS)
-def katha(
+@command("evaluate stories", "evaluation.katha.requests:EvaluateOptions", without=OF_BUILDS)
+def stories(
     *,
     release: Path,
     options: "EvaluateOptions",
@@ -50,12 +50,12 @@ def katha(
         outputs: Storyboards of one method; see `outputs check`.
 
     Examples:
-        fabula evaluate katha --release dist/mine-0.1.0 --judge openai:gpt-4.1-mini --limit 50 --dry-run
-        fabula evaluate katha --release dist/mine-0.1.0 --outputs storyboards/model-x
+        fabula evaluate stories --release dist/mine-0.1.0 --judge openai:gpt-4.1-mini --limit 50 --dry-run
+        fabula evaluate stories --release dist/mine-0.1.0 --outputs storyboards/model-x
             --judge google:gemini-2.5-flash --out runs/eval-a
-        fabula evaluate katha --release dist/mine-0.1.0 --outputs boards/x --outputs boards/y
+        fabula evaluate stories --release dist/mine-0.1.0 --outputs boards/x --outputs boards/y
             --judge openai:gpt-4.1-mini --subset strict_gold_400 --max-cost 20 --out runs/eval-b
-        fabula evaluate katha --release dist/mine-0.1.0 --outputs boards/x --judge openai:gpt-4.1-mini
+        fabula evaluate stories --release dist/mine-0.1.0 --outputs boards/x --judge openai:gpt-4.1-mini
             --matcher embedding:openai:text-embedding-3-small --prompts heldout --out runs/eval-h
     """
     from ..api.reporters import choose_reporter
@@ -352,7 +352,7 @@ def _tell_storyboards(out: Path, *, as_json: bool) -> int:
         )
         codes = Counter(code for generation in method["invalid"] for code in generation["codes"])
         warn(*(f"{name}: {count} {code}; {EVALUATION} lists which" for code, count in sorted(codes.items())))
-    say(f"run: {out}\nnext: fabula score {out}")
+    say(f"run: {out}\nnext: fabula score {quoted(out)}")
     return int(leaking > 0)
 
 
@@ -370,7 +370,7 @@ def _tell_videos(out: Path) -> None:
         codes = Counter(video["code"] for video in method["invalid"])
         warn(*(f"{name}: {count} {code}; {EVALUATION} lists which" for code, count in sorted(codes.items())))
         warn(*(f"{name}: {stray} belongs to no prompt of the suite" for stray in method["strays"][:5]))
-    say(f"run: {out}\nnext: fabula score {out}")
+    say(f"run: {out}\nnext: fabula score {quoted(out)}")
 
 
 def _tell_shots(out: Path) -> None:
@@ -383,7 +383,7 @@ def _tell_shots(out: Path) -> None:
         say(f"{name}: {method['shots_valid']} of {method['shots_requested']} shots looked at")
         for code, count in method["findings"].items():
             warn(f"{name}: {count} {code}; fabula outputs check lists them")
-    say(f"run: {out}\nnext: fabula score {out}")
+    say(f"run: {out}\nnext: fabula score {quoted(out)}")
 
 
 def _tell_replies(manifest: "EvaluationManifest") -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import ConfigError
-from ..schemas.text import tallied
+from ..schemas.text import quoted, tallied
 from .command import command
 from .common import answer, asked_for, released, wrote
 
@@ -151,6 +151,6 @@ def lite(
             for name, field in document["fields"].items()
         ),
         f"set: {out}",
-        f"next: fabula release pack {out} --version 0.1.0 --license LICENSE --out DIST",
+        f"next: fabula release pack {quoted(out)} --version 0.1.0 --license LICENSE --out DIST",
     )
     return answer(document, lines, as_json=as_json)

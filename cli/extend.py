@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..schemas.text import quoted
 from .build import incomplete_lines, summary_first
 from .command import command
 from .common import say, show
@@ -37,8 +38,8 @@ def extend(run: Path, sources: Sequence[Path], *, options: "ExtendOptions", as_j
     if not as_json and report.run is not None:
         say(
             *incomplete_lines(run),
-            f"next: fabula release pack {run} --version auto --since RELEASE --out NEW "
-            "(RELEASE is the one published before, NEW a new folder)",
+            f"next: fabula release pack {quoted(run)} --version auto --since RELEASE --out NEW",
+            "RELEASE is the one published before, NEW a new folder",
         )
     elif not as_json and options.dry_run:
         say("nothing was written")

@@ -7,7 +7,7 @@ from itertools import islice
 from pathlib import Path
 
 from ..errors import ConfigError
-from ..schemas.plain_files import read_json
+from ..schemas.plain_files import alike, read_json
 
 LOOKED_AT = 2000
 """Entries of a folder that are looked at for pictures and videos."""
@@ -38,7 +38,7 @@ _OF_RECORDS = ("validate", "stats", "release pack")
 _OF_RELEASE = ("release verify", "release diff", "publish", "stats")
 
 KINDS: dict[str, What] = {
-    "run katha": What("a run of `fabula build katha`", (*_OF_RECORDS, "edit", "extend", *_RUN)),
+    "run katha": What("a run of `fabula build stories`", (*_OF_RECORDS, "edit", "extend", *_RUN)),
     "run events": What("a run of `fabula build events`", (*_OF_RECORDS, *_RUN)),
     "run shots": What("a run of `fabula build shots`", (*_OF_RECORDS, "edit", "evaluate images", *_RUN)),
     "run entities": What(
@@ -64,7 +64,7 @@ KINDS: dict[str, What] = {
     "run memory-generate": What("a run in which shots were made", _RUN),
     "study": What("a study", ("experiment status", "experiment tables")),
     "archive": What("the archive of an evaluation", ("score", "compare", "report"), "an evaluation"),
-    "release katha": What("a release of stories", (*_OF_RELEASE, "evaluate katha", "outputs check")),
+    "release katha": What("a release of stories", (*_OF_RELEASE, "evaluate stories", "outputs check")),
     "release events": What("a release of prompts", (*_OF_RELEASE, "evaluate events", "outputs check")),
     "release shots": What("a release of shot scripts", (*_OF_RELEASE, "evaluate images", "outputs check")),
     "release entities": What("a release of episodes", (*_OF_RELEASE, "export entities", "outputs check")),
@@ -79,7 +79,7 @@ KINDS: dict[str, What] = {
         "an official tree of episodes", ("import entitybench", "validate", "stats", "outputs check")
     ),
     "outputs": What(
-        "a folder of pictures or videos", ("outputs check", "evaluate katha --outputs", "import references")
+        "a folder of pictures or videos", ("outputs check", "evaluate stories --outputs", "import references")
     ),
     "empty": What("an empty folder"),
     "file": What("a file"),
@@ -163,7 +163,7 @@ TAKES: dict[str, tuple[str, ...]] = {
     "compare first": SCORED,
     "compare second": SCORED,
     "report run": SCORED,
-    "build katha sources": ("file", "folder"),
+    "build stories sources": ("file", "folder"),
     "build shots sources": ("file", "folder"),
     "build events seeds": ("file",),
     "build entities videos": ("file", "outputs"),
@@ -188,8 +188,8 @@ TAKES: dict[str, tuple[str, ...]] = {
     "import references folder": ("outputs",),
     "import references out": ("run shots", "run import-shots", "package shots"),
     "import archive folders": SCORED,
-    "evaluate katha release": ("release katha",),
-    "evaluate katha outputs": ("outputs",),
+    "evaluate stories release": ("release katha",),
+    "evaluate stories outputs": ("outputs",),
     "evaluate events release": ("release events",),
     "evaluate events suite": ("file", "release events", "run events"),
     "evaluate events outputs": ("outputs",),
@@ -212,6 +212,8 @@ TAKES: dict[str, tuple[str, ...]] = {
     "baseline compass tune outputs": ("outputs",),
     "baseline compass apply release": ("release katha",),
     "baseline compass apply outputs": ("outputs",),
+    "leaderboard init like": SCORED,
+    "leaderboard submit run": SCORED,
     "experiment run study": ("file",),
     "experiment status folder": ("study",),
     "experiment tables folder": ("study",),
@@ -283,7 +285,8 @@ def _sentence(command: str, path: Path, kind: str, takes: tuple[str, ...]) -> st
     fits = [f"`fabula {fit}`" for fit in KINDS[kind].fits]
     other = f" Commands for it: {', '.join(fits)}." if fits else ""
     how = _in_its_files(kind) if command == "edit" else ""
-    return f"{path} is {KINDS[kind].words}; `fabula {command}` takes {words}.{how}{other}"
+    near = alike(path) if kind == "missing" else ""
+    return f"{path} is {KINDS[kind].words}{near}; `fabula {command}` takes {words}.{how}{other}"
 
 
 def _together(takes: tuple[str, ...]) -> Iterator[str]:

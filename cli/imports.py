@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import ConfigError
-from ..schemas.text import tallied
+from ..schemas.text import quoted, tallied
 from .command import command
 from .common import emit, finding_lines, released, say, show, show_findings, warn
 
@@ -63,7 +63,7 @@ def book(
 
     Text, Markdown, HTML and EPUB are split by headings, numbering and tables of contents; what is not plain
     is left out as unsure, or asked of a model with --model. Licences, prefaces, contents, notes and captions
-    are left out. A tale that is told in another names it. stories.jsonl is what `fabula build katha` takes,
+    are left out. A tale that is told in another names it. stories.jsonl is what `fabula build stories` takes,
     left_out.jsonl holds all other text with the reason, summary.json counts both and what is not known of
     the sources.
 
@@ -94,7 +94,7 @@ def book(
     if summary["rights_unresolved"]:
         unknown["rights"] = summary["rights_unresolved"]
     say(*(f"  not known: {name} of {count} stories" for name, count in unknown.items()))
-    say(f"next: fabula build katha {out / STORIES} --out runs/mine")
+    say(f"next: fabula build stories {quoted(out / STORIES)} --out runs/mine")
     return 0
 
 
@@ -148,7 +148,7 @@ def storyeval_results(
     for one in imported.differences:
         why = f" ({one.reason})" if one.reason else ""
         warn(f"{one.unit} vote {one.vote}: published {one.published}, read {one.parsed}{why}")
-    say(f"next: fabula score {out}")
+    say(f"next: fabula score {quoted(out)}")
     return 0
 
 
@@ -231,7 +231,7 @@ def archive(
     else:
         show(merged, as_json=False)
         release = "" if judging_of(out).protocol().archive.alone else " --release RELEASE"
-        say(f"next: fabula score {out}{release}")
+        say(f"next: fabula score {quoted(out)}{release}")
     return 0
 
 

@@ -111,5 +111,5 @@ def init(folder: Path = Path(), *, samples: bool = False, as_json: bool = False)
     # Settings count in the folder that the command is given in.
     inside = "" if folder.resolve() == Path.cwd() else f"cd {shlex.quote(str(folder))} && "
     records = " --records records.jsonl" if samples else ""
-    build = f"next: {inside}fabula build katha stories.jsonl{records} --out runs/first"
+    build = f"next: {inside}fabula build stories stories.jsonl{records} --out runs/first"
     return answer(paths, (*paths, build), as_json=as_json)

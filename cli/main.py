@@ -1,12 +1,19 @@
 """Entry point of the ``fabula`` command. It lists the verbs and does nothing else."""
 
+import re
+import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from difflib import get_close_matches
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
+from ..errors import ConfigError, ExitCode, UserError
+from ..kinds import SPOKEN
 from . import (  # noqa: F401 - each notes its commands
     audit,
     baseline,
@@ -40,8 +47,9 @@ from . import (  # noqa: F401 - each notes its commands
     validate,
     view,
 )
-from .command import COMMANDS, examples
-from .common import emit, say
+from .command import COMMANDS, examples, first_example
+from .common import emit, report_error, say
+from .folders import KINDS, recognise
 
 GROUPS: Mapping[str, Mapping[str, str]] = {
     "Make a benchmark": {
@@ -92,8 +100,87 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
 VERBS = {verb: about for verbs in GROUPS.values() for verb, about in verbs.items()}
 
 
-class Grouped(TyperGroup):
+MANY = 12
+"""From so many commands on, a message does not list them."""
+WORDING = {
+    r"Input should be a valid integer.*": "a whole number is wanted here",
+    r"Input should be a valid number.*": "a number is wanted here",
+    r"No such (command|option):? ('?[^ ]+'??)\.?(?= |$)": r"there is no \1 \2",
+}
+"""Words of the parser of commands -> ours."""
+UsageError: Any = typer.BadParameter.__base__  # wherever the installed Typer has it
+
+
+class Verb(TyperGroup):
+    """The commands of a verb. Stories are also called what their files call them."""
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ANN401, ARG002 - types of Typer's own
+        """Return a command by its name, or by the other name of the same kind."""
+        names = (cmd_name, SPOKEN.get(cmd_name), *(kind for kind in SPOKEN if SPOKEN[kind] == cmd_name))
+        return next((self.commands[name] for name in names if name in self.commands), None)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401
+        """Return the command; of a path in its place, say which commands there are.
+
+        Raises:
+            ConfigError: there is a path where a command is expected.
+        """
+        word = args[0]
+        if self.get_command(ctx, word) is None and (Path(word).exists() or set(word) & set("./\\")):
+            there = [*self.commands]
+            kinds = f": {', '.join(there)}" if len(there) < MANY else ""
+            fits = () if ctx.parent else KINDS[recognise(Path(word))].fits[:3]
+            typed = [f"fabula {fit} {shlex.quote(word)}" for fit in fits or ("build stories",)]
+            if ctx.parent and ctx.command.name != "build":
+                typed = [first_example(self.commands[there[0]].epilog or "")]
+            raise ConfigError(
+                ctx.command_path, what=f"{word} stands where one of its commands is expected{kinds}",
+                fix=f"for example {', or '.join(typed)}",
+            )  # fmt: skip
+        return super().resolve_command(ctx, args)
+
+
+class Grouped(Verb):
     """The verbs, under the headings of :data:`GROUPS`."""
+
+    def invoke(self, ctx: Any) -> Any:  # noqa: ANN401 - a type of Typer's own
+        """Run a command; words that cannot be read are an error like any other."""
+        with self._telling([*ctx._protected_args, *ctx.args]):
+            return super().invoke(ctx)
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401
+        """Read the options before a verb."""
+        with self._telling(args):
+            return super().parse_args(ctx, args)
+
+    @contextmanager
+    def _telling(self, words: list[str]) -> Iterator[None]:
+        try:
+            yield
+            return
+        except UserError as error:
+            wrong = error
+        except UsageError as error:
+            if type(error).__name__ == "NoArgsIsHelpError":
+                raise
+            names, below = ["fabula"], self
+            for word in words:
+                if isinstance(below, TyperGroup) and (next_one := below.get_command(None, word)):
+                    below, names = next_one, [*names, word]
+            name = " ".join(names)
+            said = error.format_message()
+            for theirs, ours in WORDING.items():
+                said = re.sub(theirs, ours, said)
+            fix = f"see `{name} --help`"
+            if (
+                type(error).__name__ == "MissingParameter"
+                and below
+                and (shown := first_example(below.epilog))
+            ):
+                fix = f"for example {shown}; {fix}"
+            wrong = ConfigError(name, what=said, fix=fix)
+        report_error(wrong, str(wrong), wrong.exit_code, as_json="--json" in words)
+        raise typer.Exit(int(ExitCode.USAGE))
 
     def list_commands(self, ctx: object) -> list[str]:  # noqa: ARG002
         """Return the verbs in the order of their groups."""
@@ -110,12 +197,12 @@ class Grouped(TyperGroup):
                 )
 
 
-class Evaluates(TyperGroup):
+class Evaluates(Verb):
     """The ways of evaluating, and benchmarks by name: each is one of them, under its own protocol."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401 - a type of Typer's own
         """Put the noun, the set and the protocol of a benchmark in the place of its name."""
-        if args and args[0] not in self.commands:
+        if self.get_command(ctx, args[0]) is None:
             from ..kinds.benchmarks.benchmark import benchmarks, protocol_in_words
 
             if (benchmark := benchmarks().get(args[0])) is not None:
@@ -124,6 +211,11 @@ class Evaluates(TyperGroup):
                     own = [words for words in own if words[0] != "--protocol"]
                 judged = [word for words in own for word in words]
                 args = [benchmark.noun, "--release", args[0], *judged, *args[1:]]
+            elif near := get_close_matches(args[0], benchmarks(), 1):
+                raise ConfigError(
+                    f"fabula evaluate {args[0]}", what="there is no such kind and no such benchmark",
+                    fix=f"fabula evaluate {shlex.join([*near, *args[1:]])}",
+                )  # fmt: skip
         return super().resolve_command(ctx, args)
 
 
@@ -134,13 +226,13 @@ app = typer.Typer(
     rich_markup_mode=None,
     help="Build, validate, release and evaluate visual-story benchmarks.",
     epilog=examples(
-        "fabula build katha stories.jsonl --planner rules --out runs/mine",
+        "fabula build stories stories.jsonl --planner rules --out runs/mine",
         "fabula release pack runs/mine --version 0.1.0 --license CC-BY-4.0 --allow-drafts --out dist/mine",
         "fabula --install-completion",
     ),
 )
 for _verb, _about in VERBS.items():
-    _cls = Evaluates if _verb == "evaluate" else TyperGroup
+    _cls = Evaluates if _verb == "evaluate" else Verb
     _group = typer.Typer(name=_verb, cls=_cls, no_args_is_help=True, rich_markup_mode=None, help=_about)
     for _command in COMMANDS:
         if _command.name.split()[0] == _verb:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import ConfigError
-from ..schemas.text import tallied
+from ..schemas.text import quoted, tallied
 from .build import dry_folder, run_folder, summary_first
 from .command import command
 from .common import emit, say, show
@@ -73,7 +73,7 @@ def packets(
         f"{tallied(len(made), 'packets')} with {tallied(entities, 'scheduled entities')}, none lost;"
         f" {unregistered} have no description",
         f"packets: {folder / PACKETS}; layouts: {folder / PAGE}",
-        f"next: fabula memory generate {folder} --model video:... --out outputs/mine",
+        f"next: fabula memory generate {quoted(folder)} --model MODEL --out outputs/mine",
     )
     return 0
 

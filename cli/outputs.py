@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Protocol
 import typer
 
 from ..errors import ConfigError
-from ..schemas.text import tallied
+from ..schemas.text import quoted, tallied
 from .command import command
 from .common import Findings, emit, finding_lines, released, say, show, warn
 from .evaluate import given_suite
@@ -82,7 +82,9 @@ def check(
             emit({"map": str(suggest), **counts})
         else:
             told = ", ".join(f"{count} {what}" for what, count in counts.items())
-            say(f"{suggest}: {told}", f"next: correct it, then fabula outputs check ... --map {suggest}")
+            by = f"--suite {quoted(suite)}" if suite else f"--release {quoted(release)}"
+            check = f"fabula outputs check {quoted(folders[0])} {by} --map {quoted(suggest)} --out NEW"
+            say(f"{suggest}: {told}; correct it first", f"next: {check}")
         return 0
     if table is not None and out is not None:
         arrange(folders[0], table, judged.wanted(), out)

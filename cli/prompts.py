@@ -1,5 +1,6 @@
 """``fabula prompts``: the prompt files, their versions and content hashes; official prompts of others."""
 
+import difflib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -174,10 +175,11 @@ def _prompt(prompt_id: str) -> "Prompt":
     from ..prompts.loader import load_prompt, prompt_ids
 
     if prompt_id not in prompt_ids():
+        near = difflib.get_close_matches(prompt_id, prompt_ids(), 3, 0.4)
+        use = f"use one such as {', '.join(near)}; " if near else ""
         raise ConfigError(
-            "prompt", what=f"there is no prompt {prompt_id!r}",
-            fix=f"use one of {', '.join(prompt_ids())}",
-        )  # fmt: skip
+            "prompt", what=f"there is no prompt {prompt_id!r}", fix=f"{use}fabula prompts list has all"
+        )
     return load_prompt(prompt_id)
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ExitCode, InputError
+from ..schemas.text import quoted
 from .command import command
 from .common import answer, released, show, show_findings, warn
 
@@ -49,7 +50,7 @@ def pack(run: Path, *, given: dict[str, Any], out: Path, as_json: bool = False) 
     if "since" in given:
         given["since"] = released(given["since"])
     result = pack(run, out, pack_options(run, given))
-    lines = (result.summary(), f"next: fabula release verify {out}")
+    lines = (result.summary(), f"next: fabula release verify {quoted(out)}")
     return answer(result.as_json(), lines, as_json=as_json)
 
 

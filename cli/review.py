@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import ConfigError
+from ..schemas.text import quoted
 from .command import command
 from .common import answer, emit, say, warn
 
@@ -212,7 +213,7 @@ def serve(
         if as_json:
             emit({"study": opened.protocol.name, "address": address})
             return
-        say(f"{opened.protocol.name} is served at {address}; personal links: fabula review invite {study}")
+        say(f"{opened.protocol.name} is served at {address}", f"next: fabula review invite {quoted(study)}")
         say("stop it with Ctrl-C; everything that was acknowledged is on disk")
 
     serve(opened, Address(host, port, tls_cert, tls_key, behind_proxy), started=started)

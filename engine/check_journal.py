@@ -18,6 +18,7 @@ from ..errors import RunError
 from ..models.chat import Reply
 from ..schemas.canonical import canonical_bytes, digest, digest_rows, sha256_bytes
 from ..schemas.plain_files import unzipped
+from ..schemas.text import quoted
 from . import journal_file
 from .calls import unpacked
 from .journal import lines_of
@@ -433,10 +434,8 @@ class JournalReport:
         counted = ", ".join(f"{count} {WORDS[table]}" for table, count in self.rows.items())
         yield f"{'sound' if self.findings else 'the journal is sound'}: {counted}"
         if self.findings:
-            yield (
-                f"next: fabula run check {self.folder} --salvage keeps all that is sound in a new journal;"
-                " the run then makes and asks only what is lost"
-            )
+            yield "--salvage keeps all that is sound in a new journal; the run then makes only what is lost"
+            yield f"next: fabula run check {quoted(self.folder)} --salvage"
 
 
 @dataclass(slots=True)

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from ..errors import ConfigError
 from ..models.spec import ModelSettings
-from ..schemas.plain_files import read_plain
+from ..schemas.plain_files import read_plain, reason_of, type_reason
 from ..schemas.values import Own
 from .pipeline import LoadedPipeline, Pipeline, load_pipeline
 
@@ -145,7 +145,7 @@ def read_settings(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise ConfigError(
             str(path),
-            what=f"the settings file cannot be read: {error.strerror or error}",
+            what=f"the settings file cannot be read: {reason_of(error)}",
             fix="check the path",
         ) from error
     except ValueError as error:
@@ -180,10 +180,9 @@ def _stage_settings(kind: type[Own], values: Mapping[str, Any], where: str) -> O
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         key = ".".join(str(part) for part in first["loc"])
-        wanted = first["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
         raise ConfigError(
-            f"{where} {key}".rstrip(), expected=wanted,
-            found=repr(first.get("input")), fix=_CURES.get(first["type"], "change the value"),
+            f"{where} {key}".rstrip(), what=type_reason(first),
+            fix=_CURES.get(first["type"], "change the value"),
         ) from error  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import FabulaError, RunError, TargetError, UserError
 from ..schemas.canonical import file_mode
+from ..schemas.text import quoted
 
 if TYPE_CHECKING:
     import asyncio
@@ -366,7 +367,7 @@ def damaged(path: Path, error: Exception) -> RunError:
     return RunError(
         str(path),
         what=f"the journal is damaged ({error})",
-        fix=f"see what is damaged: fabula run check {path.parent}; with --salvage it keeps all that is sound",
+        fix=f"fabula run check {quoted(path.parent)} says what is damaged; --salvage keeps all that is sound",
     )
 
 
@@ -374,7 +375,9 @@ def unwritable(path: Path, error: OSError) -> TargetError:
     """Return the error for a place that the operating system does not let us use."""
     return TargetError(
         str(path),
-        what=f"cannot be written: {error.strerror or error}",
+        what="a file is there"
+        if isinstance(error, FileExistsError)
+        else f"cannot be written: {error.strerror or error}",
         fix="choose another folder, or check permissions and free space; finished work is kept",
     )
 

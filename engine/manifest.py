@@ -170,7 +170,7 @@ def read_manifest(folder: Path) -> Manifest:
         document = parse_json(data)
     except OSError as error:
         raise RunError(
-            str(folder), what=f"this is not a run folder: {NAME} cannot be read ({error.strerror or error})",
+            str(folder), what=f"this is not a run folder: {NAME} cannot be read ({reason_of(error)})",
             fix="give the folder that a build wrote with --out",
         ) from error  # fmt: skip
     except ValueError as error:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import RunError
+from ..schemas.text import quoted
 from . import journal_file
 from .check_journal import Audit, JournalReport, Row, defaults, is_hash
 from .execute import MAX_COST
@@ -47,7 +48,7 @@ class Salvage:
         yield from lines
         yield f"salvaged into {self.report.folder / NAME}; the damaged journal is kept as {self.kept_as}"
         yield from (f"note: {note}" for note in self.notes)
-        yield f"next: fabula run retry {self.report.folder}"
+        yield f"next: fabula run retry {quoted(self.report.folder)}"
 
 
 def salvage(folder: Path) -> Salvage:

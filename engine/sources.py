@@ -7,6 +7,8 @@ from pathlib import Path
 
 from ..errors import ConfigError, InputError, UserError
 from ..schemas.canonical import digest, sha256_file
+from ..schemas.plain_files import reason_of
+from ..schemas.text import quoted
 
 EDITS, EDITS_ROLE = "edits.jsonl", "edits"
 _NOWHERE = "a link that leads nowhere"
@@ -167,7 +169,8 @@ def fingerprints(sources: tuple[Source, ...], folder: Path) -> tuple[Fingerprint
             str(source.path.absolute()).encode("utf-8")
             prints.append(fingerprint(source))
         except OSError as error:
-            problems.append(unreadable(source.path, error))
+            run = folder if (folder / "run.json").exists() else None
+            problems.append(unreadable(source.path, error, run))
         except UnicodeEncodeError:
             problems.append(_unwritable_name(source.path))
     if problems:
@@ -182,9 +185,11 @@ def _unwritable_name(path: Path) -> UserError:
     )  # fmt: skip
 
 
-def unreadable(path: Path, error: OSError) -> UserError:
-    """Return the error for a source that cannot be read."""
+def unreadable(path: Path, error: OSError, run: Path | None = None) -> UserError:
+    """Return the error for a source that cannot be read; of a run that is there, it may have moved."""
+    retry = f"fabula run retry {quoted(run)} --sources PATH" if run else ""
     return UserError(
-        str(path), what=f"cannot be read: {error.strerror or error}",
-        fix="check the path and its permissions; if it has moved, say where to: fabula run retry --sources",
+        str(path),
+        what=f"cannot be read: {reason_of(error)}",
+        fix="check the path and its permissions" + (f"; if it has moved: {retry}" if retry else ""),
     )  # fmt: skip

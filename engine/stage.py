@@ -139,6 +139,8 @@ class StageSpec:
     optional: tuple[str, ...] = ()
     # the codes that it may reject with, and what each means
     reject_codes: Mapping[str, str] = field(default_factory=dict)
+    # code -> what keeps an item that would be rejected with it: an option, a setting, or what to do instead
+    keep: Mapping[str, str] = field(default_factory=dict)
     settings: type[Own] = NoSettings  # the type of its own settings slice
     stateful: bool = False  # a gather stage that is also given what it decided before (``tools.previous``)
     # ids of the prompts that it uses; the hash of each file is part of the result's key

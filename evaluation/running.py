@@ -15,7 +15,7 @@ from ..engine.progress import Event
 from ..engine.run_options import RunOptions
 from ..engine.running import RunKind
 from ..errors import FabulaError, InputError, MissingRequirement, RunBusy, UserError
-from ..models.vision.needs import VisionSettings, lacks_of, listed, with_weights
+from ..models.vision.needs import VisionSettings, fetching, lacks_of, listed, with_weights
 from ..models.vision.registry import MODELS, check_vision
 from ..models.vision.weights import DEVICES, Place
 from ..releases.loading import read_release_document
@@ -250,7 +250,7 @@ def check_weights(config: RunConfig) -> None:
         raise MissingRequirement(
             "models that look at pictures",
             what=f"these weights are not here, and could not be fetched: {listed(lacks)}",
-            fix="fetch them where there is a network, or name files of yours (docs/vision.md)",
+            fix=f"where there is a network: {fetching(lacks)}; or name your files (docs/vision.md)",
         )
 
 

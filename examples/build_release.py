@@ -15,7 +15,7 @@ import fabula
 
 def main(stories: Path, out: Path) -> None:
     """Build a run from the stories, pack it, and print what a model author would draw."""
-    report = fabula.build("katha", stories, out / "run")
+    report = fabula.build("stories", stories, out / "run")
     print(f"built: {report.totals}")
     findings = fabula.validate(out / "run")
     print(findings.summary())

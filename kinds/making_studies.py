@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..engine.manifest import creation_time
-from ..errors import ConfigError
+from ..errors import ConfigError, TargetError
 from ..schemas.canonical import Json
+from ..schemas.plain_files import type_reason
+from ..schemas.text import quoted
 from .studies import draw_items
 
 if TYPE_CHECKING:
@@ -59,7 +61,7 @@ class Made:
             yield "nothing was written (--dry-run)"
         else:
             yield f"protocol: {made['protocol']}"
-            yield f"next: fabula review invite {self.folder} --count {seats['count']}"
+            yield f"next: fabula review invite {quoted(self.folder)} --count {seats['count']}"
 
 
 def _care_lines(care: Mapping[str, Any], preset: str) -> Iterator[str]:
@@ -99,7 +101,7 @@ def make(
     """Make a study."""
     from ..people.review.folder import StudyPlan, deal, make_study
     from ..people.review.plan import Preset, load_preset
-    from ..people.review.protocol import Floor
+    from ..people.review.protocol import PROTOCOL, Floor
     from ..people.review.task import load_task
 
     if wanted.task is None and wanted.preset is None:
@@ -107,6 +109,10 @@ def make(
             "review init", what="what is asked is not said",
             fix="give --task or --preset; fabula review tasks lists them",
         )  # fmt: skip
+    if not dry_run and (folder / PROTOCOL).is_file():
+        status = f"fabula review status {quoted(folder)}"
+        fix = f"go on with it (`{status}` says how it stands), or give a new folder"
+        raise TargetError(str(folder), what="a study is there already", fix=fix)
     base = load_preset(wanted.preset) if wanted.preset else Preset(name="", task=str(wanted.task), source="-")
     name = wanted.task or base.task
     task = load_task(name)
@@ -184,9 +190,9 @@ def _rules(base: "Preset", given: Mapping[str, Any]) -> "Rules":
     try:
         return base.ruled(given)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
+        first = error.errors(include_url=False)[0]
         raise ConfigError(
-            f"--rule {'.'.join(map(str, first['loc']))}", what=first["msg"],
+            f"--rule {'.'.join(map(str, first['loc']))}", what=type_reason(first),
             fix=f"rules are {', '.join(type(base.ruled({})).model_fields)}",
         ) from error  # fmt: skip
 

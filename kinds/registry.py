@@ -8,7 +8,7 @@ from ..engine.manifest import NAME as MANIFEST
 from ..engine.manifest import read_manifest
 from ..errors import ConfigError, RunError
 from ..schemas.plugins import plugins
-from . import entities, events, katha, shots
+from . import SPOKEN, entities, events, katha, shots
 from .kind import Judging, Kind, part
 
 if TYPE_CHECKING:
@@ -47,11 +47,11 @@ def kinds() -> tuple[Kind, ...]:
 
 
 def kind_named(name: str) -> Kind:
-    """Return a kind by its name."""
+    """Return a kind by its name, or by what commands call it."""
     for kind in kinds():
-        if kind.name == name:
+        if name in (kind.name, SPOKEN.get(kind.name)):
             return kind
-    there = ", ".join(kind.name for kind in kinds())
+    there = ", ".join(SPOKEN.get(kind.name, kind.name) for kind in kinds())
     raise ConfigError(f"kind {name}", what="there is no such kind", fix=f"use one of: {there}")
 
 
@@ -74,9 +74,9 @@ def judgings() -> tuple[Judging, ...]:
 def judging_named(noun: str) -> Judging:
     """Return the way of evaluating whose archives bear a name."""
     for judging in judgings():
-        if judging.noun == noun:
+        if noun in (judging.noun, SPOKEN.get(judging.noun)):
             return judging
-    there = ", ".join(judging.noun for judging in judgings())
+    there = ", ".join(SPOKEN.get(judging.noun, judging.noun) for judging in judgings())
     raise ConfigError(
         f"evaluation of kind {noun}", what="there is no such judge protocol here",
         fix=f"install the package that it was made with; there are: {there}",

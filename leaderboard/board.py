@@ -22,7 +22,7 @@ from ..releases.loading import kind_of
 from ..schemas.canonical import pretty_bytes, write_atomic
 from ..schemas.judgement import EvaluationManifest, Judgement
 from ..schemas.paths import format_path
-from ..schemas.plain_files import read_plain
+from ..schemas.plain_files import read_plain, reason_of, type_reason
 from ..schemas.values import Own, Score
 
 FILE = "leaderboard.json"
@@ -133,7 +133,7 @@ def read_leaderboard(folder: Path) -> Leaderboard:
         return Leaderboard.model_validate_json(read_plain(path))
     except OSError as error:
         fix = "give the folder of fabula leaderboard init"
-        raise InputError.one(str(path), what=f"cannot be read: {error.strerror}", fix=fix) from error
+        raise InputError.one(str(path), what=f"cannot be read: {reason_of(error)}", fix=fix) from error
     except ValidationError as error:
         raise InputError(invalid(str(path), error)) from error
 
@@ -141,8 +141,8 @@ def read_leaderboard(folder: Path) -> Leaderboard:
 def invalid(where: str, error: ValidationError) -> list[UserError]:
     """Return what a document has that its type does not allow."""
     return [
-        UserError(f"{where} {format_path(detail['loc'])}", what=str(detail["msg"]), fix="correct it")
-        for detail in error.errors(include_url=False, include_input=False)
+        UserError(f"{where} {format_path(detail['loc'])}", what=type_reason(detail), fix="correct it")
+        for detail in error.errors(include_url=False)
     ]
 
 

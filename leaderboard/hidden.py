@@ -13,7 +13,7 @@ from ..evaluation.archive.archive import EVALUATION, read_archive
 from ..kinds.evaluations import score_tables
 from ..schemas.canonical import pretty_bytes, sha256_file, write_atomic
 from ..schemas.layout import RELEASE
-from ..schemas.plain_files import read_plain
+from ..schemas.plain_files import read_plain, reason_of
 from ..schemas.values import Own, Score
 from .board import HIDDEN, NAME, Board, invalid, read_leaderboard, scores_of_method
 from .checking import coverage_of
@@ -48,7 +48,7 @@ def hidden_rows(folder: Path, board: Board) -> Sequence[HiddenRow]:
         except ValidationError as error:
             raise InputError(invalid(str(path), error)) from error
         except OSError as error:
-            what = f"the file cannot be read: {error.strerror or error}"
+            what = f"the file cannot be read: {reason_of(error)}"
             raise InputError.one(str(path), what=what, fix="score it again") from error
         if row.board == board.name:
             rows.append(row)

@@ -21,7 +21,7 @@ from ..schemas.canonical import sha256_file, write_atomic
 from ..schemas.judgement import Judgement
 from ..schemas.layout import RELEASE
 from ..schemas.plain_files import read_json
-from ..schemas.text import counted
+from ..schemas.text import counted, quoted
 from ..schemas.values import Score
 from .board import (
     FILE,
@@ -97,12 +97,13 @@ class Made:
         labels = ", ".join(measure.label for measure in board.measures)
         yield f"ranked by {board.ranking.label}; columns: {labels}"
         yield takes(board)
+        folder = quoted(self.folder)
         if board.subset == "public":
-            yield f"next: fabula leaderboard submit EVALUATION --leaderboard {self.folder} --name NAME"
+            yield f"next: fabula leaderboard submit EVALUATION --leaderboard {folder} --name NAME"
         else:
             yield (
-                f"next: fabula leaderboard score-hidden {self.folder} NAME EVALUATION --board {board.name} "
-                f"--release {self.release}"
+                f"next: fabula leaderboard score-hidden {folder} NAME EVALUATION --board {board.name} "
+                f"--release {quoted(self.release)}"
             )
 
 
@@ -207,7 +208,7 @@ def _check_visibility(options: BoardOptions, is_hidden: bool) -> None:
 
 _HIDDEN_FIX = (
     "pack wrote the hidden test beside the public release, as NAME-hidden: evaluate a baseline on that "
-    "folder (fabula evaluate katha --release NAME-hidden), then give the folder as --release and the "
+    "folder (fabula evaluate stories --release NAME-hidden), then give the folder as --release and the "
     "evaluation as --like"
 )
 

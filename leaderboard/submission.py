@@ -25,7 +25,7 @@ from ..releases.hub.fetch import release_folder
 from ..schemas.canonical import jsonl_lines, new_folder, pretty_bytes, sha256_bytes, sha256_file, write_atomic
 from ..schemas.packed_files import Limits, NotPacked, ZippedFiles, open_zip
 from ..schemas.plain_files import LARGEST_WHOLE, json_lines, open_plain, read_plain
-from ..schemas.text import tallied
+from ..schemas.text import quoted, slug, tallied
 from ..schemas.values import Issue, Own
 from .board import NAME, SUBMISSIONS, Board, Leaderboard, invalid, read_leaderboard
 
@@ -294,12 +294,18 @@ class Submitted:
         inside = self.path.parent == self.folder / SUBMISSIONS
         if made.undeclared:
             yield f"undeclared: {', '.join(made.undeclared)}"
-        put = "" if inside else f"put it into {self.folder / SUBMISSIONS}, then "
-        yield f"next: {put}fabula leaderboard check {self.folder}"
+        if not inside:
+            yield f"it counts once it lies in {self.folder / SUBMISSIONS}"
+        yield f"next: fabula leaderboard check {quoted(self.folder)}"
 
 
 def submit(run: Path, folder: Path, options: SubmitOptions, out: Path | None = None) -> Submitted:
     """Make a submission of an evaluation."""
+    if not re.fullmatch(NAME, options.name):
+        what = f"{options.name!r} has characters beside a-z, 0-9 and . _ - (or begins with one of these)"
+        raise ConfigError(
+            "--name", what=what, fix=f"for example --name {slug(options.name).lower() or 'model-x'}"
+        )
     leaderboard = read_leaderboard(folder)
     manifest = read_manifest(run)
     chosen = leaderboard.board(options.board) if options.board else _fitting(leaderboard, run)

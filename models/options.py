@@ -11,6 +11,7 @@ from pydantic import ConfigDict, Field, ValidationError, model_validator
 
 from ..errors import ConfigError
 from ..schemas.canonical import Json
+from ..schemas.plain_files import type_reason
 from ..schemas.values import Own
 from .chat import ChatRequest, Structured
 from .local.weights import exact_weights
@@ -264,8 +265,8 @@ def _config_error(error: ValidationError, where: str) -> ConfigError:
         return ConfigError(f"{where} {key}", expected=expected, found=found, fix=fix[0] if fix else usual)
     harmless = key.split(".")[0] not in ("headers", "proxy", "api_key_env")
     return ConfigError(
-        f"{where} {key}".rstrip(), expected=first["msg"].removeprefix("Input should be "),
-        found=repr(first.get("input"))[:100] if harmless else "something else", fix="change the value",
+        f"{where} {key}".rstrip(), what=type_reason(first if harmless else first | {"input": "another"}),
+        fix="change the value",
     )  # fmt: skip
 
 

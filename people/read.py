@@ -18,7 +18,7 @@ from ..schemas.canonical import without_guard
 from ..schemas.judgement import NEEDED, HumanRow
 from ..schemas.katha import Question, StoryRecord
 from ..schemas.paths import format_path
-from ..schemas.plain_files import BadCsv, CsvTable, read_json, read_plain, reason_of
+from ..schemas.plain_files import BadCsv, CsvTable, read_json, read_plain, reason_of, type_reason
 from ..schemas.text import counted
 from ..schemas.vocabulary import vocabulary
 
@@ -265,8 +265,7 @@ class _Reading:
         except ValidationError as error:
             for detail in error.errors(include_url=False, include_input=False):
                 column = f" {format_path(detail['loc']).removeprefix('$.')}" if detail["loc"] else ""
-                message = detail["msg"].removeprefix("Value error, ")
-                self.wrong(f"{where}{column}", "a value that the column allows", message)
+                self.problems.append(UserError(f"{where}{column}", what=type_reason(detail), fix=FIX))
         except (ValueError, RecursionError) as error:
             self.wrong(where, "values that JSON has", str(error))
         return None

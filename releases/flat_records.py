@@ -13,6 +13,7 @@ from ..errors import ConfigError, InputError, UserError
 from ..schemas.canonical import Json, canonical_bytes, sha256_bytes
 from ..schemas.layout import CHANGES
 from ..schemas.paths import format_path
+from ..schemas.plain_files import type_reason
 from ..schemas.values import Issue
 from ..validators.report import as_user_error
 from ..validators.view import find_redacted
@@ -183,7 +184,7 @@ class FlatReading:
             except ValidationError as error:
                 for detail in error.errors(include_url=False, include_input=False):
                     yield Issue(
-                        where, format_path(detail["loc"]), "schema", str(detail["msg"]), "correct the value"
+                        where, format_path(detail["loc"]), "schema", type_reason(detail), "correct the value"
                     )
                 continue
             self.records.append(record)

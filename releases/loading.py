@@ -15,7 +15,7 @@ from ..schemas.canonical import Json
 from ..schemas.katha import ProducerLine, StoryRecord, Variant
 from ..schemas.layout import ANNOTATIONS, CROISSANT, FORMAT, PRODUCERS, RELEASE, VARIANTS
 from ..schemas.paths import format_path
-from ..schemas.plain_files import open_plain, read_json, reason_of
+from ..schemas.plain_files import open_plain, read_json, reason_of, type_reason
 from ..schemas.vocabulary import vocabulary
 
 if TYPE_CHECKING:
@@ -108,25 +108,13 @@ class _Document(_Part):
     files: dict[StrictStr, _File] = {}
 
 
-_SAID = {
-    "missing": "the field is missing",
-    "dict_type": "an object is wanted here",
-    "model_type": "an object is wanted here",
-    "list_type": "a list is wanted here",
-    "tuple_type": "a list is wanted here",
-    "string_type": "a text is wanted here",
-    "int_type": "a whole number is wanted here",
-}
-"""Kind of a mistake -> how it is said, where the checking library speaks of its own things."""
-
-
 def misshapen(document: Any) -> Iterator[tuple[str, str]]:  # noqa: ANN401 - any JSON value
     """Yield the JSON path of every value of a ``release.json`` that is of another kind, and what is wrong."""
     try:
         _Document.model_validate(document)
     except ValidationError as error:
         for detail in error.errors(include_url=False, include_input=False):
-            yield format_path(detail["loc"]), _SAID.get(detail["type"], str(detail["msg"]))
+            yield format_path(detail["loc"]), type_reason(detail)
     if isinstance(document, dict):
         for name in _NOT_NULL & document.keys():
             if document[name] is None:
@@ -320,9 +308,9 @@ def read_rows(
                     for detail in error.errors(include_url=False, include_input=False):
                         field = f"{path}:{number} {format_path(detail['loc'])}"
                         expected = "a value that the record type allows"
-                        problems.append(mismatch(field, expected, str(detail["msg"]), fix))
+                        problems.append(mismatch(field, expected, type_reason(detail), fix))
     except OSError as error:
-        problems.append(mismatch(str(path), f"the file {path.name}", str(error.strerror), fix))
+        problems.append(mismatch(str(path), f"the file {path.name}", reason_of(error), fix))
 
 
 def whole_rows(path: Path, model: type[Row], fix: str = _AGAIN) -> tuple[Row, ...]:

@@ -19,6 +19,7 @@ from ..errors import RunError, TargetError
 from ..schemas.canonical import Json, sha256_file
 from ..schemas.layout import RELEASE
 from ..schemas.plain_files import open_plain, read_json
+from ..schemas.text import quoted
 from .form import FinishedRun, ReleaseForm
 
 _MARK = ".packing-"
@@ -31,7 +32,7 @@ def require_free(target: Path) -> None:
             str(target),
             expected="a folder that does not exist yet",
             found="a file",
-            fix="choose another --out",
+            fix="choose another folder",
         )
     try:
         filled = target.is_dir() and any(target.iterdir())
@@ -42,7 +43,7 @@ def require_free(target: Path) -> None:
             str(target),
             expected="a folder that does not exist yet, or an empty one",
             found="a folder with files",
-            fix="choose another --out, or remove the folder yourself: nothing is overwritten",
+            fix="choose another folder, or remove the folder yourself: nothing is overwritten",
         )
 
 
@@ -191,7 +192,7 @@ def finished_run(folder: Path, form: ReleaseForm) -> Iterator[FinishedRun]:
             raise RunError(
                 str(folder),
                 what=f"the records are not up to date with the run's settings and edits: {stale}",
-                fix=f"bring the run up to date with `fabula run retry {folder}`",
+                fix=f"bring the run up to date with `fabula run retry {quoted(folder)}`",
             )
         yield FinishedRun(folder, manifest, report, _splits(folder, report, form.split_stage))
 
@@ -209,7 +210,7 @@ def _finished_report(folder: Path) -> RunReport:
         raise RunError(
             str(folder),
             what=f"the run is not finished: {pending} items are still to do",
-            fix=f"finish it with `fabula run retry {folder}`",
+            fix=f"finish it with `fabula run retry {quoted(folder)}`",
         )
     return report
 

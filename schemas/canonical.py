@@ -141,13 +141,13 @@ def new_folder(folder: Path) -> Iterator[None]:
         folder.mkdir(parents=True, exist_ok=True)
         if taken := next(folder.iterdir(), None):
             what = f"the folder is not empty: it holds {taken.name}"
-            raise TargetError(str(folder), what=what, fix="choose another --out")
+            raise TargetError(str(folder), what=what, fix="choose another folder")
         yield
     except OSError as error:
         if isinstance(error, FabulaError):
             raise
         what = f"the folder cannot be written: {error.strerror or error}"
-        raise TargetError(str(folder), what=what, fix="choose another --out") from error
+        raise TargetError(str(folder), what=what, fix="choose another folder") from error
 
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")

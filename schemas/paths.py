@@ -44,21 +44,26 @@ def format_path(steps: Sequence[str | int]) -> str:
 
 def get_at(document: Json, path: str) -> Json:
     """Return the value at a path."""
-    try:
-        return value_at(document, parse_path(path))
-    except LookupError as error:
-        raise LookupError(f"nothing at {path}") from error
+    return value_at(document, parse_path(path))
 
 
 def value_at(document: Json, steps: Sequence[str | int]) -> Json:
     """Return the value at a place."""
     value = document
-    for step in steps:
+    for number, step in enumerate(steps):
         fits = isinstance(value, list if isinstance(step, int) else dict)
         if not fits or (step >= len(value) if isinstance(step, int) else step not in value):
-            raise LookupError(f"nothing at {step!r}")
+            places = quoted_path(steps[: number + 1]), quoted_path(steps[:number])
+            raise LookupError(f"nothing at {places[0]}; {places[1]} has {_inside(value)}")
         value = value[step]
     return value
+
+
+def _inside(value: Json) -> str:
+    """Return what can be named within a value."""
+    if isinstance(value, list):
+        return f"[0] to [{len(value) - 1}]" if value else "nothing in its list"
+    return ", ".join(map(str, value)) if isinstance(value, dict) else "no parts"
 
 
 def replace_at(document: Json, path: str, value: Json) -> Json:

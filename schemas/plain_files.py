@@ -4,10 +4,12 @@ Files of a release may not be links. Elsewhere (``follow``) a link to a regular 
 """
 
 import csv
+import difflib
 import errno
 import io
 import json
 import os
+import re
 import stat
 import unicodedata
 import zlib
@@ -112,11 +114,88 @@ def reason_of(error: Exception) -> str:
     """Return what kept a file from being read, without its name, for a message that names it already."""
     if isinstance(error, RecursionError):
         return _TOO_DEEP
+    if isinstance(error, json.JSONDecodeError):
+        return json_reason(error)
     if hasattr(error, "errors"):  # of pydantic: the first value that a type does not allow
-        first = error.errors(include_url=False, include_input=False)[0]
+        first = error.errors(include_url=False)[0]
         where = ".".join(map(str, first["loc"]))
-        return (f"{where}: " if where else "") + str(first["msg"]).removeprefix("Value error, ")
+        return (f"{where}: " if where else "") + type_reason(first)
+    if isinstance(error, FileNotFoundError):
+        return f"nothing there{alike(Path(error.filename))}" if error.filename else "nothing there"
     return (isinstance(error, OSError) and error.strerror) or str(error)
+
+
+_SYNTAX = {
+    "Extra data": "more stands behind the end",
+    "Expecting value": "a value is missing",
+    "Expecting property name": "a name in double quotes is missing",
+    "Expecting ',' delimiter": "a comma, or the end, is missing",
+    "Expecting ':' delimiter": "a colon is missing",
+    "Unterminated string": "a text that begins there does not end",
+    "Invalid control character": "a line end, tab or other control character stands within a text",
+    "Invalid \\": "a backslash must be written twice",
+}
+"""How the parser of JSON begins -> what is wrong."""
+
+
+def json_reason(error: json.JSONDecodeError) -> str:
+    """Return what is wrong with a JSON text, and where, with what stands there."""
+    before, behind = error.doc[: error.pos].rstrip(), error.doc[error.pos :].lstrip()
+    what = next((words for start, words in _SYNTAX.items() if error.msg.startswith(start)), error.msg)
+    if behind[:1] == "," and error.msg.startswith("Extra data"):
+        what = "a comma stands behind the end"
+    elif before[-1:] == "," and behind[:1] in ("]", "}"):
+        what = f"a comma stands before {behind[0]}"
+    line = f"line {error.lineno}, " if error.lineno > 1 else ""
+    near = f"{before[-12:]}{behind[:12]}".replace("\n", " ")
+    return f"{what} ({line}column {error.colno}, near {near!r})" if near else "there is no text"
+
+
+_TYPES = {
+    "missing": "it is missing",
+    "extra_forbidden": "there is no such field",
+    "dict_type": "an object is wanted here",
+    "model_type": "an object is wanted here",
+    "list_type": "a list is wanted here",
+    "tuple_type": "a list is wanted here",
+    "string_type": "a text is wanted here",
+    "int_type": "a whole number is wanted here",
+    "int_parsing": "a whole number is wanted here",
+    "int_from_float": "a whole number is wanted here",
+    "float_parsing": "a number is wanted here",
+    "float_type": "a number is wanted here",
+    "bool_parsing": "true or false is wanted here",
+    "greater_than_equal": "at least {ge} is wanted here",
+    "less_than_equal": "at most {le} is wanted here",
+    "greater_than": "more than {gt} is wanted here",
+    "less_than": "less than {lt} is wanted here",
+    "json_invalid": "this is no JSON",
+}
+"""Kind of a mistake in pydantic's words -> what is said of it."""
+
+
+def type_reason(detail: Any) -> str:  # noqa: ANN401 - a mistake as pydantic tells it
+    """Return in plain words why a type does not allow a value, with the value where it is short."""
+    kind, value = detail["type"], detail.get("input")
+    shown = "input" in detail and isinstance(value, str | int | float | None)
+    told = f", found {value!r}"[:90] if shown else ""
+    if kind in _TYPES:
+        absent = kind in ("missing", "extra_forbidden")
+        return _TYPES[kind].format(**detail.get("ctx", {})) + ("" if absent else told)
+    if kind == "string_pattern_mismatch":
+        return f"{value!r} is not written as {detail['ctx']['pattern']} says"[:200]
+    message = str(detail["msg"]).removeprefix("Value error, ")
+    return re.sub(r"^[\w ]+ should (be |have )?", "expected ", message) + told
+
+
+def alike(path: Path) -> str:
+    """Return what of a like name lies where a path is not, in brackets; empty if nothing does."""
+    try:
+        names = [entry.name for entry in path.absolute().parent.iterdir()]
+    except OSError:
+        return ""
+    near = difflib.get_close_matches(path.name, names, 1, 0.75)
+    return f" ({near[0]} is)" if near else ""
 
 
 def parse_json(content: bytes) -> Any:  # noqa: ANN401 - any JSON value

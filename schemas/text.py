@@ -1,6 +1,7 @@
 """Texts, ids and language tags: what they look like, and how texts are normalised."""
 
 import re
+import shlex
 import unicodedata
 from collections.abc import Callable, Mapping
 from functools import lru_cache
@@ -44,6 +45,11 @@ def normalize_text(text: str) -> str:
     """
     # Noise goes first: what stands between a letter and its accent would keep the two apart.
     return _SPACE.sub(" ", unicodedata.normalize("NFC", text.translate(_TEXT))).strip()
+
+
+def quoted(path: object) -> str:
+    """Return a path as a shell reads it, for a command that can be pasted."""
+    return shlex.quote(str(path))
 
 
 _SHORT = 200  # characters of a text whose normal form is remembered; longer ones would fill the memory

@@ -47,7 +47,7 @@ def make(folder: Path, release: Path | None = None) -> None:
         if not demo.exists():
             samples = Path(str(resources.files("fabula.builders.katha") / "samples"))
             stories, gold = samples / "stories.jsonl", samples / "gold.jsonl"
-            build("katha", stories, "runs/demo", records=gold, planner="rules", created_at=CREATED)
+            build("stories", stories, "runs/demo", records=gold, planner="rules", created_at=CREATED)
             pack("runs/demo", demo, **ABOUT)
         records = load(demo).records
         for method, side in SIDES.items():

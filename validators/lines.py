@@ -11,7 +11,7 @@ from ..errors import InputError
 from ..schemas.canonical import Json
 from ..schemas.export import json_schema
 from ..schemas.paths import format_path
-from ..schemas.plain_files import LARGEST_DOCUMENT, is_deep, open_plain
+from ..schemas.plain_files import LARGEST_DOCUMENT, is_deep, json_reason, open_plain, reason_of
 from ..schemas.values import Issue
 from .report import issue, show
 
@@ -66,7 +66,7 @@ def is_blank(path: Path) -> bool:
 
 
 def _unreadable(path: Path, error: OSError) -> InputError:
-    found, fix = error.strerror or str(error), "check the path and its permissions"
+    found, fix = reason_of(error), "check the path and its permissions"
     return InputError.one(str(path), what=f"cannot be read: {found}", fix=fix)
 
 
@@ -151,8 +151,7 @@ def _what_is_wrong(error: ValueError, text: bytes) -> str:
         at = text.index(b"\x00") + 1
         return f"NUL byte at byte {at} of the line"
     if isinstance(error, json.JSONDecodeError):
-        around = text.decode("utf-8", "replace")[max(0, error.pos - 15) : error.pos + 15]
-        return f"{error.msg} (column {error.colno}), near {show(around)}"
+        return json_reason(error)
     return str(error)
 
 

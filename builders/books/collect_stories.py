@@ -1,4 +1,4 @@
-"""Stage: the stories of a book as rows that ``fabula build katha`` takes, and all that is in none of them.
+"""Stage: the stories of a book as rows that ``fabula build stories`` takes, and all that is in none of them.
 
 Of each story is said what is known: edition, translator, year, page and chapter, URL, rights with their
 reason, number in a catalogue or in the book. What is not known is null; nothing is taken over from elsewhere.

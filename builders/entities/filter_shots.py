@@ -75,6 +75,7 @@ SPEC = StageSpec(
     reads=("shot", "quality", "copy_of", "content"),
     writes=("kept",),
     reject_codes={**QUALITY, **CONTENT},
+    keep={code: f"--set filter_shots.{setting}=..." for code, setting in DECIDES.items()},
     settings=Settings,
 )
 

@@ -13,7 +13,7 @@ from ...engine.config import RunConfig
 from ...engine.stage import Item, Made, Tools
 from ...errors import ConfigError, InputError, MissingRequirement
 from ...media.shot_network import fingerprint
-from ...models.vision.needs import Lack, VisionSettings, lacks_of, listed, with_weights
+from ...models.vision.needs import Lack, VisionSettings, fetching, lacks_of, listed, with_weights
 from ...models.vision.weights import Place
 from ...schemas.text import slug
 from ...schemas.values import Own
@@ -125,12 +125,12 @@ def check_people(config: RunConfig, videos: frozenset[str] | None = None) -> Non
     """
     lacks = list(_people_lacks(config, videos))
     if lacks:
+        fetch = fetching(lacks) or 'pip install "fabula[entities]"'
         raise MissingRequirement(
             "finding people",
-            what=f"detectors or encoders, or their weights, are not installed: {listed(lacks)}",
-            fix='pip install "fabula[entities]" and fetch the weights, or name your files (docs/vision.md);'
-            " or give --detections FILE (docs/identities.md);"
-            " or build without people: --set detect_people.people=none",
+            what=f"detectors and encoders cannot run without {listed(lacks)}",
+            fix=f"{fetch}, or name your files (docs/vision.md); or give --detections FILE; or build without"
+            " people: --set detect_people.people=none",
         )
 
 

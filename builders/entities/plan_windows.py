@@ -122,6 +122,10 @@ SPEC = StageSpec(
         "too_short": "The video has fewer kept shots in a row than the smallest tier asks for.",
         "low_score": "No window scores more than nothing, or as much as least_score asks for.",
     },
+    keep={
+        "too_short": "--set plan_windows.tiers=... with a smaller tier",
+        "low_score": "--set plan_windows.least_score=0",
+    },
     settings=Settings,
 )  # fmt: skip
 

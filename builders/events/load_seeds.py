@@ -14,13 +14,14 @@ from ...releases.events.form import load_suite
 from ...schemas.canonical import Json, digest, pretty_bytes, sha256_bytes
 from ...schemas.events import video_name
 from ...schemas.paths import format_path
-from ...schemas.plain_files import read_plain, reason_of
+from ...schemas.plain_files import read_plain, reason_of, type_reason
 from ...validators.events.rules import participants_in
 from .grade_prompts import read_results
 from .list_events import keyword_of
 from .settings import LoadSettings, Seed
 
-_problem = partial(mismatch, fix="see docs/events.md for the form of seeds")
+_FIX = "see docs/events.md for the form of seeds"
+_problem = partial(mismatch, fix=_FIX)
 
 SEEDS, RESULTS = "seeds", "results"
 """Roles of the sources."""
@@ -102,6 +103,18 @@ def _suite(path: Path, problems: list[UserError]) -> Iterator[tuple[str, dict[st
         yield f"{path} {name}", {**seed.as_json(), "participants": kinds, "given": given}
 
 
+def _wrong_fields(where: str, error: ValidationError) -> Iterator[UserError]:
+    """Yield a problem for each value that a seed may not have, and one for all fields that no seed has."""
+    details = error.errors(include_url=False)
+    strange = [str(detail["loc"][-1]) for detail in details if detail["type"] == "extra_forbidden"]
+    if strange:
+        what = f"a seed has no field {', '.join(strange)}; it has {', '.join(Seed.model_fields)}"
+        yield UserError(where, what=what, fix=_FIX)
+    for detail in details:
+        if detail["type"] != "extra_forbidden":
+            yield UserError(f"{where} {format_path(detail['loc'])}", what=type_reason(detail), fix=_FIX)
+
+
 def _seeds(path: Path, problems: list[UserError]) -> Iterator[tuple[str, dict[str, Json]]]:
     try:
         lines = read_plain(path, follow=True).decode("utf-8-sig").splitlines()
@@ -115,10 +128,7 @@ def _seeds(path: Path, problems: list[UserError]) -> Iterator[tuple[str, dict[st
         try:
             seed = Seed.model_validate(json.loads(line))
         except ValidationError as error:
-            problems.extend(
-                _problem(f"{where} {format_path(detail['loc'])}", "a field of a seed", str(detail["msg"]))
-                for detail in error.errors(include_url=False, include_input=False)
-            )
+            problems.extend(_wrong_fields(where, error))
             continue
         except (ValueError, RecursionError) as error:
             problems.append(_problem(where, "one JSON object", reason_of(error)[:200]))

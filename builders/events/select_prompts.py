@@ -147,6 +147,14 @@ CHECK_CONDITIONS = OneStage(
         "facial_expression": "an event is a facial expression, which judges cannot be relied on to see",
         "event_elsewhere": "an event is not what the prompt tells",
     },
+    keep={
+        "too_long": "--set check_conditions.max_words=N",
+        "too_many_participants": "--set check_conditions.max_participants=3",
+        **dict.fromkeys(
+            ("no_name", "event_count", "repeated_event", "facial_expression", "event_elsewhere"),
+            "give its event_list in the seed, or another prompt",
+        ),
+    },
     settings=ConditionSettings,
     run=check_conditions,
 )
@@ -182,6 +190,12 @@ SETTLE_PROMPTS = OneStage(
         "not_chosen": "others differ more, and the suite is full",
         "silent": "too many methods without an answer of the judge",
         "unlike_people": "people and judge differ too much",
+    },
+    keep={
+        "near_duplicate": "--set select_prompts.near=100",
+        "not_chosen": "--most with a greater number, or without it",
+        "silent": "--set grade_prompts.silent=off",
+        "unlike_people": "--set grade_prompts.max_difference=1",
     },
     run=settle,
 )

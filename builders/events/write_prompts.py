@@ -21,6 +21,7 @@ SPEC = StageSpec(
     writes=("drafted", "drafted_by"),
     libraries=("pillow", "av"),
     optional=("av",),
+    keep={"needs_model": "--model"},
     reject_codes={"needs_model": "a model has to write this prompt, and none is named"},
     settings=WriteSettings,
     asks=(CAPTION, WRITE),

@@ -118,7 +118,7 @@ def _checked_steps(draft: Json, edit: Json) -> tuple[str | int, ...]:
     try:
         found = get_at({name: draft[name] for name in fields}, path)
     except LookupError as error:
-        raise Refused(f"{where}: nothing is there; the fields are: {', '.join(fields)}") from error
+        raise Refused(f"{where}: {error}") from error
     if found != edit["old"] or type(found) is not type(edit["old"]):
         old, now = canonical_text(edit["old"])[:200], canonical_text(found)[:200]
         raise Refused(

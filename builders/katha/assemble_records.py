@@ -44,6 +44,7 @@ SPEC = StageSpec(
         "added_at",
     ),
     writes=("bundle",),
+    keep={"joins_splits": "no option keeps it: a story told twice must not be in two splits"},
     reject_codes={
         WITHDRAWN: "It was withdrawn; its id is not used again.",
         JOINS: "It retells stories that are in different splits.",

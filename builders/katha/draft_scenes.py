@@ -293,6 +293,10 @@ STEP = Step(
         "too_short": "The story has fewer sentences and clauses than scenes.",
         "not_five_scenes": "Contiguous scenes cannot tell the story: too few sentences, or scenes too long.",
     },
+    keep={
+        "too_short": "--set draft_scenes.scenes=N with a smaller N",
+        "not_five_scenes": "--keep-unfit, --set draft_scenes.scenes=N with another N, or --model",
+    },
     libraries=("jinja2",),
     prompts=("scene_image",),
 )

@@ -15,6 +15,7 @@ from ...engine.stage import Item
 from ...schemas.canonical import Json, canonical_text
 from ...schemas.katha import Question, Scene, Transition, Variant
 from ...schemas.paths import format_path, parse_path
+from ...schemas.plain_files import type_reason
 from ...schemas.values import Own
 from ...validators.katha.field_rules import record_hashes
 
@@ -328,5 +329,5 @@ def type_problem(name: str, elements: Json) -> str | None:
         _TYPES[name].validate_json(canonical_text(elements))
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        return f"{format_path((name, *first['loc']))}: {first['msg']}"
+        return f"{format_path((name, *first['loc']))}: {type_reason(first)}"
     return None

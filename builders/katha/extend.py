@@ -28,6 +28,7 @@ from ...errors import ConfigError, InputError, RunError
 from ...schemas.canonical import Json, digest, sha256_file
 from ...schemas.layout import BALANCE
 from ...schemas.plain_files import read_json
+from ...schemas.text import quoted
 from ..drafting import tell_added, without_models
 from ..rows import Reader
 from ..rows import Settings as LoadSettings
@@ -228,7 +229,7 @@ def _refuse_changes(base: Base, fields: Mapping[str, Mapping[str, Json]], reader
                 what = "a hand-written record" if name == "given" else f"another {name}"
                 reader.problem(
                     story_id, "nothing new for a story that the run has", what,
-                    f"leave it out; to correct the record: fabula edit {base.folder} {story_id}",
+                    f"leave it out; to correct the record: fabula edit {quoted(base.folder)} {story_id}",
                 )  # fmt: skip
 
 
@@ -259,8 +260,8 @@ def _execute(
     if gone := changed_prompts(request):
         raise ConfigError(
             str(folder), what=f"the run was begun with other prompts ({', '.join(gone[:4])}, ...)",
-            fix="draft it anew first, with `fabula build katha ... --upgrade`, or extend it with the version"
-            " that began it; nothing was asked",
+            fix="draft it anew first, with `fabula build stories ... --upgrade`, or extend it with the"
+            " version that began it; nothing was asked",
         )  # fmt: skip
     if reporter is not None:
         tell_added(request, plan.added, reporter)
@@ -291,7 +292,7 @@ def _keeps(base: Base) -> Callable[[Items], None]:
                 str(base.folder),
                 what=f"{len(moved)} records would change that should stay as they were, such as {moved[0]}",
                 fix="nothing was replaced; see what differs with `fabula run show`, and restore the run as"
-                f" it was with: fabula run retry {base.folder}",
+                f" it was with: fabula run retry {quoted(base.folder)}",
             )
 
     return accept

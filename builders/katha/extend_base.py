@@ -16,6 +16,7 @@ from ...releases.katha.form import FORM
 from ...releases.target import finished_run
 from ...schemas.canonical import digest, sha256_file
 from ...schemas.layout import RECORDS
+from ...schemas.text import quoted
 from ...schemas.values import Edit
 from ...validators.katha.dataset import iter_bundles
 from .building import PIPELINE
@@ -65,7 +66,7 @@ def read_interrupted(folder: Path, named: tuple[Source, ...], moved: Sequence[Pa
     if not path.is_file() or sha256_file(path) != outputs.get(RECORDS):
         raise RunError(
             str(path), what="the records are not as the run left them: the file was changed, or is gone",
-            fix=f"bring the run up to date with `fabula run retry {folder}`, which also ends the extension",
+            fix=f"bring it up to date with `fabula run retry {quoted(folder)}`; it ends the extension, too",
         )  # fmt: skip
     again = {place_of(source) for source in named}
     sources = own_sources(manifest, folder, moved)
@@ -129,7 +130,7 @@ def _require_settled(survey: Survey, folder: Path) -> None:
                 f"{folder}: stage {stage.name}",
                 what=f"stage {stage.name} would run again for {again} stories that are there already: {why}",
                 fix=f"extend it with the version of fabula that made it, or bring it up to date first:"
-                f" fabula run retry {folder} (then compare the records, which may change)",
+                f" fabula run retry {quoted(folder)} (then compare the records, which may change)",
             )
 
 

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field
 from ...engine.status import ItemReport, RunReport
 from ...pages.grid import Grid, Tabular
 from ...schemas.canonical import Json, canonical_text
-from ...schemas.text import primary_language
+from ...schemas.text import primary_language, quoted
 from ...schemas.values import Edit, Story
 from ...validators.katha.set_rules import SECTIONS
 from ...validators.retellings import near_duplicates, signature
@@ -65,7 +65,7 @@ class AddedRows(StoryRows):
             self.reader.problem(
                 where, "an id of its own, or the story that the run has under this one",
                 f"{story.id} with another text: {_opening(story)}; in the run: {_opening(known)}",
-                f"rename it; to correct the record that is there: fabula edit {self.run} {story.id}",
+                f"rename it; to correct the record that is there: fabula edit {quoted(self.run)} {story.id}",
             )  # fmt: skip
         else:
             name = next(key for key in Story.model_fields if getattr(story, key) != getattr(known, key))
@@ -73,7 +73,7 @@ class AddedRows(StoryRows):
             self.reader.problem(
                 where, "the story as the run has it, or none",
                 f"{story.id} with the same text and another {name}: {now}; in the run: {then}",
-                f"leave it out; to correct the record that is there: fabula edit {self.run} {story.id}",
+                f"leave it out; to correct the record there: fabula edit {quoted(self.run)} {story.id}",
             )  # fmt: skip
 
     def refuse_withdrawn(self, where: str, story_id: str) -> None:
@@ -114,7 +114,7 @@ def refuse_duplicates(builder: AddedRows, signatures: Mapping[str, Sequence[int]
         texts = f"{_opening(added[new])}; in the run: {_opening(builder.stories[old])}"
         builder.reader.problem(
             builder.places[new], _UNKNOWN, f"{new}, {-share:.0%} like {old}: {texts}",
-            f"leave it out; to correct the record that is there: fabula edit {builder.run} {old}",
+            f"leave it out; to correct the record that is there: fabula edit {quoted(builder.run)} {old}",
         )  # fmt: skip
 
 

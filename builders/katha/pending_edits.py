@@ -1,19 +1,20 @@
 """A story while it is corrected: its draft under corrections, what follows from one, what the rules find."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from ...engine.stage import Item, Made, Tools
 from ...schemas.canonical import Json, canonical_text
-from ...schemas.paths import Steps
+from ...schemas.paths import Steps, format_path, value_at
 from ...schemas.text import normalize_answer
 from ...schemas.values import Issue
 from ...validators.record_rules import check_story, missing_fields
 from ...validators.report import label, show
 from ..drafting import Consequence, Editing
 from ..text.boundaries import neighbour_of_moved, scene_spans, with_scene
+from ..text.words import Renaming
 from . import apply_edits
-from .drafts import make_bundle, told_story
+from .drafts import IDS, by_person, make_bundle, maker_of, told_story
 
 
 def first_draft(reads: Mapping[str, Json], tools: Tools) -> Json:
@@ -32,8 +33,8 @@ def consequence_of(reads: Mapping[str, Json], draft: Json, steps: Steps, new: Js
     """Return what else a usual correction changes.
 
     A gold answer is accepted; what one scene takes, its neighbour gives; a changed scene and the contrastive
-    story around it agree; one transition carries the moral target. Labels need nothing: the stage itself
-    carries them over.
+    story around it agree; one transition carries the moral target; a name or an action that changes does so
+    wherever it is said. Labels need nothing: the stage itself carries them over.
     """
     text = told_story(reads)["normalized_text"]
     match steps:
@@ -47,7 +48,57 @@ def consequence_of(reads: Mapping[str, Json], draft: Json, steps: Steps, new: Js
         case ("transitions", int(number), "moral_target") if new is not None:
             others = (n for n, part in enumerate(draft["transitions"]) if part["moral_target"] is not None)
             return Consequence({f"$.transitions[{n}].moral_target": None for n in others if n != number})
+        case ("scenes", int(), "characters" | "objects" | "action", *_):
+            return _copies(draft, steps, new)
     return Consequence({})
+
+
+_OWN_WORDS = frozenset(("scene_text", "contrastive_scene_text", "contrastive_story_text"))
+"""Fields with the story's own words, or with the story as a variant tells it."""
+_SAID = ("scenes", "transitions", "questions", "variants")
+"""Parts of a draft that may say a name or an action again."""
+
+
+def _copies(draft: Json, steps: Steps, new: Json) -> Consequence:
+    """Return what says again what a field of a scene said until now: a name or an action that changes.
+
+    A name that the draft has already is another one's: then nothing is changed, and every place is told.
+    """
+    before, place = value_at(draft, steps), format_path(steps)
+    names = {name for scene in draft["scenes"] for name in (*scene["characters"], *scene["objects"])}
+    was, now = (value if isinstance(value, list) else [value] for value in (before, new))
+    gone, come = ([text for text in one if text not in other] for one, other in ((was, now), (now, was)))
+    fresh = [text for text in come if text not in names] or come
+    if not (len(gone) == len(fresh) == 1 and all(isinstance(text, str) and text for text in (*gone, *fresh))):
+        return Consequence({})
+    renaming = Renaming(gone[0], fresh[0], sorted(names))
+    values: dict[str, Json] = {}
+    left: list[str] = []
+    for path, value in _said(draft):
+        after = [renaming(text) for text in value] if isinstance(value, list) else renaming(value)
+        if after == value or path == place or place.startswith(f"{path}["):
+            continue
+        if path.rpartition(".")[2] in _OWN_WORDS or fresh[0] in names:
+            left.append(path)
+        elif not path.endswith(_PROMPTS) or by_person(maker_of(path, draft["producers"])):
+            values[path] = after  # a prompt that was drafted is made anew with its scene
+    theirs = f"{show(fresh[0])} is somebody or something else there"
+    why = theirs if fresh[0] in names else "they are the story's own words"
+    notes = [f"These still say {show(gone[0])}, because {why}: {', '.join(left)}."] if left else []
+    return Consequence(values, tuple(notes))
+
+
+_PROMPTS = ("generation_prompt", "generation_prompt_long")
+
+
+def _said(draft: Json) -> Iterator[tuple[str, Json]]:
+    """Yield path and value of every text, and list of texts, of a draft's parts."""
+    for part in _SAID:
+        for number, fields in enumerate(draft[part]):
+            for name, value in fields.items():
+                texts = value if isinstance(value, list) else [value]
+                if texts and name not in IDS and all(isinstance(text, str) for text in texts):
+                    yield f"$.{part}[{number}].{name}", value
 
 
 def _texts(draft: Json) -> list[str]:

@@ -1,9 +1,7 @@
 """How stories become shot scripts: what may be chosen, and what that asks of the engine."""
 
-import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Annotated
 
@@ -16,7 +14,6 @@ from ...releases.shots.tree import FOLDER, SCRIPT, SHOT_SCRIPTS, STORIES, script
 from ...schemas.canonical import Json, jsonl_lines, write_atomic
 from ...schemas.paths import Steps, quoted_path
 from ...schemas.shots import ShotRecord, ShotScript
-from ...schemas.text import unspaced_count
 from ...schemas.values import Issue
 from ...validators.report import label, show
 from ...validators.shots.script_rules import FIELDS, check_plot, check_script
@@ -32,6 +29,7 @@ from ..drafting import (
 )
 from ..step import added_fields, keeping_added, with_packages
 from ..text.boundaries import neighbour_of_moved
+from ..text.words import Renaming
 from .apply_edits import apply_edit
 from .cast import base_language
 from .draft import editable_form, make_draft, official_script
@@ -128,50 +126,6 @@ def _script(record: Json) -> ShotScript:
 
 
 # -- A script while it is corrected: its draft under corrections, what follows from one, what the rules find
-
-
-@dataclass(frozen=True)
-class Renaming:
-    """Puts a new name where a text uses the old one.
-
-    Words are not cut (Leo is not in Leonard), a longer name of somebody else stays (the ferryman is not in
-    Old Ferryman Tom), and a possessive keeps its form: Tomas' hat becomes Ana's hat. A name that begins with
-    a small letter is found, and put, with a capital at the start of a sentence, too.
-    """
-
-    old: str  # the name until now
-    new: str  # the name from now on
-    others: Collection[str] = ()  # names of others in the same language, which are left alone
-
-    def __call__(self, text: str) -> str:
-        """Return the text with the new name."""
-        return self._pattern.sub(self._put, text)
-
-    @cached_property
-    def _pattern(self) -> re.Pattern[str]:
-        longer = (name for name in self.others if self.old in name and name != self.old)
-        names = [*sorted(longer, key=len, reverse=True), self.old]
-        listed = "|".join(re.escape(name) for name in names)
-        capital = _capital(self.old)
-        if capital != self.old:
-            listed += f"|{re.escape(capital)}"
-        if unspaced_count(self.old):
-            return re.compile(f"(?P<name>{listed})(?P<own>)")
-        return re.compile(rf"(?<!\w)(?P<name>{listed})(?!\w)(?:(?<=s)(?P<own>['’])(?=\s))?")
-
-    def _put(self, match: re.Match[str]) -> str:
-        written = match["name"]
-        if written not in (self.old, _capital(self.old)):
-            return match[0]
-        name = self.new if written == self.old else _capital(self.new)
-        apostrophe = match["own"] or ""
-        before = match.string[: match.start()]
-        quoted = bool(apostrophe) and before.endswith(("'", "‘"))
-        return name + apostrophe + ("s" if apostrophe and not quoted and not name.endswith("s") else "")
-
-
-def _capital(name: str) -> str:
-    return name[:1].upper() + name[1:]
 
 
 def first_draft(reads: Mapping[str, Json], tools: Tools) -> Json:

@@ -9,10 +9,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from pydantic import Field, ValidationError
 
 from ...engine.stage import Child, Item, Made, StageSpec, Tools
-from ...errors import InputError
+from ...errors import InputError, UserError
 from ...releases.shots.tree import is_safe_name
 from ...schemas.canonical import Json
 from ...schemas.paths import format_path
+from ...schemas.plain_files import type_reason
 from ...schemas.values import Own, Story
 from ...schemas.vocabulary import vocabulary
 from ..rows import Reader, Row, StoryRows, read_edits
@@ -56,9 +57,9 @@ def read_given(rows: Iterable[Row], stories: Iterable[str], reader: Reader) -> d
         try:
             given = GivenScript.model_validate(row.data)
         except ValidationError as error:
-            for detail in error.errors(include_url=False, include_input=False):
+            for detail in error.errors(include_url=False):
                 field = f"{row.where} {format_path(detail['loc'])}"
-                reader.problem(field, "a field of a given script", str(detail["msg"]), "see docs/shots.md")
+                reader.problems.append(UserError(field, what=type_reason(detail), fix="see docs/shots.md"))
             continue
         if given.id not in known or given.id in scripts:
             what = "a story of this build" if given.id not in known else "one line for each story"

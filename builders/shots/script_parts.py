@@ -114,6 +114,10 @@ PLAN_SHOTS = Step(
         "too_short": "The story has fewer sentences and clauses than shots.",
         "language": "The format holds English and Chinese; the story is in another language.",
     },
+    keep={
+        "too_short": "--shots N with a smaller N",
+        "language": "no option keeps it: translate the story first",
+    },
 )
 
 
@@ -522,4 +526,5 @@ PLAN_SCRIPT = Step(
     read=_read_script,
     settings=ScriptSettings,
     reject_codes=PLAN_SHOTS.reject_codes,
+    keep=PLAN_SHOTS.keep,
 )

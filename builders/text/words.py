@@ -2,15 +2,16 @@
 
 The cue lists are data files, loaded once, on first use.
 
-Verbs are found without a tagger: which word of a clause is its verb, and of what kind.
+Verbs are found without a tagger: which word of a clause is its verb, and of what kind. Names are put in the
+place of others where texts use them.
 """
 
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from importlib.resources import files
 from typing import Any, Literal, TypeVar
 
@@ -137,3 +138,47 @@ def share(*parts: str) -> float:
 def pick(options: Sequence[T], *parts: str) -> T:
     """Return one of the options, fixed by the parts."""
     return options[int(share(*parts) * len(options))]
+
+
+@dataclass(frozen=True)
+class Renaming:
+    """Puts a new name where a text uses the old one.
+
+    Words are not cut (Leo is not in Leonard), a longer name of somebody else stays (the ferryman is not in
+    Old Ferryman Tom), and a possessive keeps its form: Tomas' hat becomes Ana's hat. A name that begins with
+    a small letter is found, and put, with a capital at the start of a sentence, too.
+    """
+
+    old: str  # the name until now
+    new: str  # the name from now on
+    others: Collection[str] = ()  # names of others in the same language, which are left alone
+
+    def __call__(self, text: str) -> str:
+        """Return the text with the new name."""
+        return self._pattern.sub(self._put, text)
+
+    @cached_property
+    def _pattern(self) -> re.Pattern[str]:
+        longer = (name for name in self.others if self.old in name and name != self.old)
+        names = [*sorted(longer, key=len, reverse=True), self.old]
+        listed = "|".join(re.escape(name) for name in names)
+        capital = _capital(self.old)
+        if capital != self.old:
+            listed += f"|{re.escape(capital)}"
+        if unspaced_count(self.old):
+            return re.compile(f"(?P<name>{listed})(?P<own>)")
+        return re.compile(rf"(?<!\w)(?P<name>{listed})(?!\w)(?:(?<=s)(?P<own>['’])(?=\s))?")
+
+    def _put(self, match: re.Match[str]) -> str:
+        written = match["name"]
+        if written not in (self.old, _capital(self.old)):
+            return match[0]
+        name = self.new if written == self.old else _capital(self.new)
+        apostrophe = match["own"] or ""
+        before = match.string[: match.start()]
+        quoted = bool(apostrophe) and before.endswith(("'", "‘"))
+        return name + apostrophe + ("s" if apostrophe and not quoted and not name.endswith("s") else "")
+
+
+def _capital(name: str) -> str:
+    return name[:1].upper() + name[1:]

@@ -21,6 +21,7 @@ from ...models.limits import Clock, SystemClock
 from ...models.prices import Price, book, highest_cost, most_tokens
 from ...models.spec import parse_spec
 from ...schemas.canonical import Json
+from ...schemas.text import quoted
 from .. import journal_file
 from ..calls import Call, Calls, Sending, call_row, packed, unpacked
 from ..journal_file import Statement, explained
@@ -293,7 +294,9 @@ def running_lines(path: Path, run: Path) -> list[str]:
     for batch in running:
         provider = parse_spec(batch.model).provider
         lines.append(f"  {batch.name} at {provider}: {batch.open} requests of {', '.join(batch.stages)}")
-    lines.append(f"the same command continues and collects them; to stop them: fabula run cancel {run}")
+    lines.append(
+        f"the same command continues and collects them; to stop them: fabula run cancel {quoted(run)}"
+    )
     return lines
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import RunError
-from ...schemas.text import tallied
+from ...schemas.text import quoted, tallied
 from .. import journal_file
 from ..asker import FACT as ATTEMPTS
 from ..calls import UNUSABLE, model_uses
@@ -186,7 +186,7 @@ def _unfinished(folder: Path) -> Iterator[str]:
     with Journal.open(folder, writable=False) as journal:
         state = journal.fact(STATE) or {}
     if not state.get("finished"):
-        yield f"{folder} is not finished: give its command again, or fabula run retry {folder}"
+        yield f"{folder} is not finished: give its command again, or fabula run retry {quoted(folder)}"
     if (folder / EDITS).exists():
         yield f"{folder} has {EDITS}: corrections belong into the merged run; move the file there afterwards"
 

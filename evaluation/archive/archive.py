@@ -31,7 +31,7 @@ from ...schemas.canonical import (
 from ...schemas.judgement import JUDGEMENT_VERSION, EvaluationManifest, Judgement
 from ...schemas.layout import ANNOTATIONS, VARIANTS
 from ...schemas.paths import format_path
-from ...schemas.plain_files import open_plain, read_plain
+from ...schemas.plain_files import open_plain, read_plain, reason_of, type_reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -356,7 +356,7 @@ def _strangers(
 def _invalid(where: str, error: ValidationError) -> Iterator[UserError]:
     for detail in error.errors(include_url=False, include_input=False):
         place = f"{where} {format_path(detail['loc'])}"
-        yield _problem(place, "a value that the type allows", str(detail["msg"]))
+        yield UserError(place, what=type_reason(detail), fix="correct the line; see docs/evaluation.md")
 
 
 def _missing(path: Path, error: OSError) -> UserError:
@@ -367,9 +367,7 @@ def _missing(path: Path, error: OSError) -> UserError:
         if begun
         else "give the folder of an evaluation, such as fabula evaluate writes"
     )
-    return _problem(
-        str(path), f"the file {path.name} of an evaluation folder", error.strerror or str(error), fix
-    )
+    return _problem(str(path), f"the file {path.name} of an evaluation folder", reason_of(error), fix)
 
 
 def _problem(

@@ -37,8 +37,8 @@ from ...schemas.canonical import (
 from ...schemas.entities import LISTS, EntityEpisode
 from ...schemas.judgement import EvaluationManifest
 from ...schemas.paths import format_path
-from ...schemas.plain_files import json_lines, read_json, reason_of
-from ...schemas.text import counted
+from ...schemas.plain_files import json_lines, read_json, reason_of, type_reason
+from ...schemas.text import counted, quoted
 from ...schemas.values import Wire
 from ..archive.archive import write_archive
 from .facts import PROTOCOL, Appearance, EpisodeFacts, ShotFacts, entity_key, names_any
@@ -247,7 +247,8 @@ _ENVIRONMENT = ("python_version", "libraries", "vlm_call_stats", "llm_call_stats
 """Parts of the public manifest that say with what and how it went, not what was asked."""
 _EARLIER, _NOW = "vlm_", "llm_"
 """How earlier versions of the public evaluator began the names of judged metrics, and how they begin now."""
-_problem = partial(mismatch, fix="give the folder that the public evaluator wrote (its --out_dir)")
+_FIX = "give the folder that the public evaluator wrote (its --out_dir)"
+_problem = partial(mismatch, fix=_FIX)
 
 
 @dataclass(frozen=True)
@@ -307,7 +308,7 @@ class Imported:
         if self.without:
             yield f"without a value in any episode: {', '.join(self.without)}"
         yield from (f"note: {note}" for note in self.notes)
-        yield f"next: fabula score {self.out} --coverage {'eq23' if self.scheduled else 'code'}"
+        yield f"next: fabula score {quoted(self.out)} --coverage {'eq23' if self.scheduled else 'code'}"
 
 
 def import_results(
@@ -410,7 +411,7 @@ def _entries(source: Path) -> list[tuple[Path, PublicResult]]:
 def _invalid(where: str, error: ValidationError) -> Iterator[UserError]:
     for detail in error.errors(include_url=False, include_input=False):
         part = f"{where} {format_path(detail['loc'])}"
-        yield _problem(part, "the result of an episode", str(detail["msg"]))
+        yield UserError(part, what=type_reason(detail), fix=_FIX)
 
 
 def _schedules(episodes: Path, entries: Sequence[tuple[Path, PublicResult]]) -> dict[str, Schedule]:

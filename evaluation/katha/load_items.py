@@ -16,7 +16,7 @@ from ...releases.subsets.requests import FOLDER
 from ...schemas.canonical import Json, digest, jsonl_lines, write_atomic
 from ...schemas.katha import Scene, StoryRecord, Variant
 from ...schemas.layout import JSONL_FILES, VOTE_FILES
-from ...schemas.plain_files import parse_json, read_plain
+from ...schemas.plain_files import parse_json, read_plain, reason_of
 from ..archive.archive import release_sha256
 from ..judging.settings import SelectionSettings
 from ..outputs.checked import Output, nothing_to_judge
@@ -172,11 +172,10 @@ def subset_ids(folder: Path, name: str) -> frozenset[str]:
     files = {one.stem: one for one in places if one.name not in _NO_SUBSETS}
     path = files.get(name)
     if path is None:
-        there = ", ".join(sorted(files)) or "none"
         raise InputError.one(
             f"--subset {name}",
-            what=f"the release has no such subset: {folder} has no such file",
-            fix=f"use one of: {there}",
+            what="the release has no such subset",
+            fix=f"use one of: {', '.join(sorted(files))}" if files else "it has none: leave --subset out",
         )
     ids, problems = set(), []
     for number, line in enumerate(_lines(path), 1):
@@ -200,7 +199,7 @@ def _lines(path: Path) -> list[bytes]:
         return read_plain(path, follow=True).splitlines()
     except OSError as error:
         fix = "choose another subset"
-        raise InputError.one(str(path), what=f"it cannot be read: {error.strerror}", fix=fix) from error
+        raise InputError.one(str(path), what=f"it cannot be read: {reason_of(error)}", fix=fix) from error
 
 
 def _check(option: str, wanted: Sequence[str], known: Sequence[str]) -> None:

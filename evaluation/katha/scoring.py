@@ -15,7 +15,7 @@ from ...releases.loading import Release, load
 from ...schemas.canonical import Json, digest
 from ...schemas.judgement import EvaluationManifest, Judgement
 from ...schemas.katha import Question, StoryRecord
-from ...schemas.text import tallied
+from ...schemas.text import quoted, tallied
 from ..archive.archive import check_hash, read_archive, release_sha256
 from ..judging.packets import EVIDENCE, Packet, contrast_packets, label_packet, question_packets
 from ..judging.settings import FOLDERS, MAIN, PromptSet, SelectionSettings
@@ -95,7 +95,8 @@ class Affected:
             )
         for (kind, condition), count in self.new.items():
             yield f"  new: {count} of kind {kind} under {condition}, for every method, judge and vote"
-        yield f"fabula evaluate katha --reuse {self.folder}, with a new --out, asks only what is left"
+        reuse = f"fabula evaluate stories --reuse {quoted(self.folder)}"
+        yield f"{reuse}, with a new --out, asks only what is left"
 
 
 def affected_judgements(
@@ -110,7 +111,7 @@ def affected_judgements(
     if archive.manifest.kind != PROTOCOL:
         raise InputError.one(
             str(folder), what=f"this is an evaluation of kind {archive.manifest.kind}, not katha",
-            fix="give the folder of a `fabula evaluate katha` run",
+            fix="give the folder of a `fabula evaluate stories` run",
         )  # fmt: skip
     check_hash(archive, "release", release_sha256(old), str(old))
     before, after = read(Path(old)), read(Path(new))

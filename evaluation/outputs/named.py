@@ -11,7 +11,7 @@ from pydantic_core import ErrorDetails
 
 from ...errors import ConfigError, InputError, UserError
 from ...schemas.paths import format_path
-from ...schemas.plain_files import below, composed, read_plain, reason_of
+from ...schemas.plain_files import alike, below, composed, read_plain, reason_of, type_reason
 from ...schemas.values import Own
 
 MANIFEST = "outputs.json"
@@ -41,10 +41,14 @@ class NamedFiles(Own):
 Manifest = TypeVar("Manifest", bound=Own)
 
 
+_FIX = "see docs/outputs.md for the layout"
+
+
 def read_manifest(folder: Path, kind: type[Manifest]) -> Manifest:
     """Return the manifest of a folder of outputs; an empty one where there is none."""
     if not folder.is_dir():
-        raise InputError([_problem(str(folder), "the folder of a method's outputs", "none")])
+        found = "a file" if folder.exists() else f"nothing there{alike(folder)}"
+        raise InputError([_problem(str(folder), "the folder of a method's outputs", found)])
     path = folder / MANIFEST
     if not path.exists():
         return kind()
@@ -146,7 +150,7 @@ def pairs_once(pairs: list[tuple[str, object]]) -> dict[str, object]:
 def _wrong_key(where: str, detail: ErrorDetails, kind: type[Own]) -> UserError:
     """Return the error of a key that is not known, or whose value is not allowed."""
     if detail["type"] != "extra_forbidden" or len(detail["loc"]) > 1:
-        return _problem(where, "a value that is allowed", detail["msg"])
+        return UserError(where, what=type_reason(detail), fix=_FIX)
     key, known = str(detail["loc"][0]), list(kind.model_fields)
     close = get_close_matches(key, known, n=1)
     fix = f"did you mean {close[0]!r}?" if close else f"remove it; the known keys are {', '.join(known)}"
@@ -154,4 +158,4 @@ def _wrong_key(where: str, detail: ErrorDetails, kind: type[Own]) -> UserError:
 
 
 def _problem(where: str, expected: str, found: str) -> UserError:
-    return UserError(where, expected=expected, found=found, fix="see docs/outputs.md for the layout")
+    return UserError(where, expected=expected, found=found, fix=_FIX)

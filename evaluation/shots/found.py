@@ -18,14 +18,15 @@ from ...media.images import open_picture
 from ...models.vision.types import Box, Definition, Detector, Rows, cut
 from ...schemas.canonical import Json
 from ...schemas.paths import format_path
-from ...schemas.plain_files import open_plain, parse_json
+from ...schemas.plain_files import open_plain, parse_json, reason_of, type_reason
 from ..metrics.story import FoundStory
 from ..outputs.layout import VIDEOS
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-_problem = partial(mismatch, fix="give the folder that fabula evaluate images wrote")
+_FIX = "give the folder that fabula evaluate images wrote"
+_problem = partial(mismatch, fix=_FIX)
 
 MOST_BOXES = 64
 """Boxes of a picture that are kept, those of the highest scores."""
@@ -136,7 +137,7 @@ def read_found(folder: str | Path) -> tuple[FoundStory, ...]:
         except ValidationError as error:
             for detail in error.errors(include_url=False, include_input=False):
                 field = f"{where} {format_path(detail['loc'])}"
-                problems.append(_problem(field, "a value that the type allows", str(detail["msg"])))
+                problems.append(UserError(field, what=type_reason(detail), fix=_FIX))
             continue
         except ValueError as error:
             problems.append(_problem(where, "a line of an evaluation of images", str(error)))
@@ -155,6 +156,4 @@ def _lines(path: Path, problems: list[UserError]) -> Iterator[tuple[str, bytes]]
             for number, line in enumerate(handle, 1):
                 yield f"{path}:{number}", line
     except OSError as error:
-        problems.append(
-            _problem(str(path), f"the file {IMAGES} of an evaluation folder", str(error.strerror))
-        )
+        problems.append(_problem(str(path), f"the file {IMAGES} of an evaluation folder", reason_of(error)))

@@ -116,7 +116,8 @@ def read_table(path: str | Path) -> Table:
     try:
         text = read_plain(file, follow=True).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError([_problem(str(file), "a table in UTF-8", reason_of(error))]) from error
+        fix = "check the path" if isinstance(error, OSError) else "save the table in UTF-8"
+        raise InputError([mismatch(str(file), "a table in UTF-8", reason_of(error), fix)]) from error
     comma = file.suffix.lower() == ".csv"
     try:
         table = CsvTable(text, "," if comma else "\t", quoted=comma)

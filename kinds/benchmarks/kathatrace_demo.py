@@ -37,7 +37,7 @@ def _release(data: Path, made: Path, model: str | None) -> Path:
         }
         for row in rows
     ))  # fmt: skip
-    build("katha", run / "stories.jsonl", run / "run", BuildOptions(model=model))
+    build("stories", run / "stories.jsonl", run / "run", BuildOptions(model=model))
     options = PackOptions(version="0.1.0", usual_license="Apache-2.0", allow_drafts=True, allow_stand_in=True)
     pack(run / "run", made, options)
     return made

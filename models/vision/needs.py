@@ -129,6 +129,15 @@ def listed(lacks: Iterable[Lack]) -> str:
     return "; ".join(parts)
 
 
+_WEIGHTS = "weights"
+
+
+def fetching(lacks: Iterable[Lack]) -> str:
+    """Return the command that fetches the weights among what is missing, empty where there are none."""
+    models = dict.fromkeys(lack.wanted_by for lack in lacks if lack.what == _WEIGHTS)
+    return f"fabula models fetch vision{''.join(f' --model {name}' for name in models)}" if models else ""
+
+
 def lacks_of(settings: VisionSettings, *names: str | None) -> Iterator[Lack]:
     """Yield what models lack; nothing for None.
 
@@ -163,10 +172,10 @@ def _lacks_of_weights(name: str, options: Mapping[str, Any]) -> Iterator[Lack]:
         try:
             _fetch(weights.source, None if local is None else Path(str(local)))
         except MissingRequirement as error:
-            reason = error.found.splitlines()[0]
+            reason = error.found.splitlines()[0].rpartition("cannot be used: ")[2]
             if weights.source.on_request and local is None:
-                reason = f"fetch it with: fabula models fetch vision --model {name}"
-            yield Lack(error.where, name, reason)
+                reason = "nothing fetches them unasked"
+            yield Lack(_WEIGHTS if local is None else error.where, name, reason)
 
 
 def _fetch(source: Source, local: Path | None) -> None:

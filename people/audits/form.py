@@ -312,6 +312,6 @@ def _item(unit: Unit, drafts: Mapping[str, Annotated]) -> Drawn:
 
 SOURCE = Source(
     "parts of drafts", {"run": ("katha",), "release": ("katha",), "file": ()},
-    "a run of fabula build katha, a release of stories, or a file of records",
+    "a run of fabula build stories, a release of stories, or a file of records",
     ("stories", "limit", "count"), draw_parts,
 )  # fmt: skip

@@ -88,7 +88,7 @@ def read_records(path: Path) -> dict[str, Annotated]:
     if not records:
         raise UserError(
             str(path), what="there are no records of stories in it",
-            fix="give a run of `fabula build katha`, a release of stories, or a file of records",
+            fix="give a run of `fabula build stories`, a release of stories, or a file of records",
         )  # fmt: skip
     return records
 
@@ -112,7 +112,7 @@ def pair_up(drafts: Mapping[str, Annotated], golds: Mapping[str, Annotated]) -> 
         )
         fix = (
             "give gold records of the stories that were drafted: reviewed by people, or built with "
-            "`fabula build katha --records FILE`, which says who wrote them"
+            "`fabula build stories --records FILE`, which says who wrote them"
         )
         raise InputError.one("--gold", what=what, fix=fix)
     undrafted = tuple(sorted(golds.keys() - drafts.keys()))

@@ -22,7 +22,7 @@ from ...errors import ConfigError, TargetError
 from ...schemas.canonical import Json, canonical_bytes, jsonl_lines, new_folder, pretty_bytes, write_atomic
 from ...schemas.judgement import HumanRow
 from ...schemas.layout import REVIEWS
-from ...schemas.text import tallied
+from ...schemas.text import quoted, tallied
 from ...validators.careless import CARELESS
 from ...validators.katha.votes import SEEN
 from ...validators.report import STANDS_FOR
@@ -204,14 +204,17 @@ def export_files(study: Study, folder: Path, *, withdraw: bool = False) -> Expor
                 "records": written.records, "votes": written.votes, "edits": written.edits,
                 "open_cases": written.open,
             }  # fmt: skip
-            edit = f"fabula edit RUN --from {folder / 'edits.jsonl'}"
-            pack = f"fabula release pack RUN --version X --reviews {folder}"
+            edit = f"fabula edit RUN --from {quoted(folder / 'edits.jsonl')}"
+            pack = f"fabula release pack RUN --version X --reviews {quoted(folder)}"
             pack += " --accept-careless" if careful["people"] else ""
             return ExportedFiles(folder, counts, (edit, pack), signs)
         rows = human_rows(study, standing)
         write_atomic(folder / VOTES, (canonical_bytes(row.as_json()) + b"\n" for row in rows))
     return ExportedFiles(
-        folder, {"lines": len(rows)}, (f"fabula calibrate EVALUATION --human {folder / VOTES} --save",), signs
+        folder,
+        {"lines": len(rows)},
+        (f"fabula calibrate EVALUATION --human {quoted(folder / VOTES)} --save",),
+        signs,
     )
 
 

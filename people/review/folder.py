@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from ...engine.lock import keep_private
 from ...errors import ConfigError, InputError, TargetError, UserError
 from ...schemas.canonical import Json, canonical_bytes, new_folder, sha256_bytes, write_atomic
-from ...schemas.plain_files import json_lines, read_json, read_plain, reason_of
+from ...schemas.plain_files import json_lines, read_json, read_plain, reason_of, type_reason
 from ...schemas.values import Own
 from ...validators.katha.votes import SEEN
 from .design import Place as SeatPlace
@@ -246,9 +246,11 @@ def _protocol(folder: Path, plan: StudyPlan, task: Task, training: int) -> Proto
             **plan.settings,
         )  # fmt: skip
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
+        first = error.errors(include_url=False)[0]
         raise ConfigError(
-            f"review init {'.'.join(map(str, first['loc']))}", what=first["msg"], fix="give another value"
+            f"review init {'.'.join(map(str, first['loc']))}",
+            what=type_reason(first),
+            fix="give another value",
         ) from error
 
 

@@ -12,7 +12,7 @@ from pydantic import Field, SerializerFunctionWrapHandler, ValidationError, mode
 
 from ...errors import ConfigError, InputError, UserError
 from ...schemas.canonical import Json, digest, pretty_bytes, write_atomic
-from ...schemas.plain_files import read_json, reason_of
+from ...schemas.plain_files import read_json, reason_of, type_reason
 from ...schemas.values import Own
 from ...validators.careless import SECONDS_PER_ANSWER
 from .design import Plan
@@ -196,7 +196,7 @@ def amended(
     try:
         return _read(document)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
+        first = error.errors(include_url=False)[0]
         raise ConfigError(
-            f"--set {'.'.join(map(str, first['loc']))}", what=first["msg"], fix="give another value"
+            f"--set {'.'.join(map(str, first['loc']))}", what=type_reason(first), fix="give another value"
         ) from error

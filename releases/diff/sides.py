@@ -122,7 +122,7 @@ def _cut(side: Side, name: str) -> Iterator[UserError]:
     try:
         size = path.stat().st_size
     except OSError as error:
-        yield _damaged(path, "a file of records", error.strerror or str(error))
+        yield _damaged(path, "a file of records", reason_of(error))
         return
     stated = side.files.get(name, {}).get("bytes")
     if stated is not None and stated != size:
@@ -135,7 +135,7 @@ def _stale(side: Side, name: str) -> Iterator[UserError]:
     try:
         missing, others = side.look(name)
     except OSError as error:
-        yield _damaged(path, "a file of records", error.strerror or str(error))
+        yield _damaged(path, "a file of records", reason_of(error))
         return
     if missing or others:
         yield _other_records(path, missing, others)

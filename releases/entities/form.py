@@ -13,7 +13,7 @@ from ...errors import InputError, UserError
 from ...schemas.canonical import Json, jsonl_lines, write_atomic
 from ...schemas.entities import ALL, LISTS, TYPES, EntityEpisode, EpisodeRecord, type_of_label
 from ...schemas.layout import SOURCE_MANIFEST, STATISTICS, parquet_path
-from ...schemas.text import tallies
+from ...schemas.text import quoted, tallies
 from ...schemas.values import Issue
 from ...validators.entities.measures import fixed
 from ...validators.entities.view import BLOCKING, CONTRADICTIONS, EpisodeView, view_of
@@ -492,7 +492,7 @@ class ImportedEpisodes:
         yield self.report.summary()
         counts = tallies(self.entity_set.counts())
         yield f"{self.out}: {counts}"
-        yield f"next: fabula validate {self.out}, or fabula stats {self.out}"
+        yield f"next: fabula validate {quoted(self.out)}"
 
 
 def import_episodes(source: Path, out: Path, created_at: str | None = None) -> ImportedEpisodes:

@@ -14,7 +14,7 @@ from ...schemas.canonical import Json, write_atomic
 from ...schemas.events import DIFFICULTIES, EventPrompt, Suite, SuiteRecord
 from ...schemas.layout import SOURCE_MANIFEST, STATISTICS
 from ...schemas.paths import quoted_path
-from ...schemas.plain_files import read_plain, reason_of
+from ...schemas.plain_files import read_plain, reason_of, type_reason
 from ...schemas.values import Issue
 from ...validators.events.rules import (
     check_entry,
@@ -76,7 +76,7 @@ def read_prompts(place: Path, problems: list[UserError]) -> dict[str, EventPromp
         except ValidationError as error:
             for one in error.errors(include_url=False, include_input=False):
                 where = f"{place} {quoted_path((name, *one['loc']))}"
-                what = _SAID.get(one["type"], one["msg"])
+                what = _SAID.get(one["type"]) or type_reason(one)
                 problems.append(UserError(where, what=what, fix=_FIX))
     if not document:
         problems.append(_problem(str(place), "at least one prompt", "none"))

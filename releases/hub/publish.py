@@ -18,7 +18,7 @@ from ...pages.grid import Grid, Tabular
 from ...schemas.canonical import Json, sha256_bytes, sha256_file
 from ...schemas.layout import IMPORTED, LICENSE, README, RELEASE, STAND_INS, STATISTICS, SUMS, files_in
 from ...schemas.plain_files import parse_json, read_json, read_plain
-from ...schemas.text import tallied
+from ...schemas.text import quoted, tallied
 from ...validators.report import MARK, as_user_error
 from ..form import ReleaseForm
 from ..loading import read_release_document
@@ -421,7 +421,7 @@ def _require_documents(folder: Path) -> None:
     """Refuse an imported package: its card and licence lie in a folder below, where no Hub looks for them."""
     missing = [name for name in (README, LICENSE) if not (folder / name).is_file()]
     if missing:
-        fix = f"give the package back with `fabula export katha {folder} --out PACKAGE`, and upload that"
+        fix = f"write the package with `fabula export katha {quoted(folder)} --out PACKAGE`, and upload that"
         lacking = f"it is an imported package without {' and '.join(missing)} at the top"
         problem = UserError(str(folder), what=f"the release cannot be published: {lacking}", fix=fix)
         raise InputError([problem])

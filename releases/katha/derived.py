@@ -1,7 +1,7 @@
 """A release with other questions: the same stories, asked something else.
 
 Evaluators that are compared ask their own questions about the outputs of a benchmark, and whoever selects
-outputs sees half of its questions. Both are releases for ``fabula evaluate katha``; no such folder is
+outputs sees half of its questions. Both are releases for ``fabula evaluate stories``; no such folder is
 published.
 """
 

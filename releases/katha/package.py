@@ -33,7 +33,7 @@ from ...schemas.layout import (
     files_in,
 )
 from ...schemas.paths import pointer
-from ...schemas.plain_files import open_plain
+from ...schemas.plain_files import open_plain, reason_of
 from ...schemas.text import tallied
 from ...schemas.values import Issue, Own
 from ...validators.report import show
@@ -140,7 +140,7 @@ def _raise(error: OSError) -> None:
 
 
 def _unreadable(error: OSError) -> InputError:
-    found, fix = error.strerror or str(error), "check its permissions"
+    found, fix = reason_of(error), "check its permissions"
     expected = "a folder and files that can be read"
     return InputError.one(str(error.filename), expected=expected, found=found, fix=fix)
 

@@ -29,8 +29,8 @@ from ...schemas.layout import (
     VARIANTS,
     WHOLE,
 )
-from ...schemas.plain_files import open_plain
-from ...schemas.text import is_language_tag, normalize_text, slug, tallied, tallies
+from ...schemas.plain_files import open_plain, reason_of
+from ...schemas.text import is_language_tag, normalize_text, quoted, slug, tallied, tallies
 from ...schemas.values import Issue, Own
 from ...validators.katha.field_rules import record_hashes
 from ...validators.lines import ignore, read_document, read_objects
@@ -141,7 +141,7 @@ def _starts_with(path: Path, marks: tuple[bytes, ...]) -> bool:
         with open_plain(path, follow=True) as handle:
             return handle.read(2) in marks
     except OSError as error:
-        found, fix = error.strerror or str(error), "check its permissions"
+        found, fix = reason_of(error), "check its permissions"
         raise InputError.one(str(path), what=f"the file cannot be read: {found}", fix=fix) from error
 
 
@@ -369,7 +369,7 @@ class Imported:
             yield f"  not in the package: {', '.join(self.missing)}"
         if self.skipped:
             yield f"  not taken over: {plain(', '.join(self.skipped))}"
-        yield f"next: fabula validate {self.folder}"
+        yield f"next: fabula validate {quoted(self.folder)}"
 
 
 def import_package(

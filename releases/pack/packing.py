@@ -404,7 +404,7 @@ def _require_features(options: PackOptions, form: ReleaseForm) -> None:
     for option in (name for name, value in given.items() if value and not form.additions):
         raise ConfigError(
             option,
-            what=f"only runs of `fabula build katha` have subsets, reviews and a hidden test; this is "
+            what=f"only runs of `fabula build stories` have subsets, reviews and a hidden test; this is "
             f"{form.what}",
             fix="leave the option out",
         )

@@ -23,7 +23,7 @@ from ...errors import InputError, TargetError, UserError
 from ...media.images import LIMITS, MediaProblem, Picture, PictureLimits, open_picture, read_bytes
 from ...schemas.canonical import digest, sha256_bytes, write_atomic
 from ...schemas.paths import format_path
-from ...schemas.plain_files import below, by_name, composed, open_plain
+from ...schemas.plain_files import below, by_name, composed, open_plain, type_reason
 from ...schemas.shots import ReferenceImage, ShotScript, StoryFacts
 from ...schemas.values import Issue, Own
 from ...validators.report import IssueBin, Opened, ValidationReport, show
@@ -170,7 +170,7 @@ def read_lines(path: Path, kind: type[Line]) -> Iterator[tuple[int, Line | list[
                 yield number, kind.model_validate_json(line)
             except ValidationError as error:
                 details = error.errors(include_url=False, include_input=False)
-                yield number, [(format_path(one["loc"]), str(one["msg"])) for one in details]
+                yield number, [(format_path(one["loc"]), type_reason(one)) for one in details]
 
 
 def check_lines(stories: Path, references: Path, scripts: Mapping[str, ShotScript]) -> Iterator[Issue]:

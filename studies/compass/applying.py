@@ -1,9 +1,9 @@
 """Applying a frozen file: every arm's storyboards for stories that tuning has not seen.
 
 Algorithm 1 over the candidates of the seeds, and the controls beside it. What is written is a folder of
-outputs for each arm, ready for ``fabula evaluate katha``, and ``compass.json`` with what was chosen and why.
-It can be stopped at any moment: the same call continues it, and gives the same bytes. What it cost stands in
-``spent.json``, since an interrupted call may have been paid for.
+outputs for each arm, ready for ``fabula evaluate stories``, and ``compass.json`` with what was chosen and
+why. It can be stopped at any moment: the same call continues it, and gives the same bytes. What it cost
+stands in ``spent.json``, since an interrupted call may have been paid for.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,7 @@
 """Asking judges what selection needs: image-only answers about storyboards, each an evaluation of its own.
 
-Every question goes through ``fabula evaluate katha``: an engine run below one folder, continued where it was
-stopped, no answer paid for twice. Only the image-only condition is asked, with the prompts ``main`` and
+Every question goes through ``fabula evaluate stories``: an engine run below one folder, continued where it
+was stopped, no answer paid for twice. Only the image-only condition is asked, with the prompts ``main`` and
 without moral labels and pairs: Eq. 24 and 27 need no more.
 
 What runs cost, and what is left of one cost limit that several runs share.
@@ -155,7 +155,7 @@ def with_halves(
 ) -> tuple[Release, QuestionHalves]:
     """Return a release with halves of its questions; with those of a selection set beside its own.
 
-    ``selection_set``: records of the same stories with other questions: a run of ``build katha``, a release
+    ``selection_set``: records of the same stories with other questions: a run of ``build stories``, a release
     or a file.
     """
     if selection_set is None:
@@ -182,7 +182,7 @@ def with_halves(
 
 
 def write_selection_inputs(release: Release, out: Path) -> tuple[Path, Path]:
-    """Write what ``build katha`` needs for a planner to write a selection set: stories, and their scenes.
+    """Write what ``build stories`` needs for a planner to write a selection set: stories, and their scenes.
 
     Returns:
         A file of stories, and one of records with scenes and transitions but without questions.

@@ -19,7 +19,7 @@ from ...evaluation.katha.pipeline import PIPELINE as JUDGING
 from ...pages.grid import Grid, Tabular
 from ...releases.loading import Release, load
 from ...schemas.canonical import Json, pretty_bytes, write_atomic
-from ...schemas.plain_files import read_json
+from ...schemas.plain_files import read_json, reason_of
 from ...schemas.text import tallied
 from ..pictures.pipeline import GENERATIONS, generations_of
 from ..pictures.pipeline import PIPELINE as GENERATING
@@ -138,7 +138,7 @@ def _known(path: Path) -> dict[str, Json]:
         return dict(read_json(path, follow=True))
     except (OSError, ValueError, TypeError) as error:
         raise ConfigError(
-            str(path.parent), what=f"this is no folder of a study: {error}",
+            str(path.parent), what=f"this is no folder of a study: {reason_of(error)}",
             fix="give the --out of fabula experiment run",
         ) from error  # fmt: skip
 

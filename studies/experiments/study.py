@@ -16,7 +16,7 @@ from ...people.audits.records import read_records
 from ...releases.loading import Release
 from ...schemas.canonical import Json, digest
 from ...schemas.katha import StoryRecord
-from ...schemas.plain_files import read_plain
+from ...schemas.plain_files import read_plain, reason_of, type_reason
 from ...schemas.values import Own
 from ..pictures.plans import Order, PanelOrder, Plan, check_panels, plan_named
 
@@ -105,7 +105,7 @@ class Study(Own):
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$", description="Name of the study.")
     release: str = Field(description="Release folder, relative to the file, or user/name@tag.")
     drafts: str | None = Field(
-        default=None, description="Records that plans are made of: a run of build katha [the release's]."
+        default=None, description="Records that plans are made of: a run of build stories [the release's]."
     )
     split: tuple[str, ...] = Field(default=("public_test",), description="Splits that are reported on.")
     limit: int | None = Field(default=None, ge=1, description="Only the first so many stories of each split.")
@@ -180,7 +180,7 @@ def read_study(path: Path) -> tuple[Study, dict[str, Any]]:
         document = tomllib.loads(read_plain(path, follow=True).decode("utf-8"))
     except (OSError, ValueError) as error:
         fix = "see docs/experiments.md, or begin with examples/study.toml"
-        raise ConfigError(str(path), what=f"the study cannot be read: {error}", fix=fix) from error
+        raise ConfigError(str(path), what=f"the study cannot be read: {reason_of(error)}", fix=fix) from error
     models = document.pop(SETTINGS_OF_MODELS, {})
     study = document.pop("study", None)
     if not isinstance(study, Mapping):
@@ -192,7 +192,7 @@ def read_study(path: Path) -> tuple[Study, dict[str, Any]]:
         first = error.errors(include_url=False)[0]
         key = ".".join(str(part) for part in first["loc"]) or "study"
         raise ConfigError(
-            f"{path} {key}", what=str(first["msg"]).removeprefix("Value error, "),
+            f"{path} {key}", what=type_reason(first),
             fix="change the value; docs/experiments.md lists the keys",
         ) from error  # fmt: skip
 

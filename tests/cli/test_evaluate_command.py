@@ -1,4 +1,4 @@
-"""fabula evaluate katha: the budget first, then the judges; exit codes for limits and missing things."""
+"""fabula evaluate stories: the budget first, then the judges; exit codes for limits and missing things."""
 
 import csv
 import io

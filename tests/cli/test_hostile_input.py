@@ -62,9 +62,9 @@ class Case:
 
 
 CASES = (
-    Case("stories", "build katha IN/stories.jsonl"),
-    Case("stories", "build katha IN/tale.txt", "*.txt"),
-    Case("stories", "build katha IN/stories.csv", "*.csv"),
+    Case("stories", "build stories IN/stories.jsonl"),
+    Case("stories", "build stories IN/tale.txt", "*.txt"),
+    Case("stories", "build stories IN/stories.csv", "*.csv"),
     Case("stories", "build shots IN/stories.jsonl", "*l"),
     Case("run", "validate IN"),
     Case("run", "stats IN"),
@@ -269,7 +269,7 @@ READ_ONLY = {"build", "import", "export", "outputs", "baseline", "correlate", "s
 
 def command_of(case: Case, folder: Path, sound: Path, out: Path) -> list[str]:
     places = {"IN": str(folder), "OUT": str(out), "SOUND": str(sound)}
-    drafting = ["--planner", "rules"] if case.command.startswith(("build katha", "build shots")) else []
+    drafting = ["--planner", "rules"] if case.command.startswith(("build stories", "build shots")) else []
     made = ["--workers", "0", "--out", str(out)] if case.command.startswith("build") else []
     given = [
         re.sub("IN|OUT|SOUND", lambda found: places[found[0]], part) for part in shlex.split(case.command)

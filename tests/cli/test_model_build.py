@@ -1,4 +1,4 @@
-"""fabula build katha with a model: what it will cost, what it did cost, where it stops, how it goes on."""
+"""fabula build stories with a model: what it will cost, what it did cost, where it stops, how it goes on."""
 
 import json
 import random

@@ -188,6 +188,17 @@ def write_files(files: Mapping[str, Any]) -> None:
         Path(name).write_bytes(content)
 
 
+def check_cure(said: str, error: str) -> None:
+    """Check that an error says what to do, and that what comes next can be pasted into a shell."""
+    if error.startswith("error:"):
+        assert "\n  fix: " in error or "; `fabula " in error, error
+    for line in (said + error).splitlines():
+        if line.startswith("next: "):
+            words = shlex.split(line[6:])
+            words = words[words.index("&&") + 1 :] if "&&" in words else words
+            assert words[0] == "fabula" and call([*words[1:], "--help"])[0] == 0, line
+
+
 def value_at(document: Any, place: str) -> Any:
     for part in filter(None, place.split(".")):
         document = document[int(part) if isinstance(document, list) else part]
@@ -220,6 +231,7 @@ def test_transcript(
         code, said, error = call(filled(command, names))
         whole = said + error
         assert code == wanted, f"{command}: {code}\n{whole}"
+        check_cure(said, error)
         for text in texts:
             assert (text.removeprefix("not:") in whole) != text.startswith("not:"), f"{text}\n{whole}"
     for place, value in case.reads.items():
@@ -228,6 +240,11 @@ def test_transcript(
         assert (value_at(json.loads(text), inner) if inner else text) == value, place
     assert [path for path in case.absent if Path(path).exists()] == []
     assert all(path.exists() for path in before), "nothing that was there is lost"
+
+
+def test_transcripts_when_counted_have_150_mistakes_with_their_exit_code() -> None:
+    steps = [step for case, _ in CASES.values() for step in case.steps if not isinstance(step, Mapping)]
+    assert sum(wanted != 0 for _, wanted, *_ in steps) >= 150
 
 
 # Every command that takes a folder, given every kind that it does not take, says what that is.

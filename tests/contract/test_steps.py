@@ -45,6 +45,12 @@ def test_step_when_declared_says_who_drafted_and_asks_prompts_of_its_kind(kind: 
     assert all(load_prompt(name).card.id.startswith(f"{kind}/") for name in spec.asks)
 
 
+@pytest.mark.parametrize("kind", PIPELINES)
+def test_stages_when_they_reject_say_for_every_code_what_keeps_the_item(kind: str) -> None:
+    for stage in load_pipeline(PIPELINES[kind]).stages:
+        assert stage.spec.reject_codes.keys() - {"withdrawn"} == stage.spec.keep.keys(), stage.name
+
+
 def drafted(kind: str) -> dict[str, Any]:
     """The fields of the first sample, as the rules draft it."""
     fields: dict[str, Any] = {"duplicate_of": None, "split": "train"}

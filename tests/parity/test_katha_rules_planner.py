@@ -275,7 +275,7 @@ def test_six_stories_when_drafted_by_a_model_become_a_release_that_verifies(
         spec: {"base_url": getattr(server, f"{provider}_url"), "prices": {"input": 1.0, "output": 4.0}}
     }
     options = BuildOptions(model=spec, models=models, workers=0)
-    report = build("katha", stories, tmp_path / "run", options)
+    report = build("stories", stories, tmp_path / "run", options)
     assert report.totals == {"made": STORIES, "rejected": 0, "failed": 0, "pending": 0}
     assert {stage.name: stage.made for stage in report.stages} == dict.fromkeys(STAGES, STORIES)
     assert {entry.asked.protocol for entry in server.log} == {provider}

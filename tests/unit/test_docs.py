@@ -190,9 +190,9 @@ def parse(words: list[str]) -> None:
     """
     node, given = program(), [word for word in words if word != "--install-completion"]  # it would
     while hasattr(node, "commands") and given and not given[0].startswith("-"):
-        if given[0] not in node.commands:
+        if node.get_command(None, given[0]) is None:
             raise UsageError(f"there is no command {given[0]}")
-        node = node.commands[given.pop(0)]
+        node = node.get_command(None, given.pop(0))
     if hasattr(node, "commands") and not given:
         return
     try:

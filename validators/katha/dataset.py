@@ -12,7 +12,8 @@ from ...errors import InputError, UserError
 from ...schemas.canonical import Json
 from ...schemas.katha import SCHEMA_VERSION
 from ...schemas.layout import ANNOTATIONS, FORMAT, PRODUCERS, RECORDS, RELEASE, REVIEWS, VARIANTS
-from ...schemas.plain_files import open_plain
+from ...schemas.plain_files import open_plain, reason_of
+from ...schemas.text import quoted
 from ...schemas.values import Issue
 from ..lines import (
     BOM,
@@ -257,7 +258,7 @@ def open_dataset(path: Path) -> Dataset:
     try:
         return _open(path)
     except OSError as error:
-        raise _not_a_dataset(path, error.strerror or str(error)) from error
+        raise _not_a_dataset(path, reason_of(error)) from error
 
 
 def _open(path: Path) -> Dataset:
@@ -284,18 +285,18 @@ def _open_run(path: Path) -> Dataset:
     if not (path / RECORDS).is_file() and manifest.kind in _OTHERS:
         raise UserError(
             str(path), what=f"this run has made no {_OTHERS[manifest.kind]}",
-            fix=f"see what became of its items with `fabula run status {path}`",
+            fix=f"see what became of its items with `fabula run status {quoted(path)}`",
         )  # fmt: skip
     if not (path / RECORDS).is_file() and manifest.kind != "katha":
         raise UserError(
             str(path), what=f"a run of kind {manifest.kind} builds no records of stories",
-            fix="give the folder of a `fabula build katha` run",
+            fix="give the folder of a `fabula build stories` run",
         )  # fmt: skip
     if not (path / RECORDS).is_file():
         raise UserError(
             str(path),
             what=f"this run is not finished: it has no {RECORDS}",
-            fix=f"see what is left with `fabula run status {path}`",
+            fix=f"see what is left with `fabula run status {quoted(path)}`",
         )
     return Dataset(path, "run", manifest.as_json())
 
@@ -313,7 +314,7 @@ def _open_release(path: Path) -> Dataset:
     if manifest.get("kind", "katha") != "katha":
         raise UserError(
             str(path), what=f"this is a release of kind {manifest['kind']}, not of stories",
-            fix=f"check it with `fabula release verify {path}`",
+            fix=f"check it with `fabula release verify {quoted(path)}`",
         )  # fmt: skip
     return Dataset(path, "release", manifest)
 

@@ -88,4 +88,5 @@ STEP = Step(
     read=_read,
     settle=_settle,
     reject_codes=CODES,
+    keep=dict.fromkeys(CODES, "another --model, or --set assess_story.planner=rules, which asks nobody"),
 )

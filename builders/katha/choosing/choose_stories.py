@@ -173,6 +173,7 @@ LEAVE_SURPLUS = OneStage(
     reads=("surplus",),
     writes=("chosen",),
     reject_codes={"surplus": "Enough stories of its kind were chosen."},
+    keep={"surplus": "--balance with a greater number, or without it"},
     run=leave_surplus,
 )
 

@@ -113,6 +113,18 @@ CODES = {
     "several_moral_targets": "It states more than one moral.",
 }
 
+KEEP = {
+    "too_long": "--set screen_stories.max_words=N",
+    "rights_unresolved": "state its rights_status in the source; only stories that may be released are kept",
+    "near_duplicate": "--set screen_stories.near_duplicates=keep",
+    "personal_data": "take it out of the text",
+    "mainly_descriptive": "--set screen_stories.min_event_share=0",
+    **dict.fromkeys(
+        ("harmful_content", "wordplay", "external_knowledge", "several_moral_targets"),
+        "no option keeps it: change its text where the quoted words mislead, or leave it out",
+    ),
+}
+
 SPEC = StageSpec(
     name="screen_stories",
     version=2,
@@ -120,6 +132,7 @@ SPEC = StageSpec(
     reads=("story", "duplicate_of", "analysis"),
     writes=("screening",),
     reject_codes=CODES,
+    keep=KEEP,
     settings=Settings,
 )
 

@@ -149,6 +149,6 @@ def _item(given: GivenAnswer) -> Drawn:
 
 SOURCE = Source(
     "answers to questions", {"evaluation": ("katha",)},
-    "an evaluation of storyboards or stories with questions (fabula evaluate katha)",
+    "an evaluation of storyboards or stories with questions (fabula evaluate stories)",
     ("stories", "splits", "limit", "count", "controls", "release", "human"), draw_answers,
 )  # fmt: skip

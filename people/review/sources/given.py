@@ -34,7 +34,7 @@ from pydantic import Field, ValidationError
 from ....errors import InputError, UserError
 from ....schemas.canonical import Json, digest, sha256_file
 from ....schemas.paths import format_path
-from ....schemas.plain_files import json_lines, reason_of
+from ....schemas.plain_files import json_lines, reason_of, type_reason
 from ....schemas.values import Own
 from ..items import Drawn, Part, Value
 from ..task import Task, place_of
@@ -92,9 +92,9 @@ def read_lines(path: Path) -> list[tuple[int, GivenItem]]:
             try:
                 lines.append((number, GivenItem.model_validate(document)))
             except ValidationError as error:
-                first = error.errors(include_url=False, include_input=False)[0]
+                first = error.errors(include_url=False)[0]
                 where = f"{path}:{number} {format_path(first['loc'])}"
-                problems.append(UserError(where, what=str(first["msg"]), fix=fix))
+                problems.append(UserError(where, what=type_reason(first), fix=fix))
     except (OSError, ValueError) as error:
         problems.append(UserError(str(path), what=f"this cannot be read: {reason_of(error)[:200]}", fix=fix))
     if not lines and not problems:

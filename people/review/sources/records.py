@@ -263,6 +263,6 @@ def _taken(kind: type[Own], name: str) -> tuple[Takes, bool]:
 
 RECORDS = Source(
     "records of stories", {"release": ("katha",), "run": tuple(FORM.runs)},
-    "a release of stories, or a finished run of fabula build katha", ("stories", "splits", "limit"),
+    "a release of stories, or a finished run of fabula build stories", ("stories", "splits", "limit"),
     draw_records,
 )  # fmt: skip

@@ -283,7 +283,7 @@ def drawing_of(
 
 
 _TAKES: Mapping[What, tuple[str, ...]] = {"evaluation": ("katha",), "release": ()}
-_WANTED = "an evaluation of storyboards (fabula evaluate katha), or a release of stories and --outputs"
+_WANTED = "an evaluation of storyboards (fabula evaluate stories), or a release of stories and --outputs"
 QUESTIONS = Source(
     "questions about stories", _TAKES, f"{_WANTED} (none for text alone)", (*CHOOSING, "conditions"),
     draw_questions,

@@ -50,7 +50,7 @@ def derive(
 ) -> Path:
     """Write the release that an evaluator's judges are asked from; return its folder.
 
-    It is judged by ``evaluate katha`` with ``questions_only`` where the evaluator has no contrastive pairs.
+    It is judged by ``evaluate stories`` with ``questions_only`` where the evaluator has no contrastive pairs.
 
     ``written``: the finished run in which a model wrote the questions; None for rules, or the release's own.
     """

@@ -27,7 +27,7 @@ from ....models.generators.drawn.scene import DrawnScene, Mark, MarkKind
 from ....prompts.loader import load_prompt
 from ....schemas.canonical import Json, sha256_bytes
 from ....schemas.entities import TYPES, EntityEpisode, EntityType, EpisodeShot
-from ....schemas.plain_files import read_plain
+from ....schemas.plain_files import read_plain, reason_of
 from ....schemas.values import Own
 from ....validators.entities.view import EpisodeView, Header
 from ..bank import CUTOUT, LABELLED, VIEWS, BankEntry, BankEpisode, DescribedBy, Owner, Status
@@ -130,7 +130,7 @@ def _of_bank(entry: BankEntry, root: Path, problems: list[UserError]) -> dict[st
             sha256 = sha256_bytes(read_plain(path, follow=True))
         except OSError as error:
             fix = "build the bank again: fabula memory build"
-            problems.append(UserError(str(path), what=f"it cannot be read: {error.strerror}", fix=fix))
+            problems.append(UserError(str(path), what=f"it cannot be read: {reason_of(error)}", fix=fix))
             continue
         pictures[use] = KnownPicture(path=path.relative_to(root).as_posix(), sha256=sha256)
     record = entry.record

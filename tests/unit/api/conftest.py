@@ -49,7 +49,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
     (folder / "stories.jsonl").write_bytes(b"".join(rows[:4]))
     (folder / "new.jsonl").write_bytes(b"".join(rows[4:6]))
     with chdir(folder), HubServer() as hub:
-        fabula.build("katha", "stories.jsonl", "runs/mine", workers=0, progress=False)
+        fabula.build("stories", "stories.jsonl", "runs/mine", workers=0, progress=False)
         fabula.pack("runs/mine", "dist/mine-0.1.0", version="0.1.0", license="CC-BY-4.0", allow_drafts=True)
         gold = (SAMPLES / "gold.jsonl").read_bytes().splitlines(keepends=True)
         Path("gold.jsonl").write_bytes(b"".join(gold[:1]))

@@ -173,18 +173,18 @@ class StopsAt:  # presses the stop button of the notebook as the first stage is 
     def close(self): pass
 
 try:
-    fabula.build("katha", samples, "runs/stopped", limit=1, workers=0, progress=StopsAt())
+    fabula.build("stories", samples, "runs/stopped", limit=1, workers=0, progress=StopsAt())
     stopped = False
 except Interrupted:
     stopped = True
 assert stopped
-run = fabula.build("katha", samples, "runs/stopped", limit=1, workers=0)
+run = fabula.build("stories", samples, "runs/stopped", limit=1, workers=0)
 assert run.totals["made"] == 1 and sum(stage.reused for stage in run.stages) > 0
 """
 IN_A_THREAD = """
 done = []
 thread = threading.Thread(target=lambda: done.append(
-    fabula.build("katha", samples, "runs/stopped", limit=1, workers=0, progress=False)))
+    fabula.build("stories", samples, "runs/stopped", limit=1, workers=0, progress=False)))
 thread.start(); thread.join()
 assert done[0].totals["made"] == 1
 assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

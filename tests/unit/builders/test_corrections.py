@@ -8,6 +8,7 @@ import pytest
 
 from fabula.builders.corrections import Correction
 from fabula.builders.katha.building import BuildOptions, build_katha
+from fabula.builders.katha.pending_edits import consequence_of
 from fabula.engine.edits import NAME, edits_of
 from fabula.engine.status import run_status, show_item
 from fabula.errors import BelowThreshold, ConfigError, RunError, UserError
@@ -89,7 +90,7 @@ def test_correct_when_the_story_failed_for_its_edits_can_still_correct_them(run)
     ("path", "new", "expected"),
     [
         ("$.questions[0].question_id", "q", "ids"),
-        ("$.nothing", "x", "nothing is there; the fields are"),
+        ("$.nothing", "x", r"nothing at .*; .* has moral"),
         ("$.title", 5, "expected a string"),
         ("title", "x", "starts with"),
     ],
@@ -132,7 +133,7 @@ def test_withdraw_when_retried_rejects_the_record_and_moves_nothing_else(run) ->
         ("nope", "x", "no item nope"),
         (STORY, "two\nlines", "line ends"),
         (STORY, "x" * 501, "501 characters"),
-        (STORY, " ", "nothing is written there"),
+        (STORY, " ", "is missing"),
     ],
 )
 def test_withdraw_when_it_cannot_be_is_refused_and_not_written(run, item, why, expected) -> None:
@@ -197,6 +198,41 @@ def test_correct_when_a_changed_scene_is_reworded_the_story_around_it_is_too_and
     assert [(edit.path, edit.new) for edit in back.also] == [("$.variants[0].contrastive_scene_text", scene)]
     assert continue_run(run, workers=0).totals["failed"] == 0
     assert errors_in(run) == []
+
+
+def test_correct_when_a_name_changes_changes_it_wherever_it_is_said_but_in_the_storys_own_words(run) -> None:
+    assert [scene["characters"] for scene in record(run)["scenes"]][:2] == [["ant"], ["ant", "dove"]]
+    made, after = changed(run, ("$.scenes[0].characters", ["emmet"]))
+    assert [scene["characters"] for scene in after["scenes"]][:2] == [["emmet"], ["emmet", "dove"]]
+    assert "$.scenes[1].characters" in [edit.path for edit in made.also]
+    (note,) = made.notes
+    assert "These still say 'ant', because they are the story's own words: $.scenes[0].scene_text" in note
+
+
+def test_correct_when_a_name_becomes_one_that_is_there_lists_the_places_and_changes_none(run) -> None:
+    made = correct(run, STORY, "$.scenes[0].characters", ["dove"], **SIGNED)
+    assert made.also == () and "'dove' is somebody or something else there: $.scenes[" in made.notes[0]
+
+
+def test_consequence_when_an_action_changes_reaches_its_copies_and_no_drafted_prompt() -> None:
+    scene = {"characters": ["ant"], "objects": [], "action": "drops a leaf", "visual_must_show": ["a leaf"]}
+    prompt = {"generation_prompt": "The dove drops a leaf."}
+    draft = {
+        "scenes": [scene | prompt, {**scene, "action": "She drops a leaf again", **prompt}],
+        "transitions": [{"action": "drops a leaf", "from_scene": 1}], "questions": [], "variants": [],
+        "producers": [
+            {"path": "$.scenes[*].generation_prompt", "producer": "rules@1"},
+            {"path": "$.scenes[1].generation_prompt", "producer": "hand:ana"},
+        ],
+    }  # fmt: skip
+    reads = {"story": {"normalized_text": ""}}
+    follows = consequence_of(reads, draft, ("scenes", 0, "action"), "throws a twig")
+    assert follows.values == {
+        "$.scenes[1].action": "She throws a twig again",
+        "$.scenes[1].generation_prompt": "The dove throws a twig.",
+        "$.transitions[0].action": "throws a twig",
+    }
+    assert follows.notes == ()
 
 
 def test_correct_when_the_moral_target_moves_the_other_transition_gives_it_up(run) -> None:

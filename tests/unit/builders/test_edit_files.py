@@ -105,7 +105,7 @@ def test_corrections_when_any_does_not_fit_are_all_refused_and_each_is_told(run,
     assert [text.partition(" ")[0] for text in found] == [f"edits.jsonl:{n}" for n in (4, 6, 7, 3, 5)]
     by_line = dict(text.split(" ", 1) for text in found)
     assert 'the reviewers saw "Another title", and now "' in by_line["edits.jsonl:3"]
-    assert "$.nothing cannot be corrected: nothing at 'nothing'" in by_line["edits.jsonl:4"]
+    assert "$.nothing cannot be corrected: nothing at $.nothing; $ has title" in by_line["edits.jsonl:4"]
     assert "the run has no item kb25k_0009" in by_line["edits.jsonl:5"]
     assert "expected one of compassion" in by_line["edits.jsonl:6"]
     assert "ids" in by_line["edits.jsonl:7"]

@@ -80,8 +80,8 @@ def test_edit_when_the_old_value_differs_fails_with_both_values(katha, tale) -> 
     [
         ("$.story_text", "the story's text cannot be edited"),
         ("$.source_text", "the story's text cannot be edited"),
-        ("$.scenes[9].action", "nothing is there"),
-        ("$.scenes[0].mood", "nothing is there"),
+        ("$.scenes[9].action", "nothing at $.scenes["),
+        ("$.scenes[0].mood", "nothing at $.scenes["),
         ("$", "cannot be edited"),
         ("$.questions[0].question_id", "cannot be edited"),
         ("scenes[0]", "starts with $"),

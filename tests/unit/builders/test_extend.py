@@ -206,7 +206,7 @@ def test_build_when_the_run_was_extended_keeps_what_was_added(built, run, new, r
     ("data", "expected"),
     [
         (b"", "an empty file"),
-        (b'{"id": "x"', "at column"),
+        (b'{"id": "x"', r"is missing \(column"),
         ("{'id'}".encode("utf-16"), "UTF-16"),
         (b'{"id": "a b"}\n', "1 to 64 of a-z"),
     ],

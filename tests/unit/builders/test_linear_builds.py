@@ -81,7 +81,7 @@ def steps(folder: Path, size: int) -> dict[str, Callable[[], object]]:
     whole = folder / f"whole-{size}"
     options = PackOptions("0.1.0", license="CC-BY-4.0", creators=("a",), allow_drafts=True)
     return {
-        "build katha": lambda: build_katha(source, run, BuildOptions(workers=0, keep_unfit=True)),
+        "build stories": lambda: build_katha(source, run, BuildOptions(workers=0, keep_unfit=True)),
         "validate": lambda: fabula.validate(run),
         "build from records": lambda: build_katha(
             source, whole, BuildOptions(workers=0, keep_unfit=True, records=completed(run))

@@ -453,12 +453,12 @@ def test_katha_when_workers_are_killed_again_and_again_writes_the_bytes_of_the_l
     tmp_path: Path,
 ) -> None:
     made = partial(BuildOptions, records=SAMPLES / "gold.jsonl", created_at=CREATED)
-    build("katha", SAMPLES / "stories.jsonl", tmp_path / "local", made(workers=0))
+    build("stories", SAMPLES / "stories.jsonl", tmp_path / "local", made(workers=0))
     left = rounds(30)
     while left > 0:
         out = tmp_path / f"ray{left}"
         with killing(out, left) as killed:
-            build("katha", SAMPLES / "stories.jsonl", out, made(workers=2, pool="ray"))
+            build("stories", SAMPLES / "stories.jsonl", out, made(workers=2, pool="ray"))
         assert differing(out, tmp_path / "local") == []
         left -= len(killed)
 
@@ -504,12 +504,12 @@ def test_entities_when_built_on_two_devices_that_die_write_the_bytes_of_the_loca
 def test_katha_when_the_driver_is_killed_goes_on_from_the_journal(starter: Any, tmp_path: Path) -> None:
     stories, gold = SAMPLES / "stories.jsonl", SAMPLES / "gold.jsonl"
     options = BuildOptions(records=gold, created_at=CREATED, workers=0)
-    build("katha", stories, tmp_path / "local", options)
+    build("stories", stories, tmp_path / "local", options)
     for seed in range(rounds(10)):
         out = tmp_path / f"ray{seed}"
         command = ("build", "katha", stories, "--records", gold, "--out", out, "--created-at", CREATED)
         start = partial(starter.start, (*command, "--workers", 2, "--pool", "ray", "--json"))
         code, _ = kill_after(start, random.Random(seed).randint(5, 40))
         assert code == -signal.SIGKILL
-        build("katha", stories, out, options)
+        build("stories", stories, out, options)
         assert differing(out, tmp_path / "local", ["report.json"]) == []  # it says what was there already

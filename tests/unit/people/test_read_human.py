@@ -85,11 +85,11 @@ def test_file_when_csv_and_jsonl_say_the_same_gives_the_same_lines(
         ({"method": None}, "", "method: a line of kind answer under image needs it"),
         ({"condition": "text"}, "", "nothing is shown under text-only evidence"),
         ({"answer": None}, "", "answer: a line of kind answer needs it"),
-        ({"condition": "picture"}, "condition", "Input should be 'text', 'image' or 'text_image'"),
-        ({"confidence": "sure"}, "confidence", "Input should be 'low', 'medium' or 'high'"),
-        ({"seconds": -1}, "seconds", "greater than or equal to 0"),
-        ({"rater": 5}, "rater", "valid string"),
-        ({"mood": "good"}, "mood", "Extra inputs are not permitted"),
+        ({"condition": "picture"}, "condition", "expected 'text', 'image' or 'text_image'"),
+        ({"confidence": "sure"}, "confidence", "expected 'low', 'medium' or 'high'"),
+        ({"seconds": -1}, "seconds", "at least 0.0 is wanted here"),
+        ({"rater": 5}, "rater", "a text is wanted here"),
+        ({"mood": "good"}, "mood", "there is no such field"),
     ],
 )
 def test_line_when_wrong_is_named_with_its_number_and_column(
@@ -154,7 +154,7 @@ def test_file_when_of_another_form_is_refused(
 
 
 def test_file_when_missing_or_not_utf_8_is_refused(tmp_path: Path, known: Known) -> None:
-    assert "No such file" in problems(tmp_path / "none.csv", known)[0]
+    assert "nothing there" in problems(tmp_path / "none.csv", known)[0]
     (tmp_path / "latin.csv").write_bytes("kind,rater\nanswer,\xe9".encode("latin-1"))
     assert "in UTF-8" in problems(tmp_path / "latin.csv", known)[0]
 

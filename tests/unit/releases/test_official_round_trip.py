@@ -347,7 +347,7 @@ def test_source_when_it_is_no_package_says_what_is_there(tmp_path, refused, pack
     [
         (b"", "at least one story"),
         (b"\n\n", "at least one story"),
-        (b'{"story_id": "a"', "Expecting"),
+        (b'{"story_id": "a"', "is missing (column"),
         ("{}\n".encode("utf-16"), "UTF-16"),
         ('{"story_id": "Pu\u00f1yasena"}\n'.encode("latin-1"), "is not UTF-8"),
         (b'{"story_id": "a", "x": NaN}\n', "NaN is not a JSON number"),

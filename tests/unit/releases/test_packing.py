@@ -384,7 +384,7 @@ def test_a_filled_folder_a_file_and_a_link_are_refused(run, tmp_path):
     (tmp_path / "file").write_text("mine")
     (tmp_path / "link").symlink_to(tmp_path / "nowhere")
     for name in ("filled", "file", "link"):
-        with pytest.raises(TargetError, match="choose another --out"):
+        with pytest.raises(TargetError, match="choose another folder"):
             pack(run, tmp_path / name, OPTIONS)
     assert (tmp_path / "filled/note.txt").read_text() == "mine"
     assert (tmp_path / "file").read_text() == "mine"

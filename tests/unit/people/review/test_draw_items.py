@@ -472,7 +472,7 @@ def test_a_page_when_made_from_a_drawn_item_names_neither_method_nor_story(
         ("events", "run", "the task events cannot be made from this: it is an evaluation of kind katha"),
         ("shots", "release", "the task shots cannot be made from this: it is a release of kind katha"),
         ("pairs", "release", "give the run folder of an evaluation of episodes"),
-        ("audit", "run", "give a run of fabula build katha, a release of stories"),
+        ("audit", "run", "give a run of fabula build stories, a release of stories"),
         ("ratings", "nothing", "there is nothing at this path"),
         ("ratings", "folder", "it is a folder"),
         ("equivalence", "file", "it is a file"),

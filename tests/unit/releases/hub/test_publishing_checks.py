@@ -160,7 +160,7 @@ def test_verify_against_what_was_published_when_it_is_that_finds_nothing_and_whe
 @pytest.mark.parametrize(
     ("place", "error", "said"),
     [
-        ("0" * 63, ConfigError, "cannot be read: No such file"),
+        ("0" * 63, ConfigError, "cannot be read: nothing there"),
         ("user/none@0123456789012345678901234567890123456789", ConfigError, "user/none"),
         ("http://user:secret-1234@127.0.0.1:1/release.json?secret-1234", HubUnavailable, "ConnectError"),
         ("http://host:port/release.json", ConfigError, "no address"),
