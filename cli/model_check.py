@@ -5,24 +5,25 @@ import socket
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from urllib.parse import urlsplit
 
 from ..engine.asker import model_error
 from ..errors import FabulaError
-from ..models.chat import CallFault, ChatRequest, Reply, Usage, encode_request, unpacked
+from ..models.chat import CallFault, ChatRequest, Reply, Structured, Usage, encode_request, unpacked
 from ..models.generators.request import PictureRequest, read_generated
 from ..models.keys import SHORT_KEY, key_status
 from ..models.limits import Clock, SystemClock
 from ..models.options import ModelOptions, options_for
 from ..models.prices import MostTokens, most_tokens
-from ..models.spec import ModelSettings, ModelSpec, parse_spec
+from ..models.spec import ModelSettings, ModelSpec, is_stand_in, parse_spec
 from .checkup import place_of
 from .common import warn
 
 if TYPE_CHECKING:
     from decimal import Decimal
 
+    from ..models.client import ModelClient
     from ..models.prices import Price
 
 PROMPT = "models/check"
@@ -32,6 +33,10 @@ SECONDS = 4.0
 """Duration of the video that is made, in seconds: what services offer as the shortest."""
 START = 20.0
 """Most seconds that a server on this machine, started a moment ago, has to begin to listen."""
+
+
+Use: TypeAlias = Literal["drafting", "judging"]
+"""What a model can be used for: drafting fields of records, or judging pictures."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +57,16 @@ class ModelCheck:
     steps: tuple[Step, ...]  # everything looked at, in order
     seconds: float  # time that the call took
     usage: Usage | None = None  # tokens of the call, where the service tells
-    # USD of the call, where its price is known; at most that, where its tokens are not
+    # USD of all calls, where the price is known; at most that, where tokens are not
     cost: float | None = None
+    # what the model is fit for; None where only the short check was made
+    fit: tuple[Use, ...] | None = None
 
     @property
     def passed(self) -> bool:
         """Whether a builder can work with the model."""
+        if self.fit is not None:
+            return bool(self.fit)
         return all(step.status != "failed" for step in self.steps)
 
     def as_json(self) -> dict[str, Any]:
@@ -73,21 +82,26 @@ class ModelCheck:
 
 
 def check_model(
-    text: str, sections: Mapping[str, Mapping[str, Any]], clock: Clock | None = None
+    text: str, sections: Mapping[str, Mapping[str, Any]], clock: Clock | None = None, *, full: bool = False
 ) -> ModelCheck:
-    """Ask a model once, as a builder would, and return what came of it.
+    """Ask a model as a builder would, and return what came of it: once, or in full.
+
+    The full check has questions with known answers, about a story and about pictures. Chat models that cost
+    nothing get it unasked, unless a program stands in for one.
 
     Args:
         text: the model's spec.
         sections: the settings of models: spec -> key -> value.
-        clock: measures how long the call takes.
+        clock: measures how long the calls take.
+        full: whether a model that costs something gets the full check, too.
 
     Raises:
         ConfigError: the spec or a setting is wrong.
         MissingRequirement: the key or the service's library is missing.
     """
-    from ..models.prices import check_extra
+    from ..models.prices import check_extra, highest_cost, price_of
     from ..prompts.loader import load_prompt
+    from .full_check import ask_more, tell_cost
 
     spec = parse_spec(text)
     options = options_for(spec, sections)
@@ -98,26 +112,96 @@ def check_model(
         request = picture_to_check(spec).chat()
     else:
         request = load_prompt(PROMPT).request(ModelSettings(model=spec.text), SEED, story=STORY)
-    timed = _Timed(clock or SystemClock())
+    price = price_of(spec, options)
+    chats = spec.makes == "text"
+    is_free = chats and price is not None and not highest_cost(price, most_tokens(request, options))
+    full = chats and full
+    if full and not is_free:
+        warn(tell_cost(request, options, price))
     _await_server(options.base_url or spec.base_url or "")
-    try:
-        reply = asyncio.run(_call(spec, options, options.apply(request), timed))
-    except CallFault as fault:
-        return ModelCheck(
-            spec.text, (_address(spec, options), _key(spec, options), _fault(spec, fault)), timed.seconds()
-        )
-    seconds = timed.seconds()
-    most = most_tokens(request, options)
-    usage, price = _usage(reply), _price(spec, options, reply, most)
+
+    async def ask() -> ModelCheck:
+        async with Questioning(spec, options, clock or SystemClock()) as asking:
+            heard = await asking.ask(request)
+            short = _short(spec, options, heard)
+            reply = heard.reply
+            # A stand-in is a program: what it answers means nothing, and it is there to be tried.
+            if reply is None or not (full or (is_free and not is_stand_in(reply.reported_model))):
+                return short
+            return await ask_more(asking, heard, short)
+
+    return asyncio.run(ask())
+
+
+def _short(spec: ModelSpec, options: ModelOptions, heard: "Heard") -> ModelCheck:
+    """Return what one call shows."""
+    reply, request = heard.reply, heard.request
+    if reply is None:
+        assert heard.fault is not None
+        steps = (_address(spec, options), _key(spec, options), _fault(spec, heard.fault))
+        return ModelCheck(spec.text, steps, heard.seconds)
+    price = _price(spec, options, reply, most_tokens(request, options))
+    loaded = ", loading included" if spec.is_local and not spec.draws else ""
+    named = reply.reported_model or "an unnamed model"
     steps = (
         _address(spec, options),
         _key(spec, options),
-        Step("call", "ok", f"answered in {seconds:.1f} s as {reply.reported_model or 'an unnamed model'}"),
+        Step("call", "ok", f"answered in {heard.seconds:.1f} s{loaded} as {named}"),
         *(_made(spec, reply) if spec.draws else [_read(spec, options, request, reply)]),
-        *([] if spec.draws and reply.usage == Usage() else [usage]),
+        *([] if spec.draws and reply.usage == Usage() else [_usage(reply)]),
         price[0],
     )
-    return ModelCheck(spec.text, steps, seconds, reply.usage, price[1])
+    return ModelCheck(spec.text, steps, heard.seconds, reply.usage, price[1])
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What came of one call: a reply, or why there is none."""
+
+    request: ChatRequest  # as the settings want it asked
+    reply: Reply | None
+    fault: CallFault | None
+    seconds: float  # from when it was sent
+
+
+class Questioning:
+    """Asks one model, each question once: who checks wants to see a fault, not wait until it has passed."""
+
+    def __init__(self, spec: ModelSpec, options: ModelOptions, clock: Clock) -> None:
+        self.spec, self.options = spec, options
+        self._clock = clock
+        self._client: ModelClient
+
+    async def __aenter__(self) -> "Questioning":
+        """Open the model."""
+        from ..models.client import ModelClient
+        from ..models.keys import Redactor
+        from ..models.registry import open_model
+
+        once = self.options.model_copy(update={"attempts": 1})
+        self._client = ModelClient(open_model(self.spec, once, Redactor()), once)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Close the model."""
+        await self._client.close()
+
+    async def ask(self, request: ChatRequest, structured: Structured | None = None) -> Heard:
+        """Ask a question; ``structured``: who enforces its schema, if not whom the settings say."""
+        changed = {} if structured is None else {"structured": structured}
+        asked = self.options.model_copy(update=changed).apply(request)
+        started = self._clock.monotonic()
+
+        def send() -> None:  # loading the service's library takes longer than many a reply
+            nonlocal started
+            started = self._clock.monotonic()
+
+        reply = fault = None
+        try:
+            reply = (await self._client.call(asked, on_send=send)).reply
+        except CallFault as why:
+            fault = why
+        return Heard(asked, reply, fault, self._clock.monotonic() - started)
 
 
 def _await_server(address: str) -> None:
@@ -146,36 +230,6 @@ def picture_to_check(spec: ModelSpec) -> PictureRequest:
     if spec.provider == "diffusers":
         return PictureRequest(spec.text, prompt, seed=SEED, width=256, height=256, steps=2)
     return PictureRequest(spec.text, prompt, seed=SEED)  # services have sizes of their own
-
-
-class _Timed:
-    """Times a call from when it is sent: loading the service's library takes longer than many a reply."""
-
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self.start()
-
-    def start(self) -> None:
-        """Begin anew."""
-        self._started = self._clock.monotonic()
-
-    def seconds(self) -> float:
-        """Return the seconds since the start."""
-        return self._clock.monotonic() - self._started
-
-
-async def _call(spec: ModelSpec, options: ModelOptions, request: ChatRequest, timed: _Timed) -> Reply:
-    from ..models.client import ModelClient
-    from ..models.keys import Redactor
-    from ..models.registry import open_model
-
-    # One attempt: whoever checks wants to see the fault, not wait until it has passed.
-    once = options.model_copy(update={"attempts": 1})
-    client = ModelClient(open_model(spec, once, Redactor()), once)
-    try:
-        return (await client.call(request, on_send=timed.start)).reply
-    finally:
-        await client.close()
 
 
 def _address(spec: ModelSpec, options: ModelOptions) -> Step:

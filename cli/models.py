@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 def check(
     spec: str,
     *,
+    full: bool = False,
     model: Sequence[str] = (),
     device: str = "cpu",
     config: Path | None = None,
@@ -25,14 +26,17 @@ def check(
 ) -> int:
     """Ask a model one small question to see if it can be used.
 
-    The question asks for structured output and costs a fraction of a cent. A model that makes pictures or
-    videos is asked for one, at its price. Exits with 1 if the model cannot be used, with 3 if its key is
-    missing. `models check vision` loads the models that look at pictures instead (on first use it downloads
-    them) and runs them on two drawings; it exits with 3 if libraries or weights are missing.
+    The question asks for structured output and costs a fraction of a cent. With --full, more questions, whose
+    answers are known, tell what the model is fit for: drafting, judging or neither; models that cost nothing
+    are asked these anyway. A model that makes pictures or videos is asked for one, at its price. Exits with
+    1 if the model cannot be used, with 3 if its key is missing. `models check vision` loads the models that
+    look at pictures instead (on first use it downloads them) and runs them on two drawings; it exits with 3
+    if libraries or weights are missing.
 
     Options:
         spec: openai:NAME, google:NAME, anthropic:NAME or http(s)://HOST/v1#NAME; embedding:, image: or
             video: before it; or vision: the models that look at pictures.
+        full: Ask questions about a story and two pictures, too; what they cost at most is told first.
         model: With vision: only this model.
         device: With vision: cpu, cuda, mps, or auto for the fastest here.
         config: Settings file; fabula.toml here is used if present.
@@ -41,6 +45,7 @@ def check(
 
     Examples:
         fabula models check openai:gpt-4.1-mini
+        fabula models check openai:gpt-4.1-mini --full
         fabula models check http://localhost:8000/v1#qwen3-vl --config fabula.toml --json
         fabula models check embedding:openai:text-embedding-3-small
         fabula models check image:openai:gpt-image-2
@@ -56,7 +61,7 @@ def check(
         )  # fmt: skip
     from .model_check import check_model
 
-    checked = check_model(spec, _sections(config))
+    checked = check_model(spec, _sections(config), full=full)
     show(checked, as_json=as_json)
     return 0 if checked.passed else 1
 

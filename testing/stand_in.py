@@ -75,4 +75,5 @@ def _answers() -> Mapping[str, Callable[[Asked], Given]]:
         ("events/describe_video", "events/score_events", "events/score_events_structured"), videos
     )
     by_folder = {name: folders[name.partition("/")[0]] for name in prompt_ids() if "/" in name}
-    return by_folder | verifier | {models.LAYOUT_PROMPT: models.answer_layout}
+    meaningless = dict.fromkeys(("models/check_text", "models/check_pictures"), smallest)
+    return by_folder | verifier | meaningless | {models.LAYOUT_PROMPT: models.answer_layout}

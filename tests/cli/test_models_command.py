@@ -1,17 +1,26 @@
 """fabula models check: every way that a model can be unfit, told apart, through the real SDKs."""
 
+import io
 import json
 import socket
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
+from PIL import Image as Pictures
 
 from fabula.cli.model_check import ModelCheck, check_model
 from fabula.errors import MissingRequirement
+from fabula.models.chat import Image
+from fabula.testing import stand_in
 from fabula.testing.model_server import (
     Answer,
+    Asked,
+    BadRequestFault,
     EchoSecrets,
     Fault,
     HtmlPage,
@@ -74,7 +83,7 @@ def test_check_when_the_model_is_a_local_one_needs_no_key_and_says_that_the_pric
     server: ModelServer,
 ) -> None:
     found = check_model(f"{server.openai_url}#local", {})
-    assert found.passed
+    assert found.passed and found.fit is None
     assert steps(found) == {
         "model": "ok", "key": "ok", "call": "ok", "reply": "ok", "usage": "ok", "price": "warning",
     }  # fmt: skip
@@ -145,13 +154,119 @@ def test_command_when_all_is_well_exits_zero_and_reads_the_settings_file(
 ) -> None:
     spec = f"{server.openai_url}#local"
     (tmp_path / "fabula.toml").write_text(
-        f'[models."{spec}"]\nprices = {{input = 0, output = 0}}\nstructured = "json"\n'
+        f'[models."{spec}"]\nprices = {{input = 1, output = 0}}\nstructured = "json"\n'
     )
     done = fabula_command("models", "check", spec, "--json")
     assert done.returncode == 0, done.stderr
     document = json.loads(done.stdout)
-    assert document["passed"] is True and document["cost"] == 0
+    assert document["passed"] is True and document["cost"] > 0
     assert 'structured = "json"' in next(s for s in document["steps"] if s["name"] == "reply")["detail"]
+
+
+# -- the full check
+
+TEXT = {
+    "flown_by": "Omar", "torn": "the kite of Omar", "colour_made": "blue", "nia_was_angry": False,
+    "children": 2,
+}  # fmt: skip
+SIGHT = {
+    "left_shape": "square", "left_colour": "red", "right_shape": "circle", "right_colour": "blue",
+    "boats": 3,
+}  # fmt: skip
+FREE = {"prices": {"input": 0, "output": 0}}
+
+
+def capable(asked: Asked) -> Answer:
+    """Answer as a model that reads and sees would."""
+    if asked.images:
+        assert coloured(asked.images[0]) == ("red", "blue")
+        return Answer(text=json.dumps(SIGHT))
+    return Answer(text=json.dumps(TEXT if "kite" in asked.text else REPLY))
+
+
+def coloured(image: Image) -> tuple[str, str]:
+    """Return which of red and blue covers more of the left and of the right half of a picture."""
+    pixels = np.asarray(Pictures.open(io.BytesIO(image.data)).convert("RGB")).astype(int)
+    halves = np.array_split(pixels[:, :, 0] - pixels[:, :, 2], 2, axis=1)  # more red than blue
+    left, right = ("red" if half.sum() > 0 else "blue" for half in halves)
+    return left, right
+
+
+def blind(asked: Asked) -> Answer | Fault:
+    return BadRequestFault() if asked.images else capable(asked)
+
+
+def guessing(asked: Asked) -> Answer:
+    return (
+        Answer(text=json.dumps({**SIGHT, "boats": 2, "left_shape": "triangle"}))
+        if asked.images
+        else capable(asked)
+    )
+
+
+def deaf(asked: Asked) -> Answer:
+    """Answer as a server that passes response_format over: in prose, unless the prompt has the schema."""
+    return capable(asked) if "JSON Schema" in asked.text else Answer(text="The crow and the fox are kind.")
+
+
+@pytest.mark.parametrize(
+    ("handler", "fit", "said", "calls"),
+    [
+        (capable, ("drafting", "judging"), {"form": "ok", "text": "ok", "sight": "ok"}, 3),
+        (blind, ("drafting",), {"form": "ok", "text": "ok", "sight": "warning"}, 3),
+        (guessing, ("drafting",), {"form": "ok", "text": "ok", "sight": "failed"}, 3),
+        (None, (), {"form": "ok", "text": "failed", "sight": "failed"}, 3),  # in form, without sense
+        (deaf, ("drafting", "judging"), {"form": "warning", "text": "ok", "sight": "ok"}, 4),
+        (lambda _: Prose(), (), {"form": "failed", "text": "failed", "sight": "failed"}, 5),
+    ],
+    ids=["capable", "blind", "guessing", "nonsense", "ignores-response-format", "prose"],
+)
+def test_full_check_says_what_a_model_is_fit_for(
+    handler: Any, fit: tuple[str, ...], said: dict[str, str], calls: int
+) -> None:
+    with ModelServer(handler) as server:
+        spec = f"{server.openai_url}#local"
+        found = check_model(spec, {spec: FREE}, full=True)
+        assert server.count == calls
+    assert found.fit == fit and {name: steps(found)[name] for name in said} == said, list(found.lines())
+    assert steps(found)["fit"] == ("ok" if fit else "failed")
+    assert found.passed == bool(fit)
+
+
+def test_model_that_costs_nothing_is_asked_more_unasked_and_a_stand_in_on_request_only() -> None:
+    with ModelServer(lambda asked: replace(capable(asked), model="qwen")) as server:
+        spec = f"{server.openai_url}#qwen"
+        assert check_model(spec, {spec: FREE}).fit == ("drafting", "judging")
+    with ModelServer(stand_in.answer) as server:
+        spec = f"{server.openai_url}#stand-in"
+        assert check_model(spec, {spec: FREE}).passed and server.count == 1
+        assert check_model(spec, {spec: FREE}, full=True).fit == ()
+
+
+def test_full_check_when_a_server_enforces_nothing_names_the_setting_that_helps() -> None:
+    with ModelServer(deaf) as server:
+        spec = f"{server.openai_url}#local"
+        lines = "\n".join(check_model(spec, {spec: FREE}, full=True).lines())
+        assert f'fix: write into fabula.toml: [models."{spec}"] structured = "json"' in lines
+        helped = check_model(spec, {spec: {**FREE, "structured": "json"}}, full=True)
+    assert steps(helped)["form"] == "ok" and helped.passed
+
+
+def test_full_check_of_a_model_that_costs_something_is_made_on_request_and_says_first_what_it_costs(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with ModelServer(capable) as server:
+        settings = {"openai:m": {"base_url": server.openai_url, "prices": {"input": 2.0, "output": 10.0}}}
+        assert check_model("openai:m", settings).fit is None and server.count == 1
+        found = check_model("openai:m", settings, full=True)
+        assert server.count == 4
+    (said,) = capsys.readouterr().err.splitlines()
+    most = float(said.rpartition(" for ")[2].partition(" ")[0])
+    assert said.startswith("the full check makes 5 calls at most, for ") and found.cost is not None
+    assert 0 < found.cost < most
+    (speed,) = (step for step in found.steps if step.name == "speed")
+    assert "s a call" in speed.detail and "tokens a second" in speed.detail
+    assert found.passed and f"{found.cost:.6f} USD for 3 calls" in "\n".join(found.lines())
 
 
 def test_command_when_the_key_is_refused_exits_one_without_showing_it(fabula_command, tmp_path: Path) -> None:
