@@ -80,7 +80,7 @@ async def ask_more(asking: Questioning, first: Heard, short: ModelCheck) -> Mode
         sight = Step("sight", "warning", said, "judge pictures with another model")
     fit: list[Use] = []
     if form.status != "failed" and text.status == "ok":
-        fit = ["drafting", *(["judging"] if sight.status == "ok" else [])]
+        fit = ["drafting", "judging"] if sight.status == "ok" else ["drafting"]
     calls = [*heard, told, seen]
     shown = [step for step in short.steps if step.name not in ("reply", "price")]
     cost, price = _cost(asking, calls)
