@@ -11,7 +11,7 @@ from ..models.options import ModelOptions
 from ..models.prices import MostTokens, book, highest_cost, most_tokens, price_of
 from ..models.spec import ModelSettings, ModelSpec
 from ..prompts.loader import load_prompt
-from .model_check import SEED, Heard, ModelCheck, Questioning, Step, Use
+from .questioning import SEED, Heard, ModelCheck, Questioning, Step, Use
 
 if TYPE_CHECKING:
     from ..models.prices import Price
