@@ -87,8 +87,8 @@ def networks_of(method: Method, device: str) -> dict[str, Any]:
     return {"device": device, "dtype": "float32", "libraries": versions_of((LIBRARY, "torch"))}
 
 
-SEGMENT = 3000
-"""Frames of a part that is kept together while histograms are compared."""
+SEGMENT = 300
+"""Frames of a part that is kept together while histograms are compared; see :mod:`.shot_network`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +175,7 @@ def detect_in(
 def _changes(video: SmallVideo, level: float, segments: Segments) -> tuple[Change, ...]:
     """Return the changes of shots of a video, going on behind the parts that are known."""
     course, number = Course(level), 0
-    while (part := segments.get(number)) is not None:
+    while (part := segments.get(number)) is not None and part.get("frames") == SEGMENT:
         course.take(part["course"])
         video.gaps, video.size = [(first, stop) for first, stop in part["gaps"]], tuple(part["size"])
         number += 1
@@ -186,7 +186,7 @@ def _changes(video: SmallVideo, level: float, segments: Segments) -> tuple[Chang
                 course.add(pixels)
                 done = len(course.near)
                 if done % SEGMENT == 0:
-                    more = {"gaps": video.gaps_before(done), "size": video.size}
+                    more = {"frames": SEGMENT, "gaps": video.gaps_before(done), "size": video.size}
                     segments.put(done // SEGMENT - 1, {"course": course.part(done - SEGMENT), **more})
     return changes_of(course)
 

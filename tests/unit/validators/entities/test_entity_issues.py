@@ -145,7 +145,9 @@ CHANGES: dict[str, Change] = {
     "description-empty": setting(**{"entity_descriptions__Object 2__description": " "}),
     "description-lines": lambda one: describe(one, "Character 1", "Woman of forty.\nShe has a green apron."),
     "description-short": lambda one: describe(one, "Character 1", "Woman."),
-    "description-long": lambda one: describe(one, "Character 1", " ".join([TEXT[:-1], "and boots", TEXT])),
+    "description-long": lambda one: describe(
+        one, "Character 1", " ".join([TEXT[:-1], "and boots,", TEXT[:-1], TEXT])
+    ),
     "description-tokens": lambda one: describe(one, "Character 1", " ".join(["so"] * 76) + "."),
     "description-period": lambda one: describe(one, "Character 1", TEXT[:-1]),
     "description-repeated": lambda one: describe(one, "Character 2", TEXT),
