@@ -1,6 +1,6 @@
 """Release and evaluation folders of simulated judgements, for tests and benchmarks."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,15 +37,22 @@ def write_loadable_release(folder: Path, bundles: Sequence[Json]) -> Path:
 
 
 def write_simulated(
-    folder: Path, questions: int, truths: Sequence[tuple[str, Truth]], seed: int = 42
+    folder: Path,
+    questions: int,
+    truths: Sequence[tuple[str, Truth]],
+    seed: int = 42,
+    generations: Mapping[str, Sequence[int | None]] | None = None,
 ) -> Simulated:
-    """Write a release and an evaluation with judgements drawn from truths."""
+    """Write a release and an evaluation with judgements drawn from truths.
+
+    ``generations``: method -> seeds of its storyboards; None for one without a seed of each.
+    """
     bundles = sample_bundles(-(-questions // 6))
     last = bundles[-1]["record"]
     last["questions"] = last["questions"][: len(last["questions"]) - (6 * len(bundles) - questions)]
     release = load(write_loadable_release(folder / "release", bundles))
     items = items_of(release.records, release.variants)
-    replies = simulated_replies(items, truths, seed)
+    replies = simulated_replies(items, truths, seed, generations)
     run = folder / "run"
     run.mkdir()
     lines = sorted(simulated_lines(replies, items), key=sort_key)

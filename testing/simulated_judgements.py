@@ -141,7 +141,8 @@ def simulated_lines(replies: Replies, items: Items) -> Iterator[Judgement]:
 
 
 def simulated_manifest(release_sha256: str, replies: Replies) -> EvaluationManifest:
-    """Return the manifest of a simulated evaluation of methods with one generation a story."""
+    """Return the manifest of a simulated evaluation; it names seeds where there are none."""
+    seeds: dict[str, object] = {"seeds": [None]} if replies.seeds == (None,) else {}
     return EvaluationManifest(
         kind="katha",
         protocol={
@@ -149,7 +150,7 @@ def simulated_manifest(release_sha256: str, replies: Replies) -> EvaluationManif
             "judges": list(replies.judges),
             "stories": {"count": len(replies.units)},
         },
-        subject={"methods": {method: {"seeds": [None], "invalid": []} for method in replies.methods}},
+        subject={"methods": {method: {**seeds, "invalid": []} for method in replies.methods}},
         environment={"simulation": True},
     )
 

@@ -241,7 +241,7 @@ def _set_of(label: str) -> PromptSet:
 
 def definitions_of(chosen: Chosen) -> Definitions:
     """Return the definitions that were chosen."""
-    given = chosen.of("matcher", "nonresponse", "support", "resamples", *UNCERTAINTY)
+    given = chosen.of("matcher", "nonresponse", "support", "common", "resamples", *UNCERTAINTY)
     weights = chosen.options.get("weights")
     return Definitions(weights=None if weights is None else read_weights(weights), **given)
 
@@ -285,7 +285,7 @@ def affected(folder: Path, old: Path, new: Path, chosen: Chosen) -> Affected:
 
 SCORING = Scoring(
     "storyboards (katha)", score, compare, report, affected,
-    ("release", "split", "matcher", "support", "weights", "tables", "nonresponse"),
+    ("release", "split", "matcher", "support", "common", "weights", "tables", "nonresponse"),
     tables=later("katha.report.tables:score_tables"), of_people=later("katha.report.people:people_tables"),
     within=within, difference=DIFFERENCE, compared_by="gap",
 )  # fmt: skip

@@ -9,6 +9,7 @@ from ..stats.uncertainty import Uncertainty
 
 Nonresponse = Literal["incorrect", "excluded"]
 Support = Literal["contradicted", "eq51"]
+Common = Literal["every-seed", "majority"]
 
 PROTOCOL = "katha"
 """Name of the recoverability protocol, which its archives and scores bear."""
@@ -19,6 +20,11 @@ NONRESPONSES: Mapping[str, str] = {
 SUPPORTS: Mapping[str, str] = {
     "contradicted": "under text+image, an answer whose image support is contradicted or ambiguous is wrong",
     "eq51": "under text+image, an answer whose image support is omitted is wrong too (Eq. 51 to the letter)",
+}
+COMMONS: Mapping[str, str] = {
+    "every-seed": "common-valid are questions that are valid for every method with every seed",
+    "majority": "common-valid are questions that are valid for every method with most of its seeds; each"
+    " counts once, as the mean over the seeds with which it is valid",
 }
 
 
@@ -35,6 +41,8 @@ class Definitions(Uncertainty):
             as NAME=VALUE.
         nonresponse: what a judge counts as that was asked and did not answer: ``incorrect`` or ``excluded``.
         support: which image support spoils a text+image answer: ``contradicted`` or ``eq51`` [contradicted].
+        common: which questions methods are compared on: {evaluation.recoverability.definitions:COMMONS}
+            [every-seed].
         weights: weight of each judge, fitted on people's answers; None for one vote each.
     """
 
@@ -42,17 +50,22 @@ class Definitions(Uncertainty):
     nonresponse: Nonresponse = "excluded"
     support: Support = "contradicted"
     weights: Mapping[str, float] | None = field(default=None, hash=False)
+    common: Common = "every-seed"
 
     def __post_init__(self) -> None:
         _known("nonresponse", self.nonresponse, NONRESPONSES)
         _known("support", self.support, SUPPORTS)
+        _known("common", self.common, COMMONS)
         super().__post_init__()
 
     def as_json(self) -> dict[str, Any]:
-        """Return them as plain JSON."""
+        """Return them as plain JSON; ``common`` came later and stands there where it is not the usual one."""
         given = None if self.weights is None else dict(self.weights)
+        fields = asdict(self)
+        if self.common == "every-seed":
+            del fields["common"]
         return {
-            **asdict(self), "weights": given, "aggregation": "majority" if given is None else "weighted",
+            **fields, "weights": given, "aggregation": "majority" if given is None else "weighted",
             "ties": "incorrect",
         }  # fmt: skip
 

@@ -20,7 +20,7 @@ from ..stats.paired import Pair, Paired, paired
 from ..stats.ranks import known
 from . import columns
 from .columns import ambiguity_columns, contrast_columns, moral_columns, twin_columns
-from .definitions import Definitions
+from .definitions import Common, Definitions
 from .estimates import Estimates, Key, Sheet
 from .items import DIMENSIONS, Items
 from .pooling import (
@@ -34,8 +34,10 @@ from .pooling import (
     SetName,
     Sums,
     Verdicts,
+    counted_where,
     outcomes_of,
     sums_of,
+    widely_valid,
     with_common,
 )
 from .recoverability import METRICS, Rate, Rates, named, values_of
@@ -70,15 +72,16 @@ def methods_of(
     made: Mapping[str, Generations],
     items: Items,
     judges: tuple[str, ...],
+    common: Common = "every-seed",
 ) -> tuple[Method, ...]:
     """Return the methods of an archive, in order.
 
     ``boards``: kind -> method -> verdicts. ``made``: method -> its generations.
     """
     questions = boards["question"]
-    outcomes = outcomes_of({name: board.together for name, board in questions.items()}, made, items)
+    outcomes = outcomes_of({name: board.together for name, board in questions.items()}, made, items, common)
     alone = [
-        outcomes_of({name: board.single[judge] for name, board in questions.items()}, made, items)
+        outcomes_of({name: board.single[judge] for name, board in questions.items()}, made, items, common)
         for judge in range(len(judges))
     ]
     return tuple(
@@ -167,10 +170,10 @@ def versions() -> dict[str, int]:
     return {name: rate.version for name, rate in rates.items()}
 
 
-def story_gaps(method: Method, chosen: NDArray[np.bool_], items: Items) -> Floats:
+def story_gaps(method: Method, chosen: NDArray[np.bool_] | Floats, items: Items) -> Floats:
     """Return the gap of each story over some questions: the mean over its dimensions; ``nan`` without one.
 
-    ``chosen``: which questions count, shape (seeds, questions).
+    ``chosen``: which questions count, or how much, shape (seeds, questions).
 
     Returned: shape (stories,).
     """
@@ -234,7 +237,7 @@ def _pair(first: Method, second: Method, estimates: Mapping[str, Estimates], ite
 #   as not recovered from images.
 # - ``filtered``: both filters; the number that is reported, the same in both tables.
 # - ``common_questions``: common-valid in Table 26. Those of filtered that are in it for every method and
-#   seed.
+#   seed, or most seeds (:mod:`.definitions`).
 # - ``common_stories``: common-valid in Table 57. Those of filtered whose story has, for every method that was
 #   asked for it, a generation that is valid.
 #
@@ -251,8 +254,8 @@ ValiditySet = Literal[
 ]
 
 
-def validity_sets(methods: Sequence[Method], items: Items) -> dict[str, dict[ValiditySet, Mask]]:
-    """Return method -> set -> which questions are in it, shape (seeds, questions)."""
+def validity_sets(methods: Sequence[Method], items: Items) -> dict[str, dict[ValiditySet, Mask | Floats]]:
+    """Return method -> set -> which questions are in it, or how much each counts; (seeds, questions)."""
     common = common_stories(methods)[items.story]
     return {method.name: _sets_of(method.outcomes, common) for method in methods}
 
@@ -265,21 +268,18 @@ def common_stories(methods: Sequence[Method]) -> Mask:
     return common
 
 
-def common_questions(methods: Sequence[Method]) -> Mask:
-    """Return which questions are filtered for every method with every seed that was asked; (questions,).
+def common_questions(methods: Sequence[Method]) -> list[Mask | Floats]:
+    """Return which common questions count for each method, or how much; shape (seeds, questions).
 
     Only questions that every method was asked about, with some seed, are among them.
     """
-    common = np.ones(methods[0].outcomes.requested.shape[1], dtype=bool)
-    for method in methods:
-        outcomes = method.outcomes
-        common &= (outcomes.sets["filtered"] | ~outcomes.requested).all(axis=0)
-        common &= outcomes.requested.any(axis=0)
-    return common
+    kept = [widely_valid(each.outcomes) & each.outcomes.requested.any(axis=0) for each in methods]
+    common = np.logical_and.reduce(kept)
+    return [counted_where(method.outcomes, common) for method in methods]
 
 
-def _sets_of(outcomes: Outcomes, common: Mask) -> dict[ValiditySet, Mask]:
-    raw, filtered = outcomes.sets["raw"], outcomes.sets["filtered"]
+def _sets_of(outcomes: Outcomes, common: Mask) -> dict[ValiditySet, Mask | Floats]:
+    raw, filtered = outcomes.those("raw"), outcomes.those("filtered")
     return {
         "before_both": raw,
         "before_ambiguity": raw & outcomes.valid,
@@ -306,9 +306,10 @@ def narrowed(methods: Sequence[Method], requested: Mapping[str, Mask], items: It
     }
     boards = {method.name: method.board for method in methods}
     judges = tuple(methods[0].single) if methods else ()
-    together = outcomes_of({name: board.together for name, board in boards.items()}, made, items)
+    common = methods[0].outcomes.common if methods else "every-seed"
+    together = outcomes_of({name: board.together for name, board in boards.items()}, made, items, common)
     alone = {
-        judge: outcomes_of({name: board.single[index] for name, board in boards.items()}, made, items)
+        judge: outcomes_of({name: board.single[index] for name, board in boards.items()}, made, items, common)
         for index, judge in enumerate(judges)
     }
     return tuple(
@@ -327,11 +328,11 @@ def _narrower(made: Generations, requested: Mask) -> Generations:
 
 
 def gaps_over(
-    parts: Mapping[str, tuple[Method, Mask]], items: Items, definitions: Definitions
+    parts: Mapping[str, tuple[Method, Mask | Floats]], items: Items, definitions: Definitions
 ) -> dict[str, Estimates]:
     """Return recoverability and STG over chosen questions, by question, all resampled together.
 
-    ``parts``: name -> method, and which of its questions count, shape (seeds, questions).
+    ``parts``: name -> method, and which of its questions count, or how much, shape (seeds, questions).
 
     Returned: name -> its values, called as in :func:`.recoverability.named`.
     """
@@ -419,7 +420,7 @@ def evidence_control(method: Method, loose: NDArray[np.int8], items: Items) -> l
     ``loose``: verdicts by the answers alone, shape (seeds, conditions, questions).
     """
     outcomes = method.outcomes
-    raw = outcomes.sets["raw"]
+    raw = outcomes.those("raw")
     by_answer = raw & outcomes.valid & (loose[:, 2] == RIGHT_VERDICT)
     rows = [
         ("image only", raw, False),

@@ -6,7 +6,10 @@ Three **sets** of questions, per method:
   not be, because the generation is invalid; those count as not recovered.
 - ``filtered``: those of raw whose generation is valid and whose intended answer is recovered under text+image
   evidence (Eq. 7 and 16).
-- ``common``: those of filtered that are filtered for every method and every seed.
+- ``common``: those of filtered that are filtered for every method and every seed. With noisy judges and many
+  seeds hardly any is; by the definition ``majority`` it is those that are filtered for every method with more
+  than half of the seeds that it was asked for. Such a question then counts once, as the mean over the seeds
+  with which it is filtered.
 
 Two **levels**: at ``question`` level each question has the same weight in its dimension (Eq. 17); at
 ``story`` level each story has, with the share of its questions of that dimension. Several seeds of a story
@@ -25,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...validators.resampling import divided
-from .definitions import Definitions
+from .definitions import Common, Definitions
 from .items import CONDITIONS, DIMENSIONS, Items
 from .replies import CATEGORIES, NO_ANSWER, WRONG, Columns, Generations, Replies
 
@@ -163,11 +166,16 @@ class Outcomes:
     """The verdicts on every question for one method, and which set each belongs to."""
 
     verdicts: Verdicts = field(repr=False)  # right, wrong or unjudged, shape (seeds, conditions, questions)
-    # name -> which questions are in it, shape (seeds, questions)
-    sets: Mapping[SetName, Mask] = field(repr=False)
+    # name -> which questions are in it, or how much each counts, shape (seeds, questions)
+    sets: Mapping[SetName, Mask | Floats] = field(repr=False)
     # whether the question's generation was asked for, shape (seeds, questions)
     requested: Mask = field(repr=False)
     valid: Mask = field(repr=False)  # whether the question's generation is valid, shape (seeds, questions)
+    common: Common = "every-seed"  # which questions are common
+
+    def those(self, name: SetName) -> Mask:
+        """Return which questions are in a set, however much each counts, shape (seeds, questions)."""
+        return np.asarray(self.sets[name], dtype=np.bool_)
 
     @property
     def checked(self) -> Mask:
@@ -183,7 +191,10 @@ class Outcomes:
 
 
 def outcomes_of(
-    verdicts: Mapping[str, Verdicts], made: Mapping[str, Generations], items: Items
+    verdicts: Mapping[str, Verdicts],
+    made: Mapping[str, Generations],
+    items: Items,
+    common: Common,
 ) -> dict[str, Outcomes]:
     """Return method -> its outcomes.
 
@@ -197,15 +208,29 @@ def outcomes_of(
         shown = valid & (board[:, IMAGE] != UNJUDGED)
         raw = requested & (board[:, TEXT] != UNJUDGED) & (shown | ~valid)
         filtered = raw & shown & (board[:, BOTH] == RIGHT_VERDICT)
-        outcomes[method] = Outcomes(board, {"raw": raw, "filtered": filtered}, requested, valid)
+        outcomes[method] = Outcomes(board, {"raw": raw, "filtered": filtered}, requested, valid, common)
     return dict(zip(outcomes, with_common([*outcomes.values()]), strict=True))
 
 
 def with_common(outcomes: Sequence[Outcomes]) -> list[Outcomes]:
     """Return outcomes with their common sets: what is filtered for each, wherever it was asked for."""
-    kept = [(each.sets["filtered"] | ~each.requested).all(axis=0) for each in outcomes]
-    common = np.logical_and.reduce(kept)
-    return [replace(each, sets={**each.sets, "common": each.sets["filtered"] & common}) for each in outcomes]
+    common = np.logical_and.reduce([widely_valid(each) for each in outcomes])
+    return [replace(each, sets={**each.sets, "common": counted_where(each, common)}) for each in outcomes]
+
+
+def widely_valid(outcomes: Outcomes) -> Mask:
+    """Return which questions are filtered for a method with every seed, or most; (questions,)."""
+    filtered = outcomes.those("filtered")
+    if outcomes.common == "majority":
+        most = 2 * filtered.sum(axis=0) > outcomes.requested.sum(axis=0)
+        return np.asarray(most | ~outcomes.requested.any(axis=0), dtype=np.bool_)
+    return np.asarray((filtered | ~outcomes.requested).all(axis=0), dtype=np.bool_)
+
+
+def counted_where(outcomes: Outcomes, common: Mask) -> Mask | Floats:
+    """Return which of the common questions count with which seed, or how much; shape (seeds, questions)."""
+    there = outcomes.those("filtered") & common
+    return there / np.maximum(there.sum(axis=0), 1) if outcomes.common == "majority" else there
 
 
 @dataclass(frozen=True)
@@ -231,16 +256,19 @@ class Sums:
         return Sums(self.text.sum(axis=0), self.image.sum(axis=0), self.counted.sum(axis=0))
 
 
-def sums_of(outcomes: Outcomes, chosen: Mask, items: Items, level: Level = "question") -> Sums:
+def sums_of(outcomes: Outcomes, chosen: Mask | Floats, items: Items, level: Level = "question") -> Sums:
     """Return the sums per story over the chosen questions.
 
-    ``chosen``: which questions count, shape (seeds, questions).
+    ``chosen``: which questions count, shape (seeds, questions): then the seeds of a story are averaged; or
+    how much each counts, which adds up over the seeds.
 
     Returned: arrays of shape (stories, dimensions).
     """
-    text = per_story(chosen & (outcomes.verdicts[:, TEXT] == RIGHT_VERDICT), items)
-    image = per_story(chosen & outcomes.valid & (outcomes.verdicts[:, IMAGE] == RIGHT_VERDICT), items)
+    text = per_story(chosen * (outcomes.verdicts[:, TEXT] == RIGHT_VERDICT), items)
+    image = per_story(chosen * outcomes.valid * (outcomes.verdicts[:, IMAGE] == RIGHT_VERDICT), items)
     counted = per_story(chosen, items)
+    if chosen.dtype != np.bool_:
+        text, image, counted = (part.sum(axis=0, keepdims=True) for part in (text, image, counted))
     if level == "story":
         text, image = (np.nan_to_num(divided(part, counted)) for part in (text, image))
         counted = (counted > 0).astype(np.float64)
@@ -256,16 +284,21 @@ def seed_weights(there: Mask) -> Floats:
     return np.where(there, 1 / np.maximum(number, 1), 0.0)
 
 
-def per_story(chosen: Mask, items: Items) -> Floats:
+def per_story(chosen: Mask | Floats, items: Items) -> Floats:
     """Return how many chosen questions each story has per dimension.
 
-    ``chosen``: shape (seeds, questions).
+    ``chosen``: shape (seeds, questions); or how much each counts.
 
     Returned: shape (seeds, stories, dimensions).
     """
     width = items.stories * len(DIMENSIONS)
     places = items.story * len(DIMENSIONS) + items.dimension
-    counts = [np.bincount(places[row], minlength=width) for row in chosen]
+    counts = [
+        np.bincount(places[row], minlength=width)
+        if row.dtype == np.bool_
+        else np.bincount(places, weights=row, minlength=width)
+        for row in chosen
+    ]
     return np.array(counts, dtype=np.float64).reshape(len(chosen), items.stories, len(DIMENSIONS))
 
 

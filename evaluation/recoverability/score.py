@@ -287,7 +287,8 @@ def judged_folder(
     board_of_kind = {kind: boards(replies, items, kind, definitions) for kind in KINDS}
     loose = boards(replies, items, "question", definitions, loose=True)
     return Judged(
-        manifest, loaded, sha256, items, replies, methods_of(board_of_kind, made, items, replies.judges),
+        manifest, loaded, sha256, items, replies,
+        methods_of(board_of_kind, made, items, replies.judges, definitions.common),
         {name: board.together for name, board in loose.items()},
     )  # fmt: skip
 

@@ -87,6 +87,7 @@ class KathaScores:
             f"{counted(self.scope['questions'], 'question')}, {counted(len(self.scope['judges']), 'judge')} "
             f"({', '.join(self.scope['judges'])}); "
             f"matcher={used.matcher}, nonresponse={used.nonresponse}, support={used.support}"
+            + (f", common={used.common}" if used.common != "every-seed" else "")
         )
         yield from (f"note: {note}" for note in self.notes)
         for name, method in self.methods.items():

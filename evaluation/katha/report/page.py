@@ -16,7 +16,7 @@ from ....releases.loading import Release, load
 from ....schemas.text import counted, tallied
 from ....schemas.values import Score
 from ....validators.resampling import fleiss_kappa
-from ...recoverability.definitions import NONRESPONSES, PROTOCOL, SUPPORTS, Definitions
+from ...recoverability.definitions import COMMONS, NONRESPONSES, PROTOCOL, SUPPORTS, Definitions
 from ...recoverability.items import CONDITIONS
 from ...recoverability.score import Judged, judged_folder, scores_of
 from ...recoverability.scores import KathaScores
@@ -310,6 +310,7 @@ def _definitions(used: Definitions) -> tuple[Definition, ...]:
             "accepted ones."),
         Definition(name="nonresponse", value=used.nonresponse, meaning=NONRESPONSES[used.nonresponse]),
         Definition(name="support", value=used.support, meaning=SUPPORTS[used.support]),
+        Definition(name="common", value=used.common, meaning=f"{COMMONS[used.common].capitalize()}."),
         Definition(name="aggregation", value="majority" if used.weights is None else "weighted",
                    meaning=f"Judges are combined by majority, {weights}; a tie counts as incorrect."),
         resampling_definition(used, "story"),

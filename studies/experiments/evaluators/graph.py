@@ -83,9 +83,10 @@ def apply_graph(judged: Judged, parents: Mapping[str, Sequence[str]]) -> Judged:
         )
         for method in judged.methods
     }
-    outcomes = outcomes_of({name: board.together for name, board in boards.items()}, made, judged.items)
+    rules = (made, judged.items, judged.methods[0].outcomes.common)
+    outcomes = outcomes_of({name: board.together for name, board in boards.items()}, *rules)
     alone = [
-        outcomes_of({name: board.single[index] for name, board in boards.items()}, made, judged.items)
+        outcomes_of({name: board.single[index] for name, board in boards.items()}, *rules)
         for index in range(len(judged.replies.judges))
     ]
     methods = tuple(

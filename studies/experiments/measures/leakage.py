@@ -42,7 +42,7 @@ def leakage(view: View, defective: Collection[str], uncertainty: Uncertainty) ->
     leaked, contaminated = [], []
     for method in view.judged.methods:
         scored = view.scored(method)
-        judged = method.outcomes.sets["raw"] & view.counted
+        judged = method.outcomes.those("raw") & view.counted
         leaked += rows_of(view, scored & bad, judged & bad)
         contaminated += rows_of(view, scored & bad, scored)
     return Leakage(

@@ -67,7 +67,7 @@ class View:
 
     def scored(self, method: Method) -> Mask:
         """Return which questions enter a method's rates, shape (seeds, questions)."""
-        return method.outcomes.sets[self.chosen] & self.counted
+        return method.outcomes.those(self.chosen) & self.counted
 
     def sums(self, method: Method) -> Sums:
         """Return a method's sums per story, shape (stories, dimensions); (stories, 1) without dimensions."""

@@ -108,10 +108,8 @@ def effects(some: Sequence[Contrast], items: Items, definitions: Definitions) ->
 
 def _add(sheet: Sheet, number: int, contrast: Contrast, items: Items) -> None:
     every = [method for pair in contrast.pairs for method in pair]
-    chosen = common_questions(every)
-    for position, method in enumerate(every):
-        mask = chosen & method.outcomes.requested
-        sheet.add(_key(number, position, "questions"), sums_of(method.outcomes, mask, items).columns())
+    for position, (method, chosen) in enumerate(zip(every, common_questions(every), strict=True)):
+        sheet.add(_key(number, position, "questions"), sums_of(method.outcomes, chosen, items).columns())
         sheet.add(_key(number, position, "moral"), moral_columns(method.labels, method.made, items))
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ....errors import TargetError
-from ....evaluation.recoverability.definitions import NONRESPONSES, SUPPORTS, Definitions
+from ....evaluation.recoverability.definitions import COMMONS, NONRESPONSES, SUPPORTS, Definitions
 from ....evaluation.report.formats import Table
 from ....evaluation.report.model import CountTable, Definition
 from ....evaluation.report.page import with_parts
@@ -272,5 +272,6 @@ def _definitions(results: StudyResults) -> Sequence[Definition]:
         ),
         Definition(name="nonresponse", value=used.nonresponse, meaning=NONRESPONSES[used.nonresponse]),
         Definition(name="support", value=used.support, meaning=SUPPORTS[used.support]),
+        Definition(name="common", value=used.common, meaning=f"{COMMONS[used.common].capitalize()}."),
         resampling_definition(used, "story"),
     )

@@ -150,7 +150,7 @@ def _controls(results: StudyResults) -> Iterator[tuple[str, str, str]]:
 
 
 def _common(results: StudyResults) -> int:
-    """Return how many questions are valid for every method with every seed."""
+    """Return how many questions are valid for every method with every seed, or most."""
     masks = [method.outcomes.sets["common"].any(axis=0) for method in results.evaluation.methods]
     return int(sum(masks[1:], start=masks[0]).astype(bool).sum())
 

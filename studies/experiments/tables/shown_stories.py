@@ -163,7 +163,7 @@ def facts_of(
     shown = [_shown(method, shared, seeded) for method in methods]
     there = np.all([rows.any(axis=0) for rows in shown], axis=0)
     valid = [
-        method.outcomes.sets["filtered"] & rows[:, items.story]
+        method.outcomes.those("filtered") & rows[:, items.story]
         for method, rows in zip(methods, shown, strict=True)
     ]
     common = np.all([mask.any(axis=0) for mask in valid], axis=0)

@@ -12,6 +12,7 @@ from operator import itemgetter
 from ....evaluation.katha.report.page import controls
 from ....evaluation.katha.report.tables import details
 from ....evaluation.recoverability import recoverability
+from ....evaluation.recoverability.definitions import COMMONS
 from ....evaluation.recoverability.estimates import Estimates
 from ....evaluation.recoverability.method import ValiditySet, common_stories, gaps_over, validity_sets
 from ....evaluation.report.model import CountRow, CountTable, Measure, ScoreRow, ScoreTable
@@ -70,7 +71,7 @@ def question_audit(results: StudyResults) -> ScoreTable:
     return ScoreTable(
         name="question_audit", title="What ambiguity filtering does", heading="Plan + renderer",
         note="Seeds are counted apart. Raw here is before ambiguity filtering: all questions of valid "
-        "generations. Common-valid here are the questions that are valid for every method with every seed. "
+        f"generations. {COMMONS[results.definitions.common].capitalize()}. "
         f"{INTERVALS}",
         measures=(
             Measure(name="total", label="Questions asked about", unit="count"),

@@ -7,7 +7,7 @@ import pytest
 
 from fabula.errors import ConfigError, InputError
 from fabula.evaluation.recoverability import columns
-from fabula.evaluation.recoverability.definitions import Definitions
+from fabula.evaluation.recoverability.definitions import COMMONS, Definitions
 from fabula.evaluation.recoverability.method import (
     common_questions,
     common_stories,
@@ -17,6 +17,8 @@ from fabula.evaluation.recoverability.method import (
 )
 from fabula.evaluation.recoverability.recoverability import values_of
 from fabula.evaluation.recoverability.score import judged_folder, score_folder
+from fabula.testing.simulated_evaluations import write_simulated
+from fabula.testing.simulated_judgements import Truth
 from fabula.validators.resampling import draws
 
 NONE = Definitions(resamples=0)
@@ -84,7 +86,7 @@ def test_common_valid_when_a_question_is_ambiguous_for_another_method_differs_by
     assert gaps["common_stories"] == pytest.approx(1 / 12)
     assert gaps["common_questions"] == 0.0
     assert common_stories(judged.methods).tolist() == [True, True]
-    assert int(common_questions(judged.methods).sum()) == 11
+    assert [int(each.sum()) for each in common_questions(judged.methods)] == [11, 11]
 
 
 def test_text_side_when_generations_are_invalid_stands_on_the_same_generations_as_images(bench):
@@ -161,6 +163,43 @@ def test_intervals_when_one_method_has_no_seed_and_the_other_three_are_of_the_sa
     assert (made_of["closed"]["generations_requested"], made_of["open"]["generations_requested"]) == (3, 9)
     assert gaps_of(judged, "closed")["filtered"] == 0.0
     assert gaps_of(judged, "open")["filtered"] == pytest.approx(2 / 3)  # two of three seeds tell nothing
+
+
+def test_common_questions_by_majority_count_once_as_the_mean_over_the_seeds_that_are_valid(bench):
+    made = bench(6)
+    made.ask(lambda *_: True, conditions=("text",))
+    dimension = {q: one.question_type for q, one in made.questions.items()}
+    for method, seed in product("mn", (1, 2, 3)):
+        # No question is valid with every seed of both. Causal ones are valid with seeds 1 and 2 of m, others
+        # with seed 3 of it alone; all are with seeds 2 and 3 of n. Only seed 2 of m tells anything.
+        def says(q, condition, judge, method=method, seed=seed):
+            if condition == "image":
+                return (method, seed) == ("m", 2)
+            return seed != 1 if method == "n" else (dimension[q] == "causal") == (seed < 3)
+
+        made.ask(says, conditions=("image", "text_image"), method=method, seed=seed)
+    subject = {name: {"seeds": [1, 2, 3]} for name in "mn"}
+    strict = made.score(Definitions(resamples=200), **subject)
+    assert strict.comparisons[0].n == 0 and strict.comparisons[0].difference is None
+    (pair,) = made.score(Definitions(resamples=200, common="majority"), **subject).comparisons
+    # The causal question of each of 6 stories: m tells it with one of the two valid seeds, n never.
+    assert (pair.n, pair.difference) == (6, -0.5)
+    judged = judged_of(made, subject, Definitions(resamples=0, common="majority"))
+    assert [round(float(each.sum()), 9) for each in common_questions(judged.methods)] == [6, 6]
+
+
+def test_three_noisy_judges_three_seeds_and_two_methods_leave_questions_in_common_by_majority(tmp_path):
+    """Judges that err in 45 of 100 answers: by every seed nothing is common to 6 storyboards of a story."""
+    truth = Truth(errors=(0.45,) * 3)
+    seeds = dict.fromkeys("mn", (42, 123, 2026))
+    made = write_simulated(tmp_path, 48, [(name, truth) for name in seeds], seed=5, generations=seeds)
+    counts = {}
+    for common in COMMONS:
+        scores = score_folder(made.run, made.release, Definitions(resamples=200, common=common))
+        counts[common] = (scores.comparisons[0].n, scores.comparisons[0].difference)
+    assert counts["every-seed"] == (0, None)
+    number, difference = counts["majority"]
+    assert number == 8 and difference == pytest.approx(-0.0718, abs=1e-4)
 
 
 # Archives that cannot be scored, and what is said about them.
