@@ -96,7 +96,7 @@ def compass_tune(
     split: Sequence[str] = (),
     limit: int | None = None,
     weakest: str = "own",
-    selection_set: Path | None = None,
+    selection_set: str | None = None,
     frames: Path | None = None,
     renderer: str | None = None,
     device: str = "cpu",
@@ -120,8 +120,8 @@ def compass_tune(
         limit: Only the first so many stories.
         weakest: How the weakest transition is found: own (judges see its two frames alone), or whole (their
             answers about the whole storyboard) [own].
-        selection_set: Records of the same stories whose questions select, so that all of the release's
-            report: a run of build stories, a release or a file [half of each story's questions].
+        selection_set: Whose questions select, so that all of the release's report: rules (made from the
+            annotations), or records of the same stories: a run, a release or a file [half of each story's].
         frames: Folder with frames for bridges; what is missing is listed there with its prompt.
         renderer: Generator that makes these frames, such as image:openai:gpt-image-1, in place of a folder.
         device: Where encoders run: cpu, cuda, mps or auto [cpu].
@@ -172,7 +172,7 @@ def compass_apply(
     split: Sequence[str] = (),
     limit: int | None = None,
     weakest: str = "own",
-    selection_set: Path | None = None,
+    selection_set: str | None = None,
     arms: Sequence[str] = (),
     frames: Path | None = None,
     renderer: str | None = None,
@@ -197,7 +197,7 @@ def compass_apply(
         split: Stories of this split [public_test].
         limit: Only the first so many stories.
         weakest: How the weakest transition is found, own or whole; as tuned [own].
-        selection_set: Records whose questions select; those that were tuned with.
+        selection_set: Whose questions select; those that were tuned with.
         arms: What is made: {studies.compass.arms:NAMES} [all].
         frames: Folder with frames to be inserted; what is missing is listed there with its prompt.
         renderer: Generator that makes these frames, such as image:openai:gpt-image-1, in place of a folder.

@@ -52,7 +52,7 @@ from .model_server import Asked, word_vector
 # - ``action_visibility``: the act of the scene is visible in a frame of it; where no act is annotated, all
 #   that this scene alone must show.
 # - ``causal``, ``consequence``: the cause, or consequence, of the transition is visible in a frame of one
-#   of its two scenes.
+#   of its two scenes, or in one between these that is recognised as no scene.
 # - ``emotional``: the feeling of each of the scenes is visible in a frame of it; where no scene that it
 #   asks about has a feeling, that of the transition in a frame of one of its scenes.
 # - ``temporal_order``: the first frames of the scenes are in story order. In another order, the question is
@@ -130,11 +130,20 @@ class Board:
         return next((scene for scene in self.record.scenes if scene.scene_index == index), None)
 
     def shown_between(self, pair: Sequence[int], name: str) -> bool:
-        """Return whether a field of a transition is visible in a frame of one of its two scenes."""
+        """Return whether a field of a transition is visible in a frame of one of its two scenes.
+
+        A frame between these that is recognised as no scene, as a bridge is, counts with them.
+        """
+        places = [place for place, scene in enumerate(self.scenes) if scene in pair]
         for each in self.record.transitions:
-            if (each.from_scene, each.to_scene) == tuple(pair):
+            if (each.from_scene, each.to_scene) == tuple(pair) and places:
                 text: str | None = getattr(each, name)
-                return text is not None and any(self.visible(text, index) for index in pair)
+                looked_at = range(min(places), max(places) + 1)
+                return text is not None and any(
+                    shows(self.frames[place], text)
+                    for place in looked_at
+                    if self.scenes[place] is None or self.scenes[place] in pair
+                )
         return False
 
     def read(self, question: Question) -> Reading:

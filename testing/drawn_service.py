@@ -23,6 +23,7 @@ from ..models.generators.drawn.images import FAITHFUL, FORGETTING, encode_png, f
 from ..models.generators.drawn.scene import default_size, scene_of
 from ..models.generators.request import PictureRequest
 from ..schemas.katha import StoryRecord
+from ..studies.compass.judging import questions_by_rules
 from . import stand_in
 from .asked_prompts import prompt_of
 from .drawn_judge import DrawnJudge
@@ -70,6 +71,10 @@ def judge_named(name: str, records: Sequence[StoryRecord]) -> DrawnJudge:
 def service_of(records: Sequence[StoryRecord]) -> Service:
     """Return the handler of a model server for some stories."""
     judges: dict[str, DrawnJudge] = {}
+    records = [
+        record.model_copy(update={"questions": (*record.questions, *questions_by_rules(record))})
+        for record in records
+    ]
 
     def serve(asked: Asked) -> Answer | ErrorFault:
         is_picture = asked.wants == "image"

@@ -177,7 +177,7 @@ ARMS: tuple[Arm, ...] = (
 """All arms. What does not rerank starts from the first seed's candidate, so that it has one storyboard of a
 story; ``first-seed`` is that candidate itself, and ``base`` is the mean over all seeds (Table 44)."""
 NAMES = tuple(arm.name for arm in ARMS)
-BASE, FIRST, FULL = "base", "first-seed", "full"
+BASE, FIRST, FULL, STILL_FRAME = "base", "first-seed", "full", "non-semantic-extra"
 
 
 def arms_named(wanted: Sequence[str] = ()) -> tuple[Arm, ...]:

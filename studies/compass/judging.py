@@ -29,6 +29,7 @@ from ...releases.target import writing
 from ...schemas.canonical import Json, digest, jsonl_lines, pretty_bytes, write_atomic
 from ...schemas.katha import Question, StoryRecord
 from ...schemas.plain_files import read_json, reason_of
+from ...schemas.text import contains_phrase
 from ...schemas.values import Score
 from .boards import Board, Seed, write_boards
 from .scoring import recoverability
@@ -48,7 +49,8 @@ if TYPE_CHECKING:
 #     dimensions: half of the questions of each dimension, rounded down.
 #     Moral questions are always halved as a dimension of their own: they are of no transition (Eq. 27).
 #     With a selection set (questions that were written for selection alone) these select, and all questions
-#     of the release report; what the release asks in the same words is left out of the set.
+#     of the release report; what the release asks in the same words is left out of the set. The set "rules"
+#     asks for the cause, feeling and outcome of every transition; answers are the annotation's texts.
 # Input: the records of a release; the master seed, 42.
 # Output: question id -> half, with a hash of the whole assignment.
 # Undefined when: never. A story may have no question that selects: then recoverability is undefined for it
@@ -72,6 +74,18 @@ MASTER_SEED = 42
 QUESTIONS = "questions.json"
 SET_ID = "selecting_"
 """How the id of a question of a selection set begins in the release that selects."""
+RULES = "rules"
+"""The selection set that is made from annotations, without a planner."""
+ASKED = {
+    "causal": ("causality", "Why does it come to this: \u201c{after}\u201d? Before it: \u201c{before}\u201d"),
+    "emotional": (
+        "emotion", "What is felt between \u201c{before}\u201d and \u201c{after}\u201d?"
+    ),
+    "consequence": (
+        "consequence", "What comes of it, when \u201c{before}\u201d is followed by \u201c{after}\u201d?"
+    ),
+}  # fmt: skip
+"""Dimension -> the field of a transition that answers, and how the set of rules asks for it."""
 
 
 @dataclass(frozen=True)
@@ -150,25 +164,24 @@ def _over_transitions(record: StoryRecord, drawn: Sequence[Question]) -> list[Qu
 def with_halves(
     release: Release,
     rule: Halving = "transitions",
-    selection_set: Path | None = None,
+    selection_set: str | None = None,
     seed: int = MASTER_SEED,
 ) -> tuple[Release, QuestionHalves]:
     """Return a release with halves of its questions; with those of a selection set beside its own.
 
-    ``selection_set``: records of the same stories with other questions: a run of ``build stories``, a release
-    or a file.
+    ``selection_set``: ``rules``, or the path of records of the same stories with other questions: a run of
+    ``build stories``, a release or a file.
     """
     if selection_set is None:
         return release, split_questions(release.records, seed, rule)
-    written = read_records(selection_set)
+    written = _selection_set(release, selection_set)
     half_of: dict[str, Half] = {q.question_id: REPORTING for record in release for q in record.questions}
     records = []
     for record in release:
         own = {_asks(question) for question in record.questions}
-        found = written[record.story_id].record["questions"] if record.story_id in written else ()
         added = tuple(
             question.model_copy(update={"question_id": f"{SET_ID}{question.question_id}"})
-            for question in map(Question.model_validate, found)
+            for question in written.get(record.story_id, ())
             if question.question_type != UNSCORED and _asks(question) not in own
         )
         half_of |= dict.fromkeys((question.question_id for question in added), SELECTION)
@@ -176,9 +189,42 @@ def with_halves(
     if SELECTION not in half_of.values():
         what = "it has no question about a story of the release that the release does not ask itself"
         fix = "give records of the same stories, with questions that another planner wrote"
-        raise InputError.one(str(selection_set), what=what, fix=fix)
+        raise InputError.one(selection_set, what=what, fix=fix)
     halves = QuestionHalves(seed, dict(sorted(half_of.items())), "transitions")
     return replace(release, records=tuple(records)), halves
+
+
+def _selection_set(release: Release, name: str) -> dict[str, tuple[Question, ...]]:
+    """Return story id -> the questions of a selection set."""
+    if name == RULES:
+        return {record.story_id: questions_by_rules(record) for record in release}
+    return {
+        story_id: tuple(map(Question.model_validate, annotated.record["questions"]))
+        for story_id, annotated in read_records(Path(name)).items()
+    }
+
+
+def questions_by_rules(record: StoryRecord) -> tuple[Question, ...]:
+    """Return questions about each transition that its annotation answers; none where a text is missing."""
+    action = {scene.scene_index: scene.action for scene in record.scenes}
+    asked = []
+    for number, transition in enumerate(record.transitions, 1):
+        link = (transition.from_scene, transition.to_scene)
+        before, after = (action.get(scene) for scene in link)
+        for kind, (field_of, words) in ASKED.items():
+            answer = getattr(transition, field_of)
+            if not (answer and before and after) or contains_phrase(f"{before} {after}", answer):
+                continue
+            asked.append(
+                Question(
+                    question_id=f"{record.story_id}_t{number}_{kind}", story_id=record.story_id,
+                    question_type=kind, question=words.format(before=before, after=after),
+                    gold_answer=answer, accepted_answers=(answer,), target_scene=link[1],
+                    target_transition=link, evidence_scenes=link, required_evidence=answer,
+                    answerability="text_supported",
+                )
+            )  # fmt: skip
+    return tuple(asked)
 
 
 def write_selection_inputs(release: Release, out: Path) -> tuple[Path, Path]:
@@ -234,7 +280,7 @@ class HalvedRelease:
 
 
 def halve_release(
-    release: Release, out: Path, rule: Halving | None = None, selection_set: Path | None = None
+    release: Release, out: Path, rule: Halving | None = None, selection_set: str | None = None
 ) -> HalvedRelease:
     """Write ``questions.json`` and a release for each half; what is there already and the same stays.
 

@@ -312,7 +312,7 @@ class CompassRequest:
     ledger: Ledger = field(default_factory=Ledger)  # shared with who makes frames
     reporter: "Reporter | None" = None  # takes the progress
     halves: Halving | None = None  # how questions are halved [as in the folder, else by transitions]
-    selection_set: Path | None = None  # records whose questions select, so that all of the release's report
+    selection_set: str | None = None  # whose questions select, so that all of the release's report
 
     def records(self, release: Release) -> tuple[StoryRecord, ...]:
         """Return the stories that are used, by id."""

@@ -21,6 +21,7 @@ from ...releases.loading import Release, load
 from ...schemas.canonical import Json, pretty_bytes, write_atomic
 from ...schemas.plain_files import read_json, reason_of
 from ...schemas.text import tallied
+from ..compass.judging import RULES
 from ..pictures.pipeline import GENERATIONS, generations_of
 from ..pictures.pipeline import PIPELINE as GENERATING
 from .study import EVALUATION, GENERATION, RESOLVED, Study, orders_of, read_study, resolved
@@ -157,8 +158,8 @@ def _placed(study: Study, beside: Path) -> Study:
     for name in ("drafts", "people", "labelled"):
         if (given := getattr(study, name)) is not None:
             changes[name] = str((beside / given).absolute())
-    if study.compass is not None and study.compass.selection_set is not None:
-        placed = str((beside / study.compass.selection_set).absolute())
+    if study.compass is not None and study.compass.selection_set not in (None, RULES):
+        placed = str((beside / str(study.compass.selection_set)).absolute())
         changes["compass"] = study.compass.model_copy(update={"selection_set": placed})
     return study.model_copy(update=changes)
 

@@ -51,7 +51,7 @@ def compass_budgets(desk: Desk) -> tuple[Budget, Budget]:
     """Return what tuning and applying Semantic Compass ask for at most."""
     part = desk.study.compass
     assert part is not None
-    release, halves = with_halves(desk.release, selection_set=part.selection_file)
+    release, halves = with_halves(desk.release, selection_set=part.selection_set)
     seeds, each = len(desk.study.seeds), len(desk.study.judges)
     tuned = _records(desk, release, (part.tuned_on,))
     reported = _records(desk, release, desk.study.split)

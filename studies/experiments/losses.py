@@ -114,6 +114,8 @@ class Boxes:
     # whether ``feelings`` are emblems of a drawn picture, which are replaced and not painted over
     emblems: bool = False
     heads: tuple[Box, ...] = ()  # heads of a drawn picture whose faces show a feeling
+    # what shows why one scene follows another and what comes of it, for the transition that is hit
+    links: tuple[Box, ...] = ()
 
 
 class CannotPlant(Exception):
@@ -121,8 +123,8 @@ class CannotPlant(Exception):
 
 
 Strip = tuple[Panel, ...]
-Change = Callable[[Strip, tuple[int, ...], Boxes], Strip]
-"""A storyboard, the scenes that are hit, and the boxes of the first of them -> the changed storyboard."""
+Change = Callable[[Strip, tuple[int, ...], Sequence[Boxes]], Strip]
+"""A storyboard, the scenes that are hit, and the boxes of each of them -> the changed storyboard."""
 
 
 @dataclass(frozen=True)
@@ -229,21 +231,21 @@ def _position_of(strip: Strip, scene: int) -> int:
     raise CannotPlant(f"no picture shows scene {scene}")
 
 
-def _swap(strip: Strip, hit: tuple[int, ...], _boxes: Boxes) -> Strip:
+def _swap(strip: Strip, hit: tuple[int, ...], _boxes: Sequence[Boxes]) -> Strip:
     first, second = (_position_of(strip, scene) for scene in hit)
     changed = list(strip)
     changed[first], changed[second] = strip[second], strip[first]
     return tuple(changed)
 
 
-def _remove(strip: Strip, hit: tuple[int, ...], _boxes: Boxes) -> Strip:
+def _remove(strip: Strip, hit: tuple[int, ...], _boxes: Sequence[Boxes]) -> Strip:
     if len(strip) < 3:
         raise CannotPlant("fewer than two pictures would be left")
     position = _position_of(strip, hit[0])
     return (*strip[:position], *strip[position + 1 :])
 
 
-def _repeat(strip: Strip, hit: tuple[int, ...], _boxes: Boxes) -> Strip:
+def _repeat(strip: Strip, hit: tuple[int, ...], _boxes: Sequence[Boxes]) -> Strip:
     position = _position_of(strip, hit[0])
     return (*strip[:position], strip[position - 1], *strip[position + 1 :])
 
@@ -252,8 +254,8 @@ def _with_picture(strip: Strip, position: int, data: bytes) -> Strip:
     return (*strip[:position], Panel(strip[position].scene, data, "png"), *strip[position + 1 :])
 
 
-def _erase(strip: Strip, hit: tuple[int, ...], boxes: Boxes) -> Strip:
-    position = _position_of(strip, hit[0])
+def _erase(strip: Strip, hit: tuple[int, ...], found: Sequence[Boxes]) -> Strip:
+    position, boxes = _position_of(strip, hit[0]), found[0]
     if not boxes.decisive:
         raise CannotPlant(f"the picture of scene {hit[0]} has nothing that is known to show its act")
     image = opened(strip[position].data)
@@ -261,8 +263,8 @@ def _erase(strip: Strip, hit: tuple[int, ...], boxes: Boxes) -> Strip:
     return _with_picture(strip, position, encoded(image))
 
 
-def _flatten(strip: Strip, hit: tuple[int, ...], boxes: Boxes) -> Strip:
-    position = _position_of(strip, hit[0])
+def _flatten(strip: Strip, hit: tuple[int, ...], found: Sequence[Boxes]) -> Strip:
+    position, boxes = _position_of(strip, hit[0]), found[0]
     if not boxes.feelings:
         raise CannotPlant(f"the picture of scene {hit[0]} has nothing that is known to show a feeling")
     image = opened(strip[position].data)
@@ -274,7 +276,19 @@ def _flatten(strip: Strip, hit: tuple[int, ...], boxes: Boxes) -> Strip:
     return _with_picture(strip, position, encoded(image))
 
 
-def _leave(strip: Strip, _hit: tuple[int, ...], _boxes: Boxes) -> Strip:
+def _unlink(strip: Strip, hit: tuple[int, ...], found: Sequence[Boxes]) -> Strip:
+    positions = [_position_of(strip, scene) for scene in hit]
+    if not any(boxes.links for boxes in found):
+        raise CannotPlant(f"nothing is known to show how scene {hit[1]} follows scene {hit[0]}")
+    for position, boxes in zip(positions, found, strict=True):
+        if boxes.links:
+            image = opened(strip[position].data)
+            paint_over(image, boxes.links)
+            strip = _with_picture(strip, position, encoded(image))
+    return strip
+
+
+def _leave(strip: Strip, _hit: tuple[int, ...], _boxes: Sequence[Boxes]) -> Strip:
     changed = []
     for panel in strip:
         image = opened(panel.data)
@@ -312,6 +326,12 @@ LOSSES: tuple[Loss, ...] = (
     Loss(
         "emotion_flattened", "Emotion flattened", "What shows a feeling in a picture is made neutral.",
         ("emotional",), _all_but("emotional"), "scene", _flatten, needs_boxes=True,
+    ),
+    Loss(
+        "transition_erased", "Transition erased",
+        "What shows why one scene follows another, and what comes of it, is painted over in both pictures.",
+        ("causal", "consequence"), ("action_visibility", "temporal_order"), "transition", _unlink,
+        needs_boxes=True,
     ),
     Loss(
         "none", "No loss (control)",

@@ -29,7 +29,8 @@ from .study import MASTER_SEED
 # -- Where things are in pictures: read off what drawn pictures show, or from a file of boxes for others
 #
 # A file of boxes is JSON Lines: ``{"story_id", "seed", "panel", "kind", "box"}``; ``kind`` is ``decisive``
-# for what shows the act of the scene, or ``feeling``; ``box`` is left, top, right and bottom in pixels.
+# for what shows the act of the scene, ``feeling``, or ``transition`` for what shows why another scene
+# follows it or what came of the one before; ``box`` is left, top, right and bottom in pixels.
 
 Key = tuple[str, int | None, int]
 """Story, generation seed and panel."""
@@ -41,7 +42,7 @@ class BoxLine(Own):
     story_id: str = Field(description="The story.")
     seed: int | None = Field(default=None, description="Generation seed; null where there is one storyboard.")
     panel: int = Field(ge=1, description="Number of the picture, from 1.")
-    kind: Literal["decisive", "feeling"] = Field(description="What the box shows.")
+    kind: Literal["decisive", "feeling", "transition"] = Field(description="What the box shows.")
     box: tuple[int, int, int, int] = Field(description="Left, top, right, bottom, in pixels.")
 
     @model_validator(mode="after")
@@ -65,6 +66,7 @@ class BoxFile:
         return Boxes(
             tuple(line.box for line in lines if line.kind == "decisive"),
             tuple(line.box for line in lines if line.kind == "feeling"),
+            links=tuple(line.box for line in lines if line.kind == "transition"),
         )
 
 
@@ -103,11 +105,14 @@ def read_truth(path: Path) -> dict[Key, Mapping[str, Json]]:
     return truths
 
 
-def boxes_of_truth(truth: Mapping[str, Any], record: StoryRecord, scene_index: int) -> Boxes:
+def boxes_of_truth(
+    truth: Mapping[str, Any], record: StoryRecord, scene_index: int, hit: Sequence[int] = ()
+) -> Boxes:
     """Return the boxes that losses need of a drawn picture.
 
-    Decisive are the marks of the scene's act, where none is annotated all that must be seen, and things that
-    accepted answers to questions about that act name. Feelings are all marks of feelings.
+    ``hit``: the scenes that are hit; where they are a transition, marks of its cause and outcome are links.
+    Decisive are the marks of the scene's act, where none is annotated all that must be seen, and things
+    that accepted answers to questions about that act name. Feelings are all marks of feelings.
     """
     scene = next(scene for scene in record.scenes if scene.scene_index == scene_index)
     act = {normalize_answer(text) for text in ((scene.action,) if scene.action else scene.visual_must_show)}
@@ -127,7 +132,15 @@ def boxes_of_truth(truth: Mapping[str, Any], record: StoryRecord, scene_index: i
         ]
     feelings = [box for kind, _, box in drawn if kind == "emotion"]
     heads = [tuple(face["box"]) for face in truth["faces"]]
-    return Boxes(tuple(decisive), tuple(feelings), emblems=True, heads=_boxes(heads))
+    told = [
+        normalize_answer(text)
+        for each in record.transitions
+        if (each.from_scene, each.to_scene) == tuple(hit)
+        for text in (each.causality, each.consequence)
+        if text
+    ]
+    links = [box for kind, text, box in drawn if kind in ("cause", "consequence") and text in told]
+    return Boxes(tuple(decisive), tuple(feelings), emblems=True, heads=_boxes(heads), links=tuple(links))
 
 
 def _boxes(values: list[tuple[Any, ...]]) -> tuple[Box, ...]:
@@ -241,15 +254,19 @@ class Known:
             for scene, file in zip(scenes, board.files, strict=True)
         )
 
-    def boxes_in(self, board: Output, record: StoryRecord, hit: Sequence[int]) -> Boxes:
-        """Return where things are in the picture of the scene that is hit."""
-        if not hit:
-            return Boxes()
-        panel = [scene.scene_index for scene in record.scenes].index(hit[0]) + 1
-        truth = self.truth.get((board.unit, board.seed, panel))
-        if truth is not None:
-            return boxes_of_truth(truth, record, hit[0])
-        return self.boxes.of(board.unit, board.seed, panel)
+    def boxes_in(self, board: Output, record: StoryRecord, hit: Sequence[int]) -> tuple[Boxes, ...]:
+        """Return where things are in the picture of each scene that is hit."""
+        order = [scene.scene_index for scene in record.scenes]
+        found = []
+        for scene in hit:
+            panel = order.index(scene) + 1
+            truth = self.truth.get((board.unit, board.seed, panel))
+            found.append(
+                self.boxes.of(board.unit, board.seed, panel)
+                if truth is None
+                else boxes_of_truth(truth, record, scene, hit)
+            )
+        return tuple(found)
 
 
 def _write(

@@ -27,7 +27,7 @@ from .evaluators.evaluator import Evaluator
 from .evaluators.registry import evaluator_of
 from .forecast import compass_budgets
 from .pictures import judge_methods, judging_options, make_pictures
-from .planting import PlantOptions, plant
+from .planting import UNPLANTED, Planted, PlantOptions, plant
 from .study import (
     COMPASS,
     EVALUATION,
@@ -41,6 +41,7 @@ from .study import (
     TRUTH,
     Study,
     method_name,
+    splits_of,
 )
 
 # -- The other parts of a study: Semantic Compass, the evaluators of others, planted losses, tables and page
@@ -61,6 +62,7 @@ def compass_part(desk: Desk) -> None:
     out = desk.folder / COMPASS
     given = desk.run_options(out)
     ledger = Ledger(given.get("max_cost"))
+    candidates = _candidates(desk, out)
     options = replace(judging_options(desk, out), stories=())
     renderer = desk.study.renderers[part.renderer]
     frames = FrameMaker(
@@ -68,8 +70,8 @@ def compass_part(desk: Desk) -> None:
         renderer.height, renderer.steps, renderer.negative, desk.reporter, ledger,
     )  # fmt: skip
     tuning = CompassRequest(
-        desk.release.path, desk.outputs(method_name(part.plan, part.renderer)), out, options, part.coverage,
-        part.copies, part.weakest, selection_set=part.selection_file,
+        desk.release.path, candidates, out, options, part.coverage,
+        part.copies, part.weakest, selection_set=part.selection_set,
         definitions=Definitions(matcher=desk.study.matcher),
         splits=(part.tuned_on,), limit=desk.study.limit, ledger=ledger, reporter=desk.reporter,
     )  # fmt: skip
@@ -80,6 +82,31 @@ def compass_part(desk: Desk) -> None:
     applying = replace(tuning, splits=desk.study.split)
     applied = apply(applying, frames, out / FROZEN, part.arms)
     _judge_arms(desk, out, applied.outputs, part.reported_prompts)
+
+
+def _candidates(desk: Desk, out: Path) -> Path:
+    """Return the storyboards that are selected from and repaired, with the loss that is planted into them."""
+    part = desk.study.compass
+    assert part is not None
+    method = method_name(part.plan, part.renderer)
+    if part.loss is None:
+        return desk.outputs(method)
+    truth = desk.folder / TRUTH / f"{method}.jsonl"
+    options = PlantOptions((part.loss,), splits_of(desk.study), truth if truth.is_file() else None)
+    planted = _planted(desk, method, out / STORYBOARDS, options)
+    if part.loss not in planted.methods:
+        what = f"the loss {part.loss} could be planted in no storyboard: see {out / STORYBOARDS / UNPLANTED}"
+        raise ConfigError("[compass] loss", what=what, fix="name another loss, or a renderer that drew boxes")
+    return planted.methods[part.loss]
+
+
+def _planted(desk: Desk, method: str, out: Path, options: PlantOptions) -> Planted:
+    """Plant losses into the outputs of a method; anew where they are others than before."""
+    try:
+        return plant(desk.outputs(method), desk.release, out, options)
+    except TargetError:  # nothing in it was paid for
+        shutil.rmtree(out, ignore_errors=True)
+        return plant(desk.outputs(method), desk.release, out, options)
 
 
 def _judge_arms(desk: Desk, out: Path, outputs: Mapping[str, Path], reported: PromptSet) -> None:
@@ -112,12 +139,7 @@ def plants_part(desk: Desk) -> None:
     assert wanted is not None
     truth = desk.folder / TRUTH / f"{wanted.method}.jsonl"
     options = PlantOptions(wanted.losses, desk.study.split, truth if truth.is_file() else None)
-    storyboards = desk.folder / PLANTED / STORYBOARDS
-    try:
-        planted = plant(desk.outputs(wanted.method), desk.release, storyboards, options)
-    except TargetError:  # of pictures that were other ones then: nothing in it was paid for
-        shutil.rmtree(storyboards, ignore_errors=True)
-        planted = plant(desk.outputs(wanted.method), desk.release, storyboards, options)
+    planted = _planted(desk, wanted.method, desk.folder / PLANTED / STORYBOARDS, options)
     # The unchanged outputs are beside them; what was answered about these elsewhere is not paid for again.
     shown = [desk.outputs(wanted.method), *planted.methods.values()]
     run = desk.folder / PLANTED / FULL_PROTOCOL

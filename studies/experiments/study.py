@@ -11,6 +11,7 @@ from pydantic import Field, ValidationError, model_validator
 from ...errors import ConfigError
 from ...evaluation.judging.packets import EVIDENCE, Evidence
 from ...evaluation.judging.settings import FOLDERS, PromptSet
+from ...evaluation.recoverability.definitions import Common
 from ...models.spec import parse_spec
 from ...people.audits.records import read_records
 from ...releases.loading import Release
@@ -81,15 +82,14 @@ class CompassPart(Own):
     )
     selection_set: str | None = Field(
         default=None,
-        description="Records whose questions select, so that all of the release's report [halves of these].",
+        description="Whose questions select, so that all of the release's report: rules, or records "
+        "[half of the release's].",
     )
     reported_prompts: PromptSet = Field(default="heldout", description="Judges' prompts of the final report.")
     arms: tuple[str, ...] = Field(default=(), description="Controls of Tables 55 and 63 [all].")
-
-    @property
-    def selection_file(self) -> Path | None:
-        """Where the questions are that select."""
-        return None if self.selection_set is None else Path(self.selection_set)
+    loss: str | None = Field(
+        default=None, description="Loss that is planted into the candidates, to see it repaired [none]."
+    )
 
 
 class Plants(Own):
@@ -118,6 +118,9 @@ class Study(Own):
         default=EVIDENCE, description="Evidence that judges are shown; without text there is no gap."
     )
     matcher: str = Field(default="accepted", description="How answers are compared with accepted ones.")
+    common: Common = Field(
+        default="every-seed", description="Which questions methods are compared on: every-seed, or majority."
+    )
     match_with: tuple[str, ...] = Field(
         default=(), description="Models that compare answers, too: a chat model, embedding:SPEC."
     )

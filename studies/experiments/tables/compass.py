@@ -9,7 +9,7 @@ from ....evaluation.report.showing import sentences
 from ....evaluation.stats.paired import Paired
 from ....schemas.text import counted
 from ....schemas.values import Score
-from ...compass.arms import BASE, FULL, Arm
+from ...compass.arms import BASE, FULL, STILL_FRAME, Arm
 from ...compass.frozen import CELLS
 from ...compass.scoring import TERMS
 from .ablations import Contrast, effects
@@ -19,6 +19,7 @@ from .results import NO_RATINGS, NoTable, StudyResults, unmeasured
 
 NO_REPORT = "the arms were not evaluated with held-out prompts and questions yet"
 DELTA = Measure(name="delta", label="STG, less base", unit="points", better="low")
+STILL = Measure(name="delta_still", label="STG, less non-semantic frame", unit="points", better="low")
 P_VALUE = Measure(name="p_wilcoxon", label="p, Wilcoxon", unit="number")
 COPIES = Measure(name="copy_rate", label="Copy rate", better="low")
 PEOPLE = Measure(name="human_correlation", label="Human correlation", unit="plain", better="high")
@@ -102,14 +103,14 @@ def _reported(compass: CompassResults) -> Judged:
     return judged
 
 
-def differences(results: StudyResults) -> dict[str, Paired]:
-    """Return arm -> its STG less that of the base, over the questions valid for both, paired by story."""
+def differences(results: StudyResults, against: str = BASE) -> dict[str, Paired]:
+    """Return arm -> its STG less that of another arm, over the questions valid for both, paired by story."""
     judged = _reported(results.compass)
     methods = methods_by_name(judged)
-    if BASE not in methods:
-        raise NoTable("the base was not evaluated among the arms")
-    others = [name for name in methods if name != BASE]
-    some = [Contrast("plan", name, BASE, ((methods[name], methods[BASE]),)) for name in others]
+    if against not in methods:
+        raise NoTable(f"the arm {against} was not evaluated")
+    others = [name for name in methods if name != against]
+    some = [Contrast("plan", name, against, ((methods[name], methods[against]),)) for name in others]
     made = effects(some, judged.items, results.definitions)
     return {pair.first: pair for pair in made if pair.about["value"] == "STG"}
 
@@ -119,6 +120,8 @@ def bridge_controls(results: StudyResults) -> ScoreTable:
     compass = results.compass
     judged = _reported(compass)
     gaps, less = reported_gaps(compass, judged), differences(results)
+    has_still = STILL_FRAME in methods_by_name(judged)
+    longer = differences(results, STILL_FRAME) if has_still else {}
     rows = []
     for arm in compass.arms:
         if 55 not in arm.tables or arm.name not in gaps:
@@ -129,21 +132,27 @@ def bridge_controls(results: StudyResults) -> ScoreTable:
         }  # fmt: skip
         if arm.name in less:
             scores |= _less(less[arm.name])
+        if arm.insertion is not None and arm.name in longer:
+            scores["delta_still"] = _difference(longer[arm.name])
         rows.append(ScoreRow(label=arm.label, scores=scores, note=_what_it_does(compass, arm)))
     notes = " ".join(sentences(results.definitions.notes(judged.items.stories, "story")))
     return ScoreTable(
         name="bridge_controls", title="Semantic Compass and controls of its length", heading="Arm",
         note="Judged with prompts and questions that selection has not seen. Differences are paired by story "
-        f"over the questions valid for both; p-values are corrected over the arms. "
+        f"over the questions valid for both; p-values, of those from the base, are corrected over the arms. "
         f"{INTERVALS} {notes}".strip(),
-        measures=(IMAGE, GAP, VISUAL, DELTA, P_VALUE), rows=tuple(rows),
+        measures=(IMAGE, GAP, VISUAL, DELTA, P_VALUE, STILL), rows=tuple(rows),
     )  # fmt: skip
 
 
-def _less(pair: Paired) -> dict[str, Score]:
+def _difference(pair: Paired) -> Score:
     difference = plain_score(pair.difference, "no question is valid for both")
+    return difference.model_copy(update={"low": pair.low, "high": pair.high})
+
+
+def _less(pair: Paired) -> dict[str, Score]:
     return {
-        "delta": difference.model_copy(update={"low": pair.low, "high": pair.high}),
+        "delta": _difference(pair),
         "p_wilcoxon": plain_score(pair.p_wilcoxon_corrected, "too few stories for a test"),
     }
 

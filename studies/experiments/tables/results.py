@@ -149,7 +149,7 @@ def read_results(
     ``release``: the release that was judged; None for the place that the evaluation names.
     """
     study = _study(folder)
-    used = definitions or Definitions(matcher=study.matcher)
+    used = definitions or Definitions(matcher=study.matcher, common=study.common)
     absent: dict[Part, str] = {}
     pictures = _pictures(folder, study)
     if not pictures:

@@ -24,6 +24,7 @@ from fabula.models.generators.drawn.reading import read_marks
 from fabula.releases.loading import Release
 from fabula.schemas.katha import Question
 from fabula.schemas.text import normalize_answer
+from fabula.studies.compass.arms import STILL_FRAME
 from fabula.studies.experiments import planting
 from fabula.studies.experiments.desk import Desk, ExperimentOptions
 from fabula.studies.experiments.losses import (
@@ -47,6 +48,9 @@ from fabula.studies.experiments.planting import (
 )
 from fabula.studies.experiments.running import run_study
 from fabula.studies.experiments.study import Study, orders_of
+from fabula.studies.experiments.tables.compass import bridge_controls, differences
+from fabula.studies.experiments.tables.compass_results import CompassResults
+from fabula.studies.experiments.tables.results import read_results
 from fabula.studies.pictures.plans import plan_named
 from fabula.testing.drawn_judge import GUESSES
 from fabula.testing.drawn_outputs import draw_method
@@ -291,7 +295,7 @@ def test_questions_and_transitions_when_a_frame_is_removed_are_those_on_both_sid
 
 
 def test_frames_when_swapped_removed_or_repeated_are_in_this_order() -> None:
-    nothing = Boxes()
+    nothing = (Boxes(), Boxes())
     assert scenes(loss_named("swapped").change(STRIP, (2, 3), nothing)) == [1, 3, 2, 4, 5]
     assert scenes(loss_named("removed").change(STRIP, (3,), nothing)) == [1, 2, 4, 5]
     assert scenes(loss_named("repeated").change(STRIP, (3,), nothing)) == [1, 2, 2, 4, 5]
@@ -319,17 +323,29 @@ def test_object_when_erased_changes_its_picture_and_no_other() -> None:
     image = Image.new("RGB", (16, 16), (9, 9, 9))
     image.paste((255, 0, 0), (4, 4, 8, 8))
     strip = (STRIP[0], Panel(2, encoded(image), "png"), *STRIP[2:])
-    after = loss_named("object_erased").change(strip, (2,), Boxes(decisive=((4, 4, 8, 8),)))
+    after = loss_named("object_erased").change(strip, (2,), [Boxes(decisive=((4, 4, 8, 8),))])
     assert (pixels(after[1]) == 9).all()
     assert [panel.data for panel in after if panel.scene != 2] == [
         panel.data for panel in strip if panel.scene != 2
     ]
     with pytest.raises(CannotPlant, match="nothing that is known to show its act"):
-        loss_named("object_erased").change(strip, (2,), Boxes())
+        loss_named("object_erased").change(strip, (2,), [Boxes()])
+
+
+def test_transition_when_erased_loses_its_links_in_both_pictures_and_nothing_else() -> None:
+    image = Image.new("RGB", (16, 16), (9, 9, 9))
+    image.paste((255, 0, 0), (4, 4, 8, 8))
+    strip = (STRIP[0], *(Panel(scene, encoded(image), "png") for scene in (2, 3)), *STRIP[3:])
+    loss, link = loss_named("transition_erased"), Boxes(links=((4, 4, 8, 8),))
+    after = loss.change(strip, (2, 3), (link, link))
+    assert [bool((pixels(panel) == 9).all()) for panel in after[1:3]] == [True, True]
+    assert after[:1] + after[3:] == strip[:1] + strip[3:]
+    with pytest.raises(CannotPlant, match="how scene 3 follows scene 2"):
+        loss.change(strip, (2, 3), (Boxes(), Boxes()))
 
 
 def test_control_when_stored_anew_differs_in_four_pixels_by_eight_levels() -> None:
-    after = loss_named("none").change(STRIP, (), Boxes())
+    after = loss_named("none").change(STRIP, (), ())
     for panel, before in zip(after, STRIP, strict=True):
         assert panel.data != before.data
         difference = np.abs(pixels(panel).astype(int) - pixels(before).astype(int))
@@ -573,3 +589,42 @@ def test_plants_when_read_by_the_measures_are_what_was_written(world: World) -> 
     assert [list(each.dimensions) for each in plants] == [row["dimensions"] for row in world.planted.rows]
     assert {each.loss for each in plants if len(each.transitions) == 1} >= {"swapped"}
     assert [each.is_control for each in plants].count(True) == STORIES_PLANTED_EVALUATION
+
+
+# -- A loss that a bridge can mend: Semantic Compass repairs it, and the report sees it
+
+
+@pytest.mark.slow
+def test_study_whose_candidates_lost_a_transition_is_repaired_by_bridges_that_beat_frames_without_meaning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    bundles = gold_bundles()[:10]
+    for number, bundle in enumerate(bundles):
+        bundle["record"]["split"] = "validation" if number < 3 else "public_test"
+    release = judged_release(tmp_path / "release", bundles)
+    with ModelServer(service_of(release.records)) as server:
+        arms = ["base", "first-seed", STILL_FRAME, "bridge-only"]
+        compass = {
+            "plan": "transition-aware", "renderer": "drawn", "coverage": "drawn-marks", "copies": "pixels",
+            "loss": "transition_erased", "selection_set": "rules", "arms": arms,
+        }  # fmt: skip
+        planned = study(
+            release=str(release.path), plans=["transition-aware"], renderers={"drawn": {"model": MODEL}},
+            seeds=[42, 123], judges=[f"{server.openai_url}#drawn"], compass=compass, split=["public_test"],
+            limit=None,
+        )  # fmt: skip
+        options = ExperimentOptions(workers=0, created_at=CREATED)
+        desk = Desk(planned, {}, release, tmp_path / "study", options)
+        run_study(desk, ["pictures", "judgements", "compass"])
+    results = read_results(desk.folder)
+    assert isinstance(results.compass, CompassResults)
+    assert results.compass.frozen.setting.repair_threshold > 0
+    made = results.compass.document["arms"]["bridge-only"]
+    assert (made["inserted"], made["storyboards"]) == (7, 7)
+    better = differences(results, STILL_FRAME)["bridge-only"]
+    assert better.n == 7
+    assert better.high is not None and better.high < 0, "STG is lower than with a frame that means nothing"
+    rows = {row.label: row for row in bridge_controls(results).rows}
+    shown = rows["Bridge repair only"].scores["delta_still"]
+    assert (shown.value, shown.high) == (better.difference, better.high)
