@@ -192,25 +192,29 @@ def export_entitybench(
     return wrote(out, entity_set.sha256, counts, as_json=as_json) or code
 
 
-@command("export entities", "releases.entities.requests:RequestOptions")
+@command("export entities", "releases.entities.requests:RequestOptions", generator="--for")
 def export_entities(
     folder: Annotated[Path, typer.Argument(metavar="RUN")],
     *,
     options: "EntityRequests",
     out: Path,
+    generator: str | None = None,
     as_json: bool = False,
 ) -> int:
     """Write prompts and entities of shots for generators.
 
     One line per shot gives the prompt, its entities, which shot to continue, and the file to write the video
-    to: EPISODE/SCENE_SHOT.mp4, such as NAME/002_001.mp4.
+    to: EPISODE/SCENE_SHOT.mp4, such as NAME/002_001.mp4. With --for, the files are those that a generator
+    reads, and results.jsonl names the file of each shot's video.
 
     Options:
         folder: Run or release with episodes.
         out: A new folder.
+        generator: Generator to write the inputs of: holocine, cinetrans or storymem [requests.jsonl].
 
     Examples:
         fabula export entities runs/eb --out requests
+        fabula export entities runs/eb --for holocine --out holocine-inputs
         fabula export entities runs/eb --header all --tier hard --out requests
         fabula export entities runs/eb --header first --ids character --per episode --out requests
     """
@@ -218,6 +222,12 @@ def export_entities(
 
     options.checked()
     entity_set, code = usable_set(released(folder))
+    if generator is not None:
+        from ..releases.entities.generators import RESULTS, write_inputs
+
+        made = write_inputs(entity_set, out, generator, options)
+        more = tallied(made["files"], "files")
+        return asked_for(out, out / RESULTS, made, more, as_json=as_json) or code
     counts = write_requests(entity_set, out, options)
     return asked_for(out, out / REQUESTS, counts, tallied(counts["shots"], "shots"), as_json=as_json) or code
 

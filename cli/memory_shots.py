@@ -154,7 +154,7 @@ def export(
         fabula memory export runs/memory --for storymem --out storymem-inputs
         fabula memory export runs/memory --for mine.toml --value seconds=8 --out inputs
     """
-    from ..studies.memory.shots.exports import export_packets, read_packets
+    from ..studies.memory.shots.exports import export_packets, overviews_of, read_packets
 
     given: dict[str, str | int | float] = {}
     for value in values:
@@ -163,5 +163,5 @@ def export(
             raise ConfigError("--value", what=f"{value} is no value", fix="write NAME=VALUE")
         given[name] = text
     source = run / PACKETS_RUN if (run / PACKETS_RUN).is_dir() else run
-    show(export_packets(read_packets(source), generator, out, given), as_json=as_json)
+    show(export_packets(read_packets(source), generator, out, given, overviews_of(source)), as_json=as_json)
     return 0

@@ -86,11 +86,12 @@ def entity_requests(entity_set: EntitySet, options: RequestOptions | None = None
         if episode.episode_id not in wanted:
             continue
         view = view_of(episode.episode_id, episode.script)
-        shots = _Adapter(view, chosen).requests()
+        adapter = _Adapter(view, chosen)
+        shots = adapter.requests()
         if chosen.per == "shot":
             yield from shots
         else:
-            overview = episode.script.story_overview
+            overview = adapter.renamed(episode.script.story_overview or "")
             yield {"episode_id": view.episode_id, "overview": overview, "shots": list(shots)}
 
 
@@ -157,17 +158,18 @@ class _Adapter:
     def _prompt(self, number: int, shot: EpisodeShot, described: Sequence[str]) -> str:
         header = self._view.headers[number - 1]
         if self._options.header == "official" and (not header.ends_with_action or not self._calls):
-            return self._replaced(shot.prompt)
+            return self.renamed(shot.prompt)
         if self._options.header == "official":
-            lines = [self._replaced(line.text) for line in header.lines]
+            lines = [self.renamed(line.text) for line in header.lines]
         else:
             lines = [
-                f"{self._calls.get(name, name)}: {self._replaced(self._view.descriptions[name])}"
+                f"{self._calls.get(name, name)}: {self.renamed(self._view.descriptions[name])}"
                 for name in described
             ]
-        return "\n".join(lines) + ("\n\n" if lines else "") + self._replaced(shot.action)
+        return "\n".join(lines) + ("\n\n" if lines else "") + self.renamed(shot.action)
 
-    def _replaced(self, text: str) -> str:
+    def renamed(self, text: str) -> str:
+        """Return a text with ids in the place of names, where they are asked for."""
         if self._names is None:
             return text
         return self._names.sub(lambda match: self._calls.get(match[0], match[0]), text)

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path, PurePosixPath
+from types import MappingProxyType
 from typing import Any, Literal
 
 from pydantic import Field, ValidationError
@@ -20,11 +21,12 @@ from ....engine.execute import STORE
 from ....engine.manifest import read_manifest
 from ....errors import ConfigError, InputError, TargetError, UserError
 from ....media.images import encode_image
+from ....releases.entities.tree import read_entity_set
 from ....schemas.canonical import link_or_copy, new_folder, pretty_bytes, sha256_bytes, write_atomic
 from ....schemas.plain_files import parse_json, read_plain, reason_of
 from ....schemas.text import tallied
 from ....schemas.values import Own
-from .load_shots import BANK
+from .load_shots import BANK, EPISODES
 from .packets import PACKET, Packet
 from .strips import PAGE, write_strips
 
@@ -231,11 +233,24 @@ def read_form(name: str) -> ExportForm:
         raise ConfigError(f"--for {name}", what=f"it cannot be read: {error}", fix=fix) from error
 
 
+def overviews_of(folder: Path) -> dict[str, str]:
+    """Return episode -> the overview of its story, of a run of packets; nothing of another folder."""
+    if not (folder / PACKETS_FILE).is_file():
+        return {}
+    sources = read_manifest(folder).source_list(folder.absolute())
+    episodes, _ = read_entity_set(next(one.path for one in sources if one.role == EPISODES), rules=False)
+    return {each.episode_id: each.script.story_overview or "" for each in episodes.episodes}
+
+
 def export_packets(
-    packets: Sequence[PlacedPacket], name: str, out: Path, values: Mapping[str, str | int | float]
-) -> Exported:
-    """Write packets in the form of a generator."""
-    filling = _Filling(name, packets, values)
+    packets: Sequence[PlacedPacket], name: str, out: Path, values: Mapping[str, str | int | float],
+    overviews: Mapping[str, str] = MappingProxyType({}),
+) -> Exported:  # fmt: skip
+    """Write packets in the form of a generator.
+
+    ``overviews``: episode -> the overview of its story; of those that are not there it is empty.
+    """
+    filling = _Filling(name, packets, values, overviews)
     written = list(filling.files())
     with new_folder(out):
         for path, placed, file in filling.pictures:
@@ -268,8 +283,9 @@ class _Filling:
     """
 
     def __init__(
-        self, name: str, packets: Sequence[PlacedPacket], values: Mapping[str, str | int | float]
-    ) -> None:
+        self, name: str, packets: Sequence[PlacedPacket], values: Mapping[str, str | int | float],
+        overviews: Mapping[str, str],
+    ) -> None:  # fmt: skip
         self._name, self._form, self._env = name, read_form(name), _environment()
         unknown = sorted(set(values) - set(self._form.values))
         if unknown:
@@ -281,7 +297,7 @@ class _Filling:
         episodes: dict[str, dict[str, Any]] = {}
         for placed in packets:
             key = placed.packet.episode_id
-            episode = episodes.setdefault(key, {"id": key, "shots": []})
+            episode = episodes.setdefault(key, {"id": key, "overview": overviews.get(key, ""), "shots": []})
             episode["shots"].append(self._shot(placed, episode))
         self._common["episodes"] = list(episodes.values())
 

@@ -6,12 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 import fabula
 from fabula.errors import ConfigError, InputError, RunError, TargetError
+from fabula.evaluation.outputs.entities import read_cuts
 from fabula.kinds.entities import MARKS
 from fabula.kinds.verbs import pack, verify
 from fabula.releases.entities.form import EntityRelease, export_episodes, import_episodes
+from fabula.releases.entities.generators import GENERATORS, write_inputs
 from fabula.releases.entities.requests import RequestOptions, entity_requests, write_requests
 from fabula.releases.entities.tree import (
     EntitySet,
@@ -361,6 +364,44 @@ def test_requests_when_the_registry_lacks_a_name_leave_it_undescribed(tmp_path: 
     assert (last["name"], last["as"], last["label"], last["description"]) == (
         "microphone", "[object2]", None, None,
     )  # fmt: skip
+
+
+def test_inputs_of_generators_when_written_have_the_form_of_their_public_samples(
+    episodes: EntitySet, tmp_path: Path
+) -> None:
+    made = {name: write_inputs(episodes, tmp_path / name, name) for name in GENERATORS}
+    script = episodes.by_id["ep_a"].script
+    shots = list(script.shots())
+    assert made["storymem"] == {"requests": 2, "files": 2, "shots": made["holocine"]["shots"], "cut": 0}
+    # HoloCine: the caption of the scene, whom it shows, how many shots; characters by number.
+    holo = json.loads((tmp_path / "holocine/ep_a.json").read_text())
+    assert holo["global_caption"].endswith(f"This scene contains {len(shots)} shots.")
+    assert "[character1]: " in holo["global_caption"] and "Ana" not in json.dumps(holo)
+    assert len(holo["shot_captions"]) == len(shots) and "[character1]" in holo["shot_captions"][0]
+    before, _, rest = holo["prompt"].partition(" [per shot caption] ")
+    assert before == f"[global caption] {holo['global_caption']}"
+    assert rest.split(" [shot cut] ") == holo["shot_captions"]
+    assert len(holo["shot_cut_frames"]) == len(shots) - 1 and holo["num_frames"] == 48 * len(shots) + 1
+    # CineTrans: 40 frames of a shot are 10 latent ones, and the first has one more.
+    cine = yaml.safe_load((tmp_path / "cinetrans/ep_a.yaml").read_text())
+    assert [len(cine["prompt"]), cine["general_prompt"]] == [len(shots) + 1, True]
+    assert cine["prompt"][0] == shots[0].action
+    assert sum(cine["mask_info"]) == (cine["frame_num"] - 1) // 4 + 1
+    # StoryMem: the script's own overview, prompts and truth values.
+    story = json.loads((tmp_path / "storymem/ep_a/story.json").read_text())
+    assert story["story_overview"] == script.story_overview
+    assert [scene["video_prompts"] for scene in story["scenes"]] == [
+        list(scene.video_prompts) for scene in script.scenes
+    ]  # fmt: skip
+    assert {type(cut) for scene in story["scenes"] for cut in scene["cut"]} == {bool}
+    lines = [json.loads(line) for line in (tmp_path / "storymem/results.jsonl").read_text().splitlines()]
+    assert lines[0] == {
+        "episode_id": "ep_a", "shot": "1:1", "file": "ep_a/001_001.mp4", "from": "ep_a/01_01.mp4",
+    }  # fmt: skip
+    cuts = read_cuts(tmp_path / "holocine/ep_a.cuts.json", holo["num_frames"])
+    assert list(cuts.spans) == [shot.key for shot in shots]
+    with pytest.raises(ConfigError, match="none of holocine, cinetrans, storymem"):
+        write_inputs(episodes, tmp_path / "no", "sora")
 
 
 def test_requests_when_written_are_one_line_each_in_a_new_folder(episodes: EntitySet, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from PIL import Image, ImageDraw
 from fabula.errors import ConfigError, TargetError
 from fabula.schemas.plain_files import json_lines
 from fabula.studies.memory.shots.compose import Cutout, compose, soft
-from fabula.studies.memory.shots.exports import PlacedPacket, export_packets, read_packets
+from fabula.studies.memory.shots.exports import PlacedPacket, export_packets, overviews_of, read_packets
 from fabula.studies.memory.shots.layout import (
     Angle,
     Beside,
@@ -31,7 +31,7 @@ from fabula.studies.memory.shots.layout import (
 from fabula.studies.memory.shots.pipeline import PacketOptions, make_packets
 from fabula.studies.memory.shots.plan_layouts import MOST_KEYFRAMES, layout_faults, pan_faults
 from fabula.testing.memory_banks import write_bank
-from fabula.testing.written_episodes import write_episodes
+from fabula.testing.written_episodes import write_episodes, written_episode
 
 SIZE = (140, 80)
 """Seven cells of 20 pixels."""
@@ -298,13 +298,18 @@ content = '''{"text": {{ shot.said | tojson }}, "out": {{ shot.result | tojson }
 
 
 @pytest.fixture(scope="module")
-def packets(tmp_path_factory: pytest.TempPathFactory) -> tuple[PlacedPacket, ...]:
+def packets(run_of_packets: Path) -> tuple[PlacedPacket, ...]:
+    return read_packets(run_of_packets)
+
+
+@pytest.fixture(scope="module")
+def run_of_packets(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("packets")
     write_episodes(folder / "set")
     write_bank(folder / "set", folder / "memory")
     options = PacketOptions(workers=0, created_at="2026-01-01T00:00:00Z")
     make_packets(folder / "memory", folder / "run", options, folder / "set")
-    return read_packets(folder / "run")
+    return folder / "run"
 
 
 def test_image_video_when_exported_has_a_line_for_each_shot_with_files_that_are_there(
@@ -334,14 +339,15 @@ def test_image_video_when_exported_has_a_line_for_each_shot_with_files_that_are_
 
 
 def test_storymem_when_exported_has_a_story_of_one_shot_its_memory_and_a_script_that_parses(
-    packets: tuple[PlacedPacket, ...], tmp_path: Path
+    packets: tuple[PlacedPacket, ...], run_of_packets: Path, tmp_path: Path
 ) -> None:
-    export_packets(packets, "storymem", tmp_path / "out", {})
+    export_packets(packets, "storymem", tmp_path / "out", {}, overviews_of(run_of_packets))
     folder = tmp_path / "out/ep_a/001_002"
     assert sorted(path.name for path in folder.iterdir()) == [
         *(f"00_00_keyframe0{number}.jpg" for number in range(3)), "story.json",
     ]  # fmt: skip
     story = json.loads((folder / "story.json").read_text("utf-8"))
+    assert story["story_overview"] == written_episode().story_overview
     assert story["scenes"] == [
         {"scene_num": 1, "video_prompts": [packets[1].packet.prompt], "cut": [False]}
     ]  # fmt: skip
