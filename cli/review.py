@@ -47,7 +47,7 @@ def init(
     Options:
         study: New folder of the study.
         source: Run, release or evaluation that is reviewed.
-        task: What is asked; a name, or the file of a task of your own.
+        task: What is asked; a name, or the file, or its folder, of a task of your own.
         preset: A published study's task, plan and rules; options given go before it.
         name: Short name of the study [the folder's].
         title: What reviewers read at the top [the task's].

@@ -60,10 +60,10 @@ def _orders(folder: Path, out: Path, form: str | None) -> Orders:
 
 
 _LITE = Printed(
-    "vistorybench-lite", "GPT-4.1", "all metrics of the public code; alignment rated once", COLUMNS,
-    (r"gpt-4\.1(-\d{4}-\d\d-\d\d)?",),
+    "vistorybench-lite", "Gemini-3 Pro", "all metrics of the public code; alignment rated once", COLUMNS,
+    (r"gemini-3-pro(-preview)?(-\d\d-\d{4})?",),
 )  # fmt: skip
-"""The table that has every metric."""
+"""The table that has every metric. Its caption names this judge, section H of the supplement GPT-4.1."""
 _UNTRIED = (
     "the download: no file of the data set was at hand; a generated set in the official layout stood in",
     "the real weights of the metrics, which were tried with tiny ones of the same classes",
@@ -88,7 +88,7 @@ VISTORYBENCH = Benchmark(
     prompts="vistorybench",
     metrics=("cids", "csd", "occm", "copy-paste", "aesthetic", "inception", "alignment"),
     options={"metrics": ("cids", "csd", "occm", "copy-paste", "aesthetic", "inception", "alignment")},
-    judges=("GPT-4.1", "Qwen3-VL-8B-Instruct"),
+    judges=("Gemini-3 Pro", "GPT-4.1", "Qwen3-VL-8B-Instruct"),
     judge="openai:gpt-4.1",
     per_call=PerCall(pictures=1, tokens=500, reply=150),
     layout="STORY/shot_01.png, STORY as in the set; or METHOD/MODE/LANGUAGE/TIME/STORY/shots/",

@@ -240,7 +240,13 @@ def task_names() -> tuple[str, ...]:
 
 @cache
 def load_task(name: str) -> Task:
-    """Return a task by its name, or by the path of its file where the name ends in ``.j2``."""
+    """Return a task by its name, or by the path of its file, or of the folder that holds this file alone."""
+    if Path(name).is_dir() and name not in task_names():
+        found = sorted(Path(name).glob(f"*{ENDING}"))
+        if len(found) != 1:
+            what = f"the folder {name} holds {len(found)} files of tasks"
+            raise ConfigError("--task", what=what, fix=f"keep one file that ends in {ENDING} in it")
+        name = str(found[0])
     if name.endswith(ENDING):
         path = Path(name)
         if not path.is_file():

@@ -132,6 +132,13 @@ def test_a_task_when_its_source_is_not_there_says_which_there_are(task: Task, tm
         draw_items(load_task(str(tmp_path / "odd.j2")), tmp_path)
 
 
+def test_a_task_when_its_folder_is_given_is_the_one_file_in_it(task: Task, tmp_path: Path) -> None:
+    assert load_task(str(tmp_path)).card == task.card
+    (tmp_path / "none").mkdir()
+    with pytest.raises(ConfigError, match="holds 0 files of tasks"):
+        load_task(str(tmp_path / "none"))
+
+
 # Training and checks
 
 
