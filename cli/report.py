@@ -8,11 +8,12 @@ import typer
 
 from .command import command
 from .common import released, show, warn
+from .score import against_options
 
 
 @command(
     "report", "evaluation.entities.metrics.aggregate:Definitions", megabytes="--pictures-mb",
-    least_coverage="--least-coverage",
+    least_coverage="--least-coverage", references="--reference",
     without=("resamples", "seed", "interval", "correction"),
 )  # fmt: skip
 def report(
@@ -26,6 +27,9 @@ def report(
     unranked: Sequence[str] = (),
     stories: Sequence[str] = (),
     methods: Sequence[str] = (),
+    against: str | None = None,
+    references: Sequence[str] = (),
+    human: Path | None = None,
     megabytes: Annotated[float | None, typer.Option(min=0)] = None,
     least_coverage: Annotated[float | None, typer.Option(min=0, max=1)] = None,
     as_json: bool = False,
@@ -43,6 +47,10 @@ def report(
         unranked: Images: a method that is shown and not ranked.
         stories: Images, episodes: a story, or an episode, to show from end to end [those that tell most].
         methods: Images, episodes: a method whose stories are shown [the first 6].
+        against: Storyboards: mark what is better than this method, or than the strongest baseline of each
+            measure (strongest).
+        references: With --against: a method that is no baseline.
+        human: With --against: people's ratings, as fabula calibrate reads them.
         megabytes: Images, episodes: megabytes of pictures in the page at most [12].
         least_coverage: Share of its outputs from which a method stands with the complete ones, and is ranked
             [0.95].
@@ -67,6 +75,7 @@ def report(
         "stories": stories,
         "methods": methods,
         "megabytes": megabytes,
+        **against_options(against, (), references, human),
         **given,
     }
     warn(*definitions_said(run))

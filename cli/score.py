@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from ..errors import ConfigError
 from .command import command
 from .common import chosen_form, released, say, show_tables, warn
 
@@ -84,7 +85,24 @@ def score(
     return 0
 
 
-@command("compare", *DEFINITIONS)
+def against_options(
+    against: str | None, measures: Sequence[str], references: Sequence[str], human: Path | None
+) -> dict[str, Any]:
+    """Return the options of a comparison with the strongest baseline; none where nobody asked for it."""
+    if against is None:
+        if measures or references or human:
+            what = "--measure, --reference and --human are about --against"
+            raise ConfigError("--against", what=what, fix="add --against strongest, or the name of a method")
+        return {}
+    from functools import partial
+
+    from ..people.katha import story_ratings
+
+    ratings = None if human is None else partial(story_ratings, human)
+    return {"against": against, "measures": measures, "references": references, "ratings": ratings}
+
+
+@command("compare", *DEFINITIONS, measures="--measure", references="--reference")
 def compare(
     first: Path,
     second: Path | None = None,
@@ -93,6 +111,10 @@ def compare(
     release: Path | None = None,
     suite: Path | None = None,
     allow: Sequence[str] = (),
+    against: str | None = None,
+    measures: Sequence[str] = (),
+    references: Sequence[str] = (),
+    human: Path | None = None,
     weights: Path | None = None,
     define: Sequence[str] = (),
     manifest: str | None = None,
@@ -110,6 +132,12 @@ def compare(
         release: Release that was judged [where the evaluations say].
         suite: Event suite that was judged [the copies in the folders].
         allow: Part of the protocol that may differ, such as prompts.
+        against: Storyboards: compare each method with this one alone, or with the strongest baseline of each
+            measure (strongest), and mark what is better.
+        measures: With --against: image, gap, moral, human, with commas between [all that there are].
+        references: With --against: a method that is no baseline, such as the one that is proposed or a closed
+            system.
+        human: With --against: people's ratings, as fabula calibrate reads them.
         nonresponse: No answer counts as incorrect (zero) or is excluded [excluded; events: zero].
         weights: Weights of judges, fitted on a validation split [one vote each].
         define: Images: a named definition, such as cids=code.
@@ -120,6 +148,7 @@ def compare(
         fabula compare runs/eval-a
         fabula compare runs/eval-a runs/eval-c
         fabula compare runs/eval-a runs/eval-c --format markdown
+        fabula compare runs/eval-a --against strongest --reference mine --format latex
     """
     from ..evaluation.archive.archive import read_manifest
     from ..evaluation.report.coverage import compared_over
@@ -130,7 +159,12 @@ def compare(
     options = {
         "weights": weights, "suite": suite, "define": define, "release": released(release),
         "manifest": manifest, "resamples": resamples, **given,
+        **against_options(against, measures, references, human),
     }  # fmt: skip
+    if second is not None and against:
+        what = "it compares the methods of one evaluation"
+        fix = "give one folder; `fabula import archive` makes one of several"
+        raise ConfigError("--against", what=what, fix=fix)
     warn(*definitions_said(first, *([] if second is None else [second])))
     made = compare_as(first, second, options, allow)
     warn(*compared_over(read_manifest(folder) for folder in (first, second) if folder is not None))

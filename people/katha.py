@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from ..errors import ConfigError
@@ -9,6 +10,7 @@ from ..evaluation.archive.archive import check_hash, release_sha256, sources_of
 from ..evaluation.recoverability.definitions import Definitions
 from ..releases.loading import Release, load
 from ..schemas.judgement import HumanRow
+from ..schemas.katha import StoryRecord
 from .against import against
 from .judged import ENSEMBLE, Judged, fitted_weights, judged, label_agreement, preference_agreement
 from .participants import lines_of
@@ -58,6 +60,19 @@ def compare_storyboards(evaluated: Evaluated, settings: StudySettings) -> dict[s
         weights = fitted_weights(fitting, known.questions, judges)
         document["weights"] = {"split": settings.fit_split, "weights": weights}
     return document
+
+
+def story_ratings(
+    path: Path, records: tuple[StoryRecord, ...], methods: frozenset[str]
+) -> dict[str, dict[str, float]]:
+    """Return method -> story -> the mean of all ratings that people gave of it, over all criteria."""
+    ratings: dict[str, dict[str, list[float]]] = {}
+    for row in read_human(path, Known.of_records(records, methods)):
+        if row.kind == "rating" and row.value is not None:
+            ratings.setdefault(str(row.method), {}).setdefault(str(row.item), []).append(float(row.value))
+    return {
+        method: {story: sum(some) / len(some) for story, some in of.items()} for method, of in ratings.items()
+    }
 
 
 def _release(evaluated: Evaluated) -> Release:

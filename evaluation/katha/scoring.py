@@ -20,10 +20,17 @@ from ..archive.archive import check_hash, read_archive, release_sha256
 from ..judging.packets import EVIDENCE, Packet, contrast_packets, label_packet, question_packets
 from ..judging.settings import FOLDERS, MAIN, PromptSet, SelectionSettings
 from ..protocol import UNCERTAINTY, Chosen, Scoring, later
-from ..recoverability.compare import KathaComparison, compare_folders, compare_within
+from ..recoverability.compare import (
+    AIMS,
+    KathaComparison,
+    Strongest,
+    against_strongest,
+    compare_folders,
+    compare_within,
+)
 from ..recoverability.definitions import PROTOCOL, Definitions
 from ..recoverability.method import DIFFERENCE
-from ..recoverability.score import judged_folder, read_weights, scores_of, write_tables
+from ..recoverability.score import Judged, judged_folder, read_weights, scores_of, write_tables
 from ..recoverability.scores import KathaScores
 from ..report.model import ReportDocument
 from .load_items import chosen_records
@@ -264,9 +271,12 @@ def compare(first: Path, second: Path, chosen: Chosen, allowed: Collection[str])
     return compare_folders(first, second, release, definitions, allowed, read=chosen.stories)
 
 
-def within(folder: Path, chosen: Chosen) -> KathaComparison:
-    """Return the methods of one evaluation against each other."""
+def within(folder: Path, chosen: Chosen) -> KathaComparison | Strongest:
+    """Return the methods of one evaluation against each other, or against the strongest baseline."""
     release = chosen.options.get("release")
+    if chosen.options.get("against"):
+        definitions = definitions_of(chosen)
+        return _strongest(judged_folder(folder, release, definitions, read=chosen.stories), chosen)
     return compare_within(folder, release, definitions_of(chosen), read=chosen.stories)
 
 
@@ -275,7 +285,25 @@ def report(folder: Path, chosen: Chosen) -> ReportDocument:
     from .report.page import katha_report
 
     release, outputs = chosen.options.get("release"), chosen.options.get("outputs", ())
-    return katha_report(folder, release, outputs, read=chosen.stories)
+    marked = partial(_strongest, chosen=chosen) if chosen.options.get("against") else None
+    return katha_report(folder, release, outputs, read=chosen.stories, strongest=marked)
+
+
+def _strongest(judged: Judged, chosen: Chosen) -> Strongest:
+    """Return the methods against the strongest baseline, as the options ask for it."""
+    given, rated = chosen.options, chosen.options.get("ratings")
+    measures = [name for some in given.get("measures", ()) for name in some.split(",")]
+    usual = [name for name in AIMS if name != "human" or rated is not None]
+    methods = frozenset(method.name for method in judged.methods)
+    ratings = None if rated is None else rated(judged.release.records, methods)
+    return against_strongest(
+        judged,
+        definitions_of(chosen),
+        given["against"],
+        measures or usual,
+        given.get("references", ()),
+        ratings,
+    )
 
 
 def affected(folder: Path, old: Path, new: Path, chosen: Chosen) -> Affected:
@@ -283,9 +311,14 @@ def affected(folder: Path, old: Path, new: Path, chosen: Chosen) -> Affected:
     return affected_judgements(folder, old, new, chosen.stories)
 
 
+OF_STRONGEST = ("against", "measures", "references", "ratings")
 SCORING = Scoring(
     "storyboards (katha)", score, compare, report, affected,
-    ("release", "split", "matcher", "support", "common", "weights", "tables", "nonresponse"),
+    (
+        "release", "split", "matcher", "support", "common", "weights", "tables", "nonresponse",
+        *OF_STRONGEST,
+    ),
+    of_report=("release", "outputs", *OF_STRONGEST), compared=later("katha.report.tables:compared_tables"),
     tables=later("katha.report.tables:score_tables"), of_people=later("katha.report.people:people_tables"),
     within=within, difference=DIFFERENCE, compared_by="gap",
 )  # fmt: skip

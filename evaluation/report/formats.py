@@ -147,7 +147,10 @@ def _cells(table: Table) -> Iterator[list[str]]:
         return
     yield [table.heading, *(_named(measure) for measure in table.measures), *[REMARK] * noted]
     for scored in table.rows:
-        told = (_value(scored.scores.get(measure.name), measure.unit) for measure in table.measures)
+        told = (
+            _value(scored.scores.get(measure.name), measure.unit, scored.marks.get(measure.name, ""))
+            for measure in table.measures
+        )
         yield [scored.label, *told, *[scored.note or ""] * noted]
 
 
@@ -155,8 +158,10 @@ def _named(measure: Measure) -> str:
     return f"{measure.label}, %" if measure.unit == "percent" else measure.label
 
 
-def _value(score: Score | None, unit: Unit) -> str:
-    return "" if score is None else f"{value_text(score.value, unit)} {interval_text(score, unit)}".strip()
+def _value(score: Score | None, unit: Unit, mark: str = "") -> str:
+    if score is None:
+        return ""
+    return f"{value_text(score.value, unit)}{mark} {interval_text(score, unit)}".strip()
 
 
 def _markdown(table: Table) -> str:

@@ -210,6 +210,8 @@ class ScoreRow(Own):
     label: str  # what the scores are of
     scores: dict[str, Score]  # measure -> score; a measure that is not there is blank
     note: str | None = None  # a warning or remark about the row
+    # measure -> a sign behind its value, which the note of the table explains
+    marks: dict[str, str] = Field(default_factory=dict, exclude_if=lambda marks: not marks)
     heading: bool = Field(default=False, exclude=True)  # whether it heads those that follow
 
 

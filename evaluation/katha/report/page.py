@@ -16,6 +16,7 @@ from ....releases.loading import Release, load
 from ....schemas.text import counted, tallied
 from ....schemas.values import Score
 from ....validators.resampling import fleiss_kappa
+from ...recoverability.compare import Strongest
 from ...recoverability.definitions import COMMONS, NONRESPONSES, PROTOCOL, SUPPORTS, Definitions
 from ...recoverability.items import CONDITIONS
 from ...recoverability.score import Judged, judged_folder, scores_of
@@ -27,7 +28,16 @@ from ...report.showing import Accounts, comparison_note, day_of, read_lines, res
 from ...stats.correlation import counts_of, krippendorff_alpha, observed_agreement
 from .cases import NAMES, Replies, Shown, cases_of, chosen_spots, examples, spots_of
 from .people import people_drawn, people_tables, with_people
-from .tables import accounting, comparisons, details, figures_of, headline, judges_table, plots
+from .tables import (
+    accounting,
+    comparisons,
+    details,
+    figures_of,
+    headline,
+    judges_table,
+    plots,
+    strongest_table,
+)
 
 CONTROL_NAMES = {"raw": "raw", "filtered": "filtered", "common": "common-valid"}
 
@@ -149,11 +159,12 @@ def katha_report(
     definitions: Definitions | None = None,
     *,
     read: Callable[[Path], Release] = load,
+    strongest: Callable[[Judged], Strongest] | None = None,
 ) -> ReportDocument:
     """Return the report on an evaluation folder of kind katha.
 
     ``release``: the release that was judged; None for the place that the manifest names. ``definitions``: how
-    replies become numbers; None for the paper's.
+    replies become numbers; None for the paper's. ``strongest``: compares the methods with a baseline.
     """
     used = definitions or Definitions()
     people = people_of(folder, PROTOCOL, people_tables, people_drawn)
@@ -183,7 +194,7 @@ def katha_report(
         plots=plots(scores),
         figures=figures_of(spots, judged.methods),
         examples=tuple(examples(spots, shown)),
-        details=tuple(details(scores)),
+        details=(*(() if strongest is None else [strongest_table(strongest(judged))]), *details(scores)),
         comparisons=comparisons(scores),
         comparison_note=comparison_note(
             len(scores.methods),

@@ -8,6 +8,7 @@ from ....pages.grid import if_intervals, label_text
 from ....schemas.text import counted
 from ....schemas.values import Score
 from ...recoverability import columns, recoverability
+from ...recoverability.compare import AIMS, DAGGER, SURE, KathaComparison, Strongest
 from ...recoverability.items import DIMENSIONS
 from ...recoverability.method import DIFFERENCE, Method
 from ...recoverability.recoverability import Rate
@@ -112,6 +113,40 @@ def comparisons(scores: KathaScores) -> tuple[Comparison, ...]:
         comparison(one, "STG, valid for all methods", higher=False, better="loses less")
         for one in scores.comparisons
     )
+
+
+def strongest_table(made: Strongest) -> ScoreTable:
+    """Return the methods against the strongest baseline of each measure (after Table 2)."""
+    measures = tuple(
+        Measure(
+            name=name, label=AIMS[name].label, better="high" if AIMS[name].higher else "low",
+            unit="plain" if name == "human" else "points" if name == "gap" else "percent",
+        )
+        for name in made.values
+    )  # fmt: skip
+    methods = list(dict.fromkeys(method for values in made.values.values() for method in values))
+    baselines = {name: f"{AIMS[name].label.lower()}: {best}" for name, best in made.baselines.items()}
+    return ScoreTable(
+        name="strongest", title="Methods against the strongest baseline (after Table 2)",
+        note=f"{DAGGER}: better than the strongest baseline, by the paired bootstrap, p < {SURE} after "
+        f"Bonferroni over the methods. Baselines: {'; '.join(baselines.values())}. Image recoverability and "
+        "STG are over the questions that are valid for all methods.",
+        measures=measures,
+        rows=tuple(
+            ScoreRow(
+                label=method, scores={name: values[method] for name, values in made.values.items()},
+                marks={name: DAGGER for name in made.values if made.is_marked(name, method)},
+            )
+            for method in methods
+        ),
+    )  # fmt: skip
+
+
+def compared_tables(made: Strongest | KathaComparison) -> list[ScoreTable]:
+    """Return methods against each other as tables."""
+    if isinstance(made, Strongest):
+        return [strongest_table(made)]
+    return [comparison_table(made.comparisons, "points", DIFFERENCE)]
 
 
 def accounting(scores: KathaScores) -> Iterator[CountTable]:

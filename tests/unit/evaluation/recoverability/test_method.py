@@ -6,7 +6,10 @@ import numpy as np
 import pytest
 
 from fabula.errors import ConfigError, InputError
+from fabula.evaluation.katha.report.page import katha_report
+from fabula.evaluation.katha.report.tables import strongest_table
 from fabula.evaluation.recoverability import columns
+from fabula.evaluation.recoverability.compare import against_strongest
 from fabula.evaluation.recoverability.definitions import COMMONS, Definitions
 from fabula.evaluation.recoverability.method import (
     common_questions,
@@ -17,6 +20,8 @@ from fabula.evaluation.recoverability.method import (
 )
 from fabula.evaluation.recoverability.recoverability import values_of
 from fabula.evaluation.recoverability.score import judged_folder, score_folder
+from fabula.evaluation.report.formats import written
+from fabula.evaluation.report.writing import write_report
 from fabula.testing.simulated_evaluations import write_simulated
 from fabula.testing.simulated_judgements import Truth
 from fabula.validators.resampling import draws
@@ -506,3 +511,60 @@ def test_pairs_when_worked_by_hand_have_accuracy_confusion_and_gap() -> None:
 def test_rates_when_nothing_is_counted_have_no_value() -> None:
     assert np.isnan(values_of(columns.MORAL, np.zeros(5))).all()
     assert np.isnan(values_of(columns.PAIRS, np.zeros((3, 10)))).all()
+
+
+# -- Against the strongest baseline (the dagger of Table 2)
+
+
+def test_strongest_baseline_when_compared_with_equals_a_bootstrap_by_hand(bench, tmp_path):
+    stories = 8
+    made = bench(stories)
+    place = {record.story_id: number for number, record in enumerate(made.release.records)}
+    known = {q: place[one.story_id] for q, one in made.questions.items()}
+    told = {"weak": 1, "strong": 2, "mine": 8}  # of 8 stories images tell so many
+    made.ask(lambda *_: True, conditions=("text",))
+    for method, count in told.items():
+        made.ask(
+            lambda q, condition, judge, count=count: condition == "text_image" or known[q] < count,
+            conditions=("image", "text_image"), method=method,
+        )  # fmt: skip
+    used = Definitions(resamples=2000, interval="percentile")
+    judged = judged_of(made, {name: {"seeds": [None]} for name in told}, used)
+    ratings = {name: {story: 3.0 + count / 10 for story in place} for name, count in told.items()}
+    compared = against_strongest(
+        judged, used, measures=("image", "gap", "human"), references=["mine"], ratings=ratings
+    )
+    assert set(compared.baselines.values()) == {"strong"}
+    by_name = {pair.first: pair for pair in compared.pairs["image"]}
+    for name, count in told.items():
+        if name == "strong":
+            continue
+        # By hand: the difference of means in each resample of stories; two-sided p, times two methods.
+        indicator = {each: (np.arange(stories) < of).astype(float) for each, of in told.items()}
+        lost = (indicator[name] - indicator["strong"]) / stories
+        again = np.concatenate([weights @ lost for weights in draws(stories, 2000, 42)])
+        tail = min((again <= 1e-12).sum() + 1, (again >= -1e-12).sum() + 1) / (2000 + 1)
+        assert by_name[name].difference == pytest.approx((count - 2) / 8)
+        assert by_name[name].p_bootstrap == pytest.approx(min(1.0, 2 * tail))
+        assert by_name[name].p_bootstrap_corrected == pytest.approx(min(1.0, 2 * 2 * tail))
+        assert by_name[name].correction == "bonferroni"
+    assert compared.is_marked("image", "mine") and compared.is_marked("gap", "mine")
+    assert not compared.is_marked("image", "weak") and not compared.is_marked("gap", "weak")
+    assert compared.is_marked("human", "mine")  # 0.6 more of every story
+    latex = written([strongest_table(compared)], "latex")
+    assert latex.count(r"$^\dagger$") == 4  # three cells and the note
+    page = tmp_path / "page.html"
+    write_report(katha_report(made.run, None, definitions=used, strongest=lambda _: compared), page)
+    assert page.read_text().count("†") >= 4
+
+
+def test_strongest_baseline_when_nothing_fits_says_so(bench):
+    made = bench(6)
+    made.ask(lambda *_: True, method="m")
+    judged = judged_of(made, {"m": {"seeds": [None]}})
+    for more, words in (
+        ({"measures": ("human",)}, "no ratings by people"), ({"against": "n"}, "--against"),
+        ({"measures": ("style",)}, "--measure"), ({"references": ["m"]}, "no method that may be a baseline"),
+    ):  # fmt: skip
+        with pytest.raises(ConfigError, match=words):
+            against_strongest(judged, NONE, **more)
