@@ -28,7 +28,7 @@ def note_made_with(journal: Journal, stage: str, settings: object) -> None:
 
     Settings that name networks have a method ``networks``: their device, precision and libraries.
     """
-    named = getattr(settings, "networks", dict)()
+    named: dict[str, Any] = getattr(settings, "networks", dict)()
     source = {"fabula": __version__, "commit": commit(), "python": platform.python_version()}
     made = {"stage": stage, "source": source, "networks": named}
     journal.note(f"{FACT}{digest(made)}", made)

@@ -347,7 +347,7 @@ def test_storymem_when_exported_has_a_story_of_one_shot_its_memory_and_a_script_
         *(f"00_00_keyframe0{number}.jpg" for number in range(3)), "story.json",
     ]  # fmt: skip
     story = json.loads((folder / "story.json").read_text("utf-8"))
-    assert story["story_overview"] == written_episode().story_overview
+    assert story["story_overview"] == written_episode()["story_overview"]
     assert story["scenes"] == [
         {"scene_num": 1, "video_prompts": [packets[1].packet.prompt], "cut": [False]}
     ]  # fmt: skip
