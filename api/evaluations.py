@@ -163,7 +163,7 @@ def report(
         options: other options of ``fabula report`` by keyword.
 
     Returns:
-        The report: its tables, ``plot()``, and where the page lies (``page``).
+        The report: its tables, its ``figures``, and where the page lies (``page``).
 
     Raises:
         InputError: something cannot be read, or does not belong together.
@@ -175,6 +175,8 @@ def report(
         >>> report = fabula.report("runs/eval", "eval.html")
         >>> report.page.name
         'eval.html'
+        >>> report.figures["gaps"].title  # figures["gaps"].save("gaps.pdf") writes it for a paper
+        'STG per dimension'
     """
     from ..evaluation.report.formats import Table
     from ..evaluation.report.writing import PAGE, check_page, write_report

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from ..engine.status import RunReport
     from ..evaluation.report.writing import Written
+    from ..pages.figures import Figure
 
 JUDGEMENTS = "judgements"
 """The name of the table with a row for every reply."""
@@ -152,6 +153,12 @@ class Report(_Scored):
     def page(self) -> Path:
         """The page, one file that needs no network."""
         return next(iter(self.written.files.values()))
+
+    @property
+    def figures(self) -> "Mapping[str, Figure]":
+        """The figures of the page by name; ``figures["gaps"].save("gaps.pdf")`` writes one for a paper."""
+        shown = self.written.document
+        return {one.name: one for one in (*shown.plots, *shown.figures, *shown.people_figures)}
 
 
 def scores_of(folder: Path, options: Mapping[str, Any]) -> Scores:

@@ -445,7 +445,8 @@ def interval_plot(name: str, title: str, measure: Measure, rows: Mapping[str, Sc
         measure.better or "", ""
     )
     return Plot(
-        name=name, title=title, unit=measure.unit, note=f"Values with 95 % intervals.{better}",
+        name=name, title=title, axis=measure.label, unit=measure.unit,
+        note=f"Values with 95 % intervals.{better}",
         groups={
             label: (PlotPoint(series=measure.label, score=score),)
             for label, score in rows.items() if score is not None

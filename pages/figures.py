@@ -6,20 +6,25 @@ Places across are in percent and heights in pixels, so that text keeps its size 
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import pairwise
+from pathlib import Path
 from statistics import median
-from typing import Annotated, TypeAlias
+from typing import Annotated, TypeAlias, cast
 
 from markupsafe import Markup
 from pydantic import Field, model_validator
 
+from ..errors import MissingRequirement
 from ..schemas.text import counted
 from ..schemas.values import Own, Score
 from .grid import DASH, Unit, interval_text, value_text
 from .page import readable
 
-LABEL, LINE, GAP, AXIS = 20, 20, 12, 26
-"""Heights in pixels: of a band's label, of one score, between bands, of the axis."""
+LABEL, LINE, GAP, AXIS = 20, 20, 12, 44
+"""Heights in pixels: of a band's label, of one score, between bands, of the axis with its title."""
+UNITS = {"percent": "%", "points": "percentage points", "usd": "USD", "count": "count"}
+"""Unit -> how the title of an axis names it; that of plain numbers goes without saying."""
 RIDGE, CELL = 46, 22
 """Heights in pixels: of the tallest column of a ridge, of a cell."""
 LEFT, WIDTH = 3.0, 78.0
@@ -40,6 +45,33 @@ class _Titled(Own):
     name: str = Field(description="Name in the data.")
     title: str = Field(description="Caption.")
     note: str = Field(default="", description="How to read it.")
+    axis: str = Field(default="", exclude=True, description="What the values are, at the axis; without unit.")
+
+    def save(self, path: str | Path, width: float = 6.4) -> Path:
+        """Write the figure for a paper, by matplotlib (``fabula[figures]``).
+
+        Args:
+            path: the file; its ending says the form: ``.png``, ``.svg`` or ``.pdf``.
+            width: inches; the height follows from what is shown.
+
+        Returns:
+            The file.
+
+        Raises:
+            TargetError: another ending, or the file cannot be written.
+            MissingRequirement: matplotlib is not installed.
+        """
+        from .saving import save_figure
+
+        return save_figure(cast("Figure", self), Path(path), width)
+
+    def _repr_png_(self) -> bytes | None:
+        """Return the figure as a notebook shows it; None without matplotlib."""
+        from .saving import figure_bytes
+
+        with suppress(ImportError, MissingRequirement):
+            return figure_bytes(cast("Figure", self), "png", 6.4)
+        return None
 
 
 class PlotPoint(Own):
@@ -138,6 +170,12 @@ def ridges(values: Mapping[str, Sequence[float]], edges: Sequence[float]) -> tup
     )
 
 
+def axis_title(figure: Plot | Ridges) -> str:
+    """Return what the values of a figure are, with their unit."""
+    unit = UNITS.get(figure.unit, "" if figure.axis else "value")
+    return ", ".join(part for part in (readable(figure.axis, 60), unit) if part)
+
+
 def draw_figure(figure: Figure) -> Markup:
     """Return a figure as SVG, with its content as a description for those who cannot see it."""
     if isinstance(figure, Scatter):
@@ -220,7 +258,8 @@ def _plot(plot: Plot) -> Markup:
         for label, points in plot.groups.items()
     )
     ticks = [(mark, _tick(mark, plot.unit)) for mark in marks]
-    return _framed(plot, described, [_grid((low, high), ticks, top), *parts], top + AXIS)
+    grid = _grid((low, high), ticks, top)
+    return _framed(plot, described, [grid, *parts, _axis_text(axis_title(plot), top)], top + AXIS)
 
 
 def _mark(point: PlotPoint, names: Sequence[str], axis: tuple[float, float], y: int, unit: Unit) -> Markup:
@@ -287,7 +326,8 @@ def _ridges(figure: Ridges) -> Markup:
         f"{readable(ridge.label)}: {sum(ridge.counts):,} values, median {_median_text(ridge, figure.unit)}."
         for ridge in figure.ridges
     )
-    return _framed(figure, described, [_grid(axis, ticks, top), *parts], top + AXIS)
+    grid = _grid(axis, ticks, top)
+    return _framed(figure, described, [grid, *parts, _axis_text(axis_title(figure), top)], top + AXIS)
 
 
 def _median_text(ridge: Ridge, unit: Unit) -> str:
@@ -328,7 +368,7 @@ def _heat(figure: Heat) -> Markup:
         ) + "."
         for row in figure.rows
     )  # fmt: skip
-    return _framed(figure, described, parts, top + AXIS)
+    return _framed(figure, described, [*parts, _axis_text(readable(figure.axis, 60), top)], top + AXIS)
 
 
 def _cell(figure: Heat, row: HeatRow, index: int, at: tuple[float, float, int]) -> Markup:
@@ -449,6 +489,11 @@ def _grid(axis: tuple[float, float], ticks: Sequence[tuple[float, str]], height:
             ).format(kind, x, x, height, x, height + 16, text)
         )
     return Markup("").join(lines)
+
+
+def _axis_text(text: str, top: int) -> Markup:
+    """Return the title of an axis, below the texts of its marks."""
+    return Markup('<text class="tick" x="{}%" y="{}">{}</text>').format(LEFT, top + 36, text)
 
 
 def _band(label: str, top: int) -> Markup:

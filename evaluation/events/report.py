@@ -326,7 +326,7 @@ def _plot(scores: EventScores, suite: Suite) -> Plot:
         ", with 95 % intervals", (panel.classes[label] for panel in scores.panels for label in panel.classes)
     )
     return Plot(
-        name="completion", title="Completion rate by class", note=f"In %{ends}.",
+        name="completion", axis="Completion rate", title="Completion rate by class", note=f"In %{ends}.",
         groups={
             "All prompts" if label == AVERAGE else label_text(label): tuple(
                 PlotPoint(series=_named(panel), score=panel.classes[label])

@@ -229,7 +229,7 @@ def _figures(statistics: EntityStatistics) -> Iterator[Ridges]:
         if ends:
             edges = range(min(ends), max(ends) + 2)
             yield Ridges(
-                name=f"distribution-{name}", title=title, unit="count", edges=tuple(edges),
+                name=f"distribution-{name}", title=title, axis=title, unit="count", edges=tuple(edges),
                 note=f"{unit} The line is the median, which stands at the right.",
                 ridges=ridges(spread, edges),
             )  # fmt: skip

@@ -166,7 +166,8 @@ def gap_plot(scores: EntityScores) -> Plot | None:
         if bins:
             words, meaning = SIGNALS[signal]
             return Plot(
-                name="gap", title=f"Similarity of {kind}s by gap, {words}", unit="number", groups=bins,
+                name="gap", title=f"Similarity of {kind}s by gap, {words}", axis="Similarity", unit="number",
+                groups=bins,
                 note=f"{meaning} Gap: {unit}; with 95 % intervals over sources. The table \"Similarity by "
                 'gap" has every signal and type.',
             )  # fmt: skip

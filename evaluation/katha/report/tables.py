@@ -73,6 +73,7 @@ def plots(scores: KathaScores) -> tuple[Plot, ...]:
         Plot(
             name="gaps",
             title="STG per dimension",
+            axis="STG, text minus images",
             note=f"Text minus images, in percentage points{ends}. Further left is better.",
             unit="points",
             groups=gaps,
@@ -351,7 +352,8 @@ def _ridges(spots: Sequence[Spot], methods: Sequence[Method]) -> Ridges | None:
     if not lost:
         return None
     return Ridges(
-        name="gap_ridges", title="Gaps of single stories", unit="points", edges=EDGES,
+        name="gap_ridges", title="Gaps of single stories", axis="Gap of a storyboard", unit="points",
+        edges=EDGES,
         note="How many storyboards lose how much: the share of a story's valid questions that text tells "
         "and images do not, in percentage points. Steps of ten points, nothing is smoothed; the line is the "
         "median, which stands at the right.",
@@ -370,6 +372,7 @@ def _strips(spots: Sequence[Spot], methods: Sequence[Method]) -> Heat | None:
         return None
     return Heat(
         name="gap_strips", title="Where along the story meaning is lost", unit="points", heading="Method",
+        axis="Transition, from scene to scene",
         note="The mean gap of the questions about a transition, in percentage points: darker cells lose "
         "more. At the right the mean of the cells.",
         columns=tuple(f"{scenes[0]}\N{EN DASH}{scenes[-1]}" for scenes in columns),

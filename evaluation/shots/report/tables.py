@@ -138,6 +138,7 @@ def shares(scores: ImageScores, order: Sequence[str]) -> tuple[Plot, ...]:
     return (
         Plot(
             name="shares", title="Scores as a share of the highest possible value", groups=groups,
+            axis="Share of the highest possible value",
             note=f"In %{ends}. Further right is better. Scores measure different things: compare methods "
             "within a score. The inception score has no highest value.",
         ),

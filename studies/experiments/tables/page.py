@@ -187,7 +187,7 @@ def _plot(results: StudyResults) -> Plot | None:
         score = main_of(results.scores.methods[method]).gap
         groups.setdefault(renderer, []).append(PlotPoint(series=plan, score=score))
     return Plot(
-        name="headline_gap", title="STG, by renderer and plan", unit="points",
+        name="headline_gap", axis="STG, text minus images", title="STG, by renderer and plan", unit="points",
         note="Text minus images, in percentage points: further left is better. Lines are 95 % intervals.",
         groups={renderer: tuple(points) for renderer, points in groups.items()},
     )  # fmt: skip

@@ -1,12 +1,14 @@
 """Figures as SVG: right in place, well-formed, and described in words."""
 
 import re
+from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 from pydantic import ValidationError
 
+from fabula.errors import TargetError
 from fabula.pages.figures import (
     Figure,
     Heat,
@@ -16,14 +18,16 @@ from fabula.pages.figures import (
     Ridges,
     Scatter,
     Spot,
+    axis_title,
     draw_figure,
     figure_rows,
     figure_table,
     legend_of,
     ridges,
 )
-from fabula.pages.grid import count_text, effect_text, interval_text, label_text, p_text, value_text
+from fabula.pages.grid import DASH, count_text, effect_text, interval_text, label_text, p_text, value_text
 from fabula.pages.page import readable
+from fabula.pages.saving import drawn_figure
 from fabula.schemas.values import Score
 from fabula.testing.report_documents import HOSTILE, score, undefined
 
@@ -132,6 +136,51 @@ def test_scatter_when_drawn_places_points_and_joins_those_at_one_place() -> None
     assert list(figure_rows(figure))[:2] == [("s0", "m", "across", 0.0), ("s0", "m", "up", 0.0)]
 
 
+def test_axis_when_drawn_on_a_page_has_its_title_with_the_unit() -> None:
+    titled = plot(0.3).model_copy(update={"axis": "STG, <text> minus images"})
+    assert ">STG, &lt;text&gt; minus images, percentage points</text>" in str(draw_figure(titled))
+    assert axis_title(spread({"a": (0.5,)}, (0.0, 1.0))) == "value"
+    assert "axis" not in titled.model_dump(mode="json"), "reports as data stay as they are"
+
+
+@pytest.mark.slow  # matplotlib is imported
+@pytest.mark.parametrize(("ending", "head"), [(".png", b"\x89PNG"), (".svg", b"<?xml"), (".pdf", b"%PDF")])
+def test_figure_when_saved_for_a_paper_is_what_its_ending_says_and_the_same_each_time(
+    tmp_path: Path, ending: str, head: bytes
+) -> None:
+    pytest.importorskip("matplotlib")
+    figure = plot(0.37, None)
+    first, second = (figure.save(tmp_path / name / f"f{ending}") for name in ("a", "b"))
+    assert first.read_bytes().startswith(head) and first.read_bytes() == second.read_bytes()
+
+
+@pytest.mark.parametrize("name", ["f.html", "f.jpg", "f"])
+def test_figure_when_its_ending_cannot_be_written_is_refused_with_those_that_can(
+    tmp_path: Path, name: str
+) -> None:
+    with pytest.raises(TargetError, match=r"\.png, \.svg or \.pdf"):
+        plot(0.1).save(tmp_path / name)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+def test_figure_when_drawn_for_a_paper_has_values_intervals_and_axis_titles() -> None:
+    pytest.importorskip("matplotlib")
+    axes = drawn_figure(plot(0.37, -0.17), 6.4).axes[0]
+    # score() gives an interval of three points to both sides
+    marks = [line.get_xdata()[0] for line in axes.lines if line.get_marker() in "os"]
+    assert marks == pytest.approx([37, -17])
+    ends = [segment[:, 0].tolist() for one in axes.collections for segment in one.get_segments()]
+    assert ends == [pytest.approx([34, 40]), pytest.approx([-20, -14])]
+    assert axes.get_xlabel() == "percentage points" and axes.get_title(loc="left") == "Gap"
+    assert [text.get_text() for text in axes.get_yticklabels()] == ["Causal"]
+    cells = drawn_figure(heat((0.1, 0.95), (None, 0.5)), 6.4).axes[0]
+    assert [text.get_text() for text in cells.texts] == ["0.100", "0.950", DASH, "0.500"]
+    points = drawn_figure(scatter(("m", 0.0, 0.5), ("n", 1.0, 0.25)), 6.4).axes[0]
+    assert [one.get_offsets().tolist() for one in points.collections] == [[[0, 50]], [[100, 25]]]
+    assert (points.get_xlabel(), points.get_ylabel()) == ("People, %", "Judge, %")
+
+
 def test_figures_when_their_data_do_not_fit_are_refused() -> None:
     for place in ((-0.1, 0.5), (0.5, 1.5), (float("nan"), 0.5)):
         with pytest.raises(ValidationError):
@@ -146,6 +195,13 @@ FIGURES: tuple[Figure, ...] = (
     heat(*((0.5, None) for _ in HOSTILE), names=HOSTILE),
     spread(dict.fromkeys(HOSTILE, (0.5,)), (0.0, 1.0)),
 )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("figure", FIGURES, ids=lambda figure: type(figure).__name__)
+def test_figures_when_names_are_hostile_can_be_saved(figure: Figure, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    assert figure.save(tmp_path / "f.svg").stat().st_size > 5_000
 
 
 @pytest.mark.parametrize("figure", FIGURES, ids=lambda figure: type(figure).__name__)

@@ -1,0 +1,188 @@
+"""Figures for papers and notebooks: the figures of pages as PNG, SVG or PDF, drawn by matplotlib."""
+
+import re
+import warnings
+from collections.abc import Callable, Mapping
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import MissingRequirement, TargetError
+from ..schemas.canonical import write_atomic
+from .figures import axis_title
+from .grid import DASH, value_text
+from .page import base_style, readable
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Drawn
+
+    from .figures import Figure, Heat, Plot, Ridges, Scatter
+
+ENDINGS = (".png", ".svg", ".pdf")
+DPI = 200  # of a PNG
+INK, SOFT, LINE = "#1d1c1a", "#5b5852", "#e2ded6"
+MARKS = "osD^vP"
+"""Marks of series, those of pages."""
+BAND = 0.62
+"""Share of a band's height over which its series are spread."""
+STYLE: Any = {
+    "font.family": "DejaVu Sans", "font.size": 9, "axes.titlesize": 10, "axes.titleweight": "bold",
+    "axes.titlelocation": "left", "axes.edgecolor": SOFT, "axes.labelcolor": INK, "text.color": INK,
+    "xtick.color": SOFT, "ytick.color": INK, "axes.spines.top": False, "axes.spines.right": False,
+    "axes.grid": True, "axes.axisbelow": True, "grid.color": LINE, "legend.frameon": False,
+    "text.parse_math": False, "svg.hashsalt": "fabula", "pdf.fonttype": 42,
+    "figure.constrained_layout.use": True,
+}  # fmt: skip
+"""The font comes with matplotlib, and no file depends on the time: equal figures give equal bytes."""
+
+
+def save_figure(figure: "Figure", path: Path, width: float) -> Path:
+    """Write a figure, in the form that the ending says; ``width`` in inches."""
+    if path.suffix.lower() not in ENDINGS:
+        raise TargetError(
+            str(path), what=f"a figure cannot be written as {path.suffix or 'a file without an ending'}",
+            fix=f"give it a name that ends in {', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}",
+        )  # fmt: skip
+    data = figure_bytes(figure, path.suffix.lower()[1:], width)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomic(path, [data])
+    except OSError as error:
+        raise TargetError(
+            str(path), what=f"the figure cannot be written: {error.strerror or error}",
+            fix="choose another place",
+        ) from error  # fmt: skip
+    return path
+
+
+def figure_bytes(figure: "Figure", form: str, width: float) -> bytes:
+    """Return a figure as png, svg or pdf."""
+    from matplotlib import rc_context
+
+    drawn, data = drawn_figure(figure, width), BytesIO()
+    about: dict[str, Any] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(form, {})
+    with rc_context(STYLE), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph")  # a name in a script that the font has not
+        drawn.savefig(data, format=form, dpi=DPI, metadata=about)
+    return data.getvalue()
+
+
+def drawn_figure(figure: "Figure", width: float) -> "Drawn":
+    """Return a figure as one of matplotlib, to be changed further."""
+    try:
+        from matplotlib import rc_context
+        from matplotlib.figure import Figure as Drawn
+    except ImportError as error:
+        raise MissingRequirement(
+            "matplotlib", what="it is not installed, and it draws figures for papers",
+            fix='install it: pip install "fabula[figures]"',
+        ) from error  # fmt: skip
+    draw, rows = _HOW[type(figure).__name__]
+    with rc_context(STYLE):
+        drawn = Drawn(figsize=(width, rows(figure)))
+        axes = drawn.add_subplot()
+        draw(figure, axes)
+        axes.set_title(readable(figure.title, 90), pad=10)
+        if len(axes.get_legend_handles_labels()[1]) > 1:
+            drawn.legend(loc="outside lower center", ncols=3)
+    return drawn
+
+
+def colours() -> list[str]:
+    """Return the colours of series by day, as pages have them."""
+    return re.findall(r"--c\d: (#[0-9a-f]{6})", base_style())[:8]
+
+
+def _scale(unit: str) -> float:
+    return 100.0 if unit in ("percent", "points") else 1.0
+
+
+def _bands(axes: "Axes", names: list[str]) -> None:
+    axes.set_yticks(range(len(names)), [readable(name, 40) for name in names])
+    axes.set_ylim(len(names) - 0.5, -0.5)
+    axes.grid(visible=False, axis="y")
+    axes.tick_params(axis="y", length=0)
+
+
+def _plot(figure: "Plot", axes: "Axes") -> None:
+    names = list(dict.fromkeys(point.series for points in figure.groups.values() for point in points))
+    scale, told = _scale(figure.unit), set[str]()
+    for row, points in enumerate(figure.groups.values()):
+        for place, point in enumerate(points):
+            y = row + BAND * ((place + 0.5) / len(points) - 0.5)
+            number, score = names.index(point.series), point.score
+            if score.value is None:
+                axes.text(0, y, f" {DASH} undefined", va="center", fontsize=8, color=SOFT)
+                continue
+            ends = None
+            if score.low is not None and score.high is not None:
+                ends = [[scale * (score.value - score.low)], [scale * (score.high - score.value)]]
+            axes.errorbar(
+                [scale * score.value], [y], xerr=ends, fmt=MARKS[number % len(MARKS)], markersize=5,
+                color=colours()[number % 8], elinewidth=1.6,
+                label="" if point.series in told else readable(point.series, 60),
+            )  # fmt: skip
+            told.add(point.series)
+    axes.axvline(0, color=SOFT, linewidth=1, zorder=0)
+    _bands(axes, list(figure.groups))
+    axes.set_xlabel(axis_title(figure))
+
+
+def _ridges(figure: "Ridges", axes: "Axes") -> None:
+    scale, whole = _scale(figure.unit), figure.unit == "count"
+    edges = [scale * (edge - 0.5 * whole) for edge in figure.edges]
+    shares = [[count / max(1, sum(ridge.counts)) for count in ridge.counts] for ridge in figure.ridges]
+    peak = max((share for some in shares for share in some), default=0.0) or 1.0
+    for row, (ridge, some) in enumerate(zip(figure.ridges, shares, strict=True)):
+        heights, colour = [row + 0.4 - 0.8 * share / peak for share in some], colours()[row % 8]
+        axes.stairs(heights, edges, baseline=row + 0.4, fill=True, alpha=0.4, color=colour)
+        axes.stairs(heights, edges, baseline=row + 0.4, color=colour, linewidth=1.2)
+        if ridge.middle is not None:
+            axes.vlines(scale * ridge.middle, row - 0.4, row + 0.4, color=INK, linewidth=1.2)
+    labels = [f"{ridge.label} (n = {sum(ridge.counts):,})" for ridge in figure.ridges]
+    _bands(axes, labels)
+    axes.set_xlabel(f"{axis_title(figure)}; lines: medians")
+
+
+def _heat(figure: "Heat", axes: "Axes") -> None:
+    from matplotlib.colors import LinearSegmentedColormap
+
+    tones = LinearSegmentedColormap.from_list("fabula", ["#ffffff", colours()[0]])
+    values = [[float("nan") if value is None else value for value in row.values] for row in figure.rows]
+    if values and figure.columns:
+        spread = 2 * (figure.high - figure.low) + figure.low  # numbers can be read on the darkest cell
+        axes.pcolormesh(values, cmap=tones, vmin=figure.low, vmax=spread, edgecolors="white", linewidth=1.5)
+        axes.set_xticks([place + 0.5 for place in range(len(figure.columns))], figure.columns)
+        labels = [readable(one.label, 40) for one in figure.rows]
+        axes.set_yticks([place + 0.5 for place in range(len(values))], labels)
+    for row, one in enumerate(figure.rows):
+        for column, value in enumerate(one.values if len(figure.columns) <= 12 else ()):
+            text = value_text(value, figure.unit)
+            axes.text(column + 0.5, row + 0.5, text, ha="center", va="center", fontsize=8)
+    axes.invert_yaxis()
+    axes.grid(visible=False)
+    axes.set_xlabel(readable(figure.axis, 60))
+    axes.set_ylabel(readable(figure.heading, 60))
+
+
+def _scatter(figure: "Scatter", axes: "Axes") -> None:
+    names = list(dict.fromkeys(spot.series for spot in figure.spots))
+    for number, name in enumerate(names):
+        own = [(100 * spot.across, 100 * spot.up) for spot in figure.spots if spot.series == name]
+        axes.scatter(
+            [x for x, _ in own], [y for _, y in own], marker=MARKS[number % len(MARKS)],
+            color=colours()[number % 8], alpha=0.7, s=26, label=readable(name, 60),
+        )  # fmt: skip
+    axes.plot([0, 100], [0, 100], color=SOFT, linestyle=(0, (5, 4)), linewidth=1)
+    axes.set(xlim=(-3, 103), ylim=(-3, 103), aspect="equal")
+    axes.set(xlabel=f"{readable(figure.across, 60)}, %", ylabel=f"{readable(figure.up, 60)}, %")
+
+
+_HOW: Mapping[str, tuple[Callable[..., None], Callable[[Any], float]]] = {
+    "Plot": (_plot, lambda figure: 1.3 + sum(0.14 + 0.16 * len(some) for some in figure.groups.values())),
+    "Ridges": (_ridges, lambda figure: 1.2 + 0.6 * len(figure.ridges)),
+    "Heat": (_heat, lambda figure: 1.2 + 0.35 * len(figure.rows)),
+    "Scatter": (_scatter, lambda _: 5.0),
+}
+"""Kind of figure -> how it is drawn, and its height in inches."""
