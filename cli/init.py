@@ -32,6 +32,7 @@ license = "CC-BY-4.0"    # not a default: the licence of what you publish, by it
 # The stand-in for a model that comes with Fabula, to try everything without a key. Start it with
 #     python -m fabula.testing.model_server --port 8123 &
 # and name it after --model or --judge: http://127.0.0.1:8123/v1#stand-in
+# With --knows RELEASE its answers about storyboards give a report numbers to look at; they mean nothing.
 [models."http://127.0.0.1:8123/v1#stand-in"]
 prices = { input = 0, output = 0 }
 """

@@ -11,6 +11,7 @@ them, which then appear in the provenance of what is made with it, and each repl
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
+from pathlib import Path
 
 from ..models.spec import MARK
 from ..prompts.loader import prompt_ids
@@ -47,6 +48,22 @@ def answer(asked: Asked) -> Answer | StandInOnly:
     if NAME not in asked.model:
         return StandInOnly()
     return replace(as_answer(_answers()[prompt_id](asked)), model=NAME)
+
+
+def knowing(release: Path) -> Callable[[Asked], Answer | StandInOnly]:
+    """Return a stand-in that knows the stories of a release, and answers a share of its questions rightly."""
+    from ..api.releases import load
+    from .asked_prompts import prompt_of
+    from .stand_in_models import KnowingJudge
+
+    judge = KnowingJudge(load(release).records)
+
+    def answer_knowing(asked: Asked) -> Answer | StandInOnly:
+        given = answer(asked)
+        knows = isinstance(given, Answer) and (prompt_of(asked) or "").startswith("judge/")
+        return replace(as_answer(judge(asked)), model=NAME) if knows else given
+
+    return answer_knowing
 
 
 @cache

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..builders.text.words import pick
-from ..schemas.canonical import Json
+from ..schemas.canonical import Json, digest, sha256_bytes
+from ..schemas.katha import StoryRecord
 from ..schemas.text import normalize_answer
 from ..studies.memory.shots.layout import CELLS
 from .asked_prompts import fenced_texts, prompt_of, user_text
@@ -136,6 +137,44 @@ def answer_judge(asked: Asked) -> Json:
     if evidence == "text":
         return {"answer": said, "evidence_status": "recoverable", "confidence": "low"}
     return {"source_answer": said, "image_support": "ambiguous", "final_answer": said, "confidence": "low"}
+
+
+SEEN = {"text": 0.9, "image": 0.6, "text_image": 0.9, "contrast": 0.7}
+"""What is shown -> the share of questions that the stand-in answers rightly where it knows the records."""
+
+
+class KnowingJudge:
+    """A judge of storyboards that knows the records, and answers by chance: it looks at no picture.
+
+    With it a report on anybody's boards has numbers to look at. Which questions are answered rightly follows
+    from a hash of question, pictures and model name; how many, from :data:`SEEN`.
+    """
+
+    def __init__(self, records: Sequence[StoryRecord]) -> None:
+        self._questions = {question.question: question for record in records for question in record.questions}
+        self._labels = {record.story_text: record.moral_label for record in records}
+
+    def __call__(self, asked: Asked) -> Json:
+        """Return the reply to a judge's prompt, as JSON; about no known record that of a judge of none."""
+        kind, _, shown = (prompt_of(asked) or "").rpartition("/")[2].partition("_")
+        texts, reply = fenced_texts(user_text(asked)), answer_judge(asked)
+        question = self._questions.get(texts[-1]) if texts else None
+        drawn = digest([texts, [sha256_bytes(image.data) for image in asked.images], shown, asked.model])
+        share = SEEN.get("contrast" if kind == "contrast" else shown, 0.0)
+        right = int(drawn[:12], 16) / 16**12 < share
+        if kind == "contrast":
+            source = "first" if texts[0] in self._labels else "second"
+            return {**reply, "answer": source if right else UNCLEAR}
+        if kind == "label":
+            known, options = self._labels.get(texts[0] if texts else ""), _OPTION.findall(user_text(asked))
+            return {**reply, "answer": known if right and known in options else pick(options, drawn)}
+        if kind != "question" or question is None:
+            return reply
+        answer = question.gold_answer if right else UNCLEAR
+        if shown == "text_image":
+            said = {"source_answer": question.gold_answer, "final_answer": answer}
+            return {**reply, **said, "image_support": "supported" if right else "ambiguous"}
+        return {**reply, "answer": answer, "evidence_status": "recoverable" if right else "unclear"}
 
 
 def _nearest_sentence(story: str, question: str) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 
 from fabula.engine.stage import Failed, Item, Tools
 from fabula.evaluation.archive.archive import EVALUATION, JUDGEMENTS, Archive, read_archive
@@ -20,6 +21,8 @@ from fabula.evaluation.katha.requests import (
     evaluation_request,
     judging_budget,
 )
+from fabula.evaluation.recoverability.definitions import Definitions
+from fabula.evaluation.recoverability.score import score_folder
 from fabula.releases.loading import Release
 from fabula.schemas.canonical import sha256_bytes
 from fabula.testing.drawn_storyboards import draw_outputs, drawn_release
@@ -35,6 +38,7 @@ from fabula.testing.model_server import (
     TooLong,
     TruncatedJson,
 )
+from fabula.testing.stand_in import NAME, knowing
 
 CREATED = "2026-01-01T00:00:00Z"
 TABLE = {"text": 0.9, "image": 0.5, "text_image": 0.95, "contrast": 0.8}
@@ -328,3 +332,25 @@ def test_request_when_an_option_is_wrong_says_what_there_is(
     with pytest.raises(Exception, match=problem) as caught:
         judging_budget(evaluation_request(release.path, [boards], tmp_path / "run", options))
     assert caught.value.__class__.__name__ in ("ConfigError", "InputError")
+
+
+@pytest.mark.slow
+def test_stand_in_when_it_knows_the_release_gives_boards_of_anybody_numbers_that_say_they_mean_nothing(
+    tmp_path: Path,
+) -> None:
+    release = drawn_release(tmp_path / "release")
+    boards = tmp_path / "own"
+    for number, record in enumerate(release.records):
+        (boards / record.story_id).mkdir(parents=True)
+        for scene in range(len(record.scenes)):  # pictures that no stand-in has drawn
+            noise = Image.effect_noise((64, 64), 10.0 + number)
+            noise.save(boards / record.story_id / f"{scene + 1:02d}.png")
+    with ModelServer(knowing(release.path)) as server:
+        spec = f"{server.openai_url}#{NAME}"
+        options = EvaluateOptions(judges=(spec,), workers=0, created_at="2026-01-01T00:00:00Z")
+        evaluate_katha(release.path, boards, tmp_path / "run", options)
+    scores = score_folder(tmp_path / "run", release.path, Definitions(resamples=50))
+    (method,) = scores.methods.values()
+    gaps = method.gaps["question"]["filtered"]
+    assert gaps.gap.value is not None and method.questions["valid"] > 0
+    assert any("mean nothing" in note for note in scores.notes)
