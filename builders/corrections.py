@@ -66,7 +66,7 @@ def correct(run: Editable, item: str, path: str, new: Json, *, who: str, why: st
     What usually goes with it is added as well. A record that breaks a rule by it is no reason to refuse it:
     that may take another correction.
     """
-    asked = _signed(item, path, new, who, why)
+    asked = signed(item, path, new, who, why)
     made: list[Correction] = []
 
     def compose() -> tuple[Edit, ...]:
@@ -83,7 +83,7 @@ def withdraw(run: Editable, item: str, *, who: str, why: str) -> Correction:
     The item keeps its place in the splits and among the near-duplicates, so nothing moves for the others, and
     its id is not used again.
     """
-    edit = _signed(item, WHOLE, None, who, why)
+    edit = signed(item, WHOLE, None, who, why)
     if not why.isprintable() or len(why) > LONGEST_REASON:
         text = f"{len(why)} characters" if why.isprintable() else "line ends or control characters"
         expected = f"one line of at most {LONGEST_REASON} characters"
@@ -104,7 +104,8 @@ def _append(run: Editable, compose: Callable[[], Sequence[Edit]]) -> None:
         keep_private(run.folder)
 
 
-def _signed(item: str, path: str, new: Json, who: str, why: str) -> Edit:
+def signed(item: str, path: str, new: Json, who: str, why: str) -> Edit:
+    """Return a correction, refused where nobody says who makes it and why."""
     for option, value in (("--who", who), ("--why", why)):
         if not value.strip():
             says = "who makes the correction" if option == "--who" else "the reason for it"

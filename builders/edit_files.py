@@ -154,18 +154,19 @@ class _Plan:
 
 
 def apply_file(
-    run: Editable, file: EditFile, *, dry_run: bool = False, notes: Collection[str] = ()
+    run: Editable, file: EditFile, *, dry_run: bool = False, notes: Collection[str] = (), again: bool = False
 ) -> AppliedFile:
     """Add the corrections of a file to a run, all or none; the next build or retry applies them.
 
     What the run has already, with the same new value, name and reason, is not added again: a file that is
-    applied a second time adds nothing.
+    applied a second time adds nothing. ``again``: whether it is added all the same, as by somebody who
+    changes a value, changes it back, and changes it once more.
     """
     made: list[AppliedFile] = []
 
     def compose() -> tuple[Edit, ...]:
         path = run.folder / EDITS
-        known = Counter(map(_said, read_edits(path) if path.exists() else ()))
+        known = Counter(map(_said, read_edits(path) if path.exists() and not again else ()))
         fresh = [(number, edit) for number, edit in file.rows if not _had(known, edit)]
         plan = _planned(run, file, fresh)
         if plan.problems:

@@ -81,14 +81,14 @@ def correct(run: Path, item: str, path: str, new: Json, *, who: str, why: str) -
     """Add a correction of one field to a run; see :func:`fabula.builders.corrections.correct`."""
     from ..builders import corrections
 
-    return corrections.correct(_editable(run), item, path, new, who=who, why=why)
+    return corrections.correct(editable_of(run), item, path, new, who=who, why=why)
 
 
 def withdraw(run: Path, item: str, *, who: str, why: str) -> "Correction":
     """Take an item out of a run for good; see :func:`fabula.builders.corrections.withdraw`."""
     from ..builders import corrections
 
-    return corrections.withdraw(_editable(run), item, who=who, why=why)
+    return corrections.withdraw(editable_of(run), item, who=who, why=why)
 
 
 def correct_from(
@@ -98,7 +98,7 @@ def correct_from(
     from ..builders.edit_files import apply_file, read_edit_file
     from .reviewed import check_source
 
-    editable, file = _editable(run), read_edit_file(path)
+    editable, file = editable_of(run), read_edit_file(path)
     notes = check_source(run, file, release)
     return apply_file(editable, file, dry_run=dry_run, notes=notes)
 
@@ -112,7 +112,7 @@ def corrected_in_files(run_kind: str) -> str | None:
     return drafting.corrected_in_files if run_kind != kind.name or drafting.editing is None else None
 
 
-def _editable(run: Path) -> "Editable":
+def editable_of(run: Path) -> "Editable":
     """Return a run whose items can be corrected, and how."""
     from ..builders.corrections import Editable
 

@@ -1,1 +1,1 @@
-"""Local pages that show what a run, a release or an evaluation holds. They read, and change nothing."""
+"""Local pages that show what a folder holds. They read; with ``--edit`` they add corrections to a run."""

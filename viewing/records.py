@@ -3,7 +3,8 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from string import ascii_uppercase
 from typing import Any
 
@@ -11,8 +12,9 @@ from pydantic import ValidationError
 
 from ..schemas.entities import EntityEpisode
 from ..schemas.katha import Question, Scene, StoryRecord, Transition, Variant
-from ..schemas.paths import quoted_path
+from ..schemas.paths import parse_quoted, quoted_path, value_at, with_value
 from ..schemas.states import state_of
+from ..schemas.values import Edit
 
 KEYS = ("story_id", "episode_id", "story_name", "id", "prompt_id", "unit", "variant_id")
 """Fields that name a row, the first that it has."""
@@ -44,11 +46,18 @@ class Laid:
     record: Row  # what the row is for, its fields in the order of interest
     made: Mapping[str, str]  # JSON path in the record -> who made what stands there
     about: Row  # what else the row says, such as variants and checks
+    waiting: frozenset[str] = frozenset()  # paths whose corrections the run has not applied yet
 
 
 def name_of(row: Row, number: int) -> str:
     """Return what names a row: its id, else its number, from 1."""
     return next((str(row[key]) for key in KEYS if isinstance(row.get(key), str | int)), f"row {number + 1}")
+
+
+def item_in(row: Row, number: int) -> str:
+    """Return the item of a run that a row is, as `fabula edit` takes it."""
+    item = row.get("id")
+    return item if isinstance(item, str) else name_of(row, number)
 
 
 def record_of(row: Row) -> Row:
@@ -78,6 +87,19 @@ def laid_out(row: Row) -> Laid:
     order = sorted(record, key=_rank)
     read = {name: in_reading_order(record[name], record.get("story_id")) for name in order}
     return Laid(read, producers_in(about.get("producers")), in_reading_order(beside))
+
+
+def corrected(laid: Laid, edits: Iterable[Edit]) -> Laid:
+    """Return a row with the corrections that its run has not applied yet."""
+    record, about, waiting = dict(laid.record), dict(laid.about), set()
+    for edit in edits:
+        with suppress(ValueError, LookupError):
+            steps = parse_quoted(edit.path)
+            whole = about if steps and steps[0] in about else record
+            if value_at(whole, steps) != edit.new:
+                waiting.add(edit.path)
+                whole |= with_value(whole, steps, edit.new)
+    return replace(laid, record=record, about=about, waiting=frozenset(waiting))
 
 
 def episode_of(record: Row) -> EntityEpisode | None:
@@ -119,6 +141,7 @@ class Makers:
     made: Mapping[str, str]  # JSON path -> producer
     letters: Mapping[str, str]  # producer -> its letter
     usual: Mapping[str, str]  # group, such as ``$.scenes``; ``$`` for fields in none -> who made most of it
+    waiting: frozenset[str] = frozenset()  # paths whose corrections the run has not applied yet
 
     def of(self, path: str) -> str:
         """Return who made what stands at a path; of each scene alike where nothing is said of this one."""
@@ -137,7 +160,7 @@ class Makers:
         ]  # fmt: skip
 
 
-def makers_in(made: Mapping[str, str]) -> Makers:
+def makers_in(made: Mapping[str, str], waiting: frozenset[str] = frozenset()) -> Makers:
     """Return who made what, of JSON path -> producer."""
     groups: dict[str, Counter[str]] = {}
     for path, maker in made.items():
@@ -147,7 +170,7 @@ def makers_in(made: Mapping[str, str]) -> Makers:
         maker: ascii_uppercase[number] if number < len(ascii_uppercase) else str(number + 1)
         for number, maker in enumerate(dict.fromkeys(made.values()))
     }
-    return Makers(made, letters, usual)
+    return Makers(made, letters, usual, waiting)
 
 
 def under(path: str, name: str) -> str:

@@ -152,8 +152,10 @@ class Shelf:
         self._opened.close()
 
     def look_again(self) -> None:
-        """Take in files that are new or were replaced since, as those of a run that is at work."""
+        """Take in files that are new, gone or were replaced since, as those of a run that is at work."""
         with _LOOKING:
+            for gone in [name for name, rows in self.rows.items() if not rows.path.exists()]:
+                del self.rows[gone]
             for file in sorted(self.folder.glob(f"*{ENDING}"), key=_order):
                 known = self.rows.get(file.stem)
                 if known is None or known.stamp != stamp_of(file):  # pages may still read the one before

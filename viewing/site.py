@@ -3,7 +3,8 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
+from importlib.resources import files
 from typing import Any
 from urllib.parse import parse_qs, quote, unquote, urlencode, urlsplit
 
@@ -28,8 +29,10 @@ from .records import (
     are_checks,
     are_rewritten,
     asked_about,
+    corrected,
     episode_of,
     gist_of,
+    item_in,
     laid_out,
     listed_of,
     makers_in,
@@ -43,6 +46,8 @@ from .shelf import BESIDE, Shelf
 
 MOST_CHANGES = 200
 """Corrections on their page."""
+EDITED = ("records", "scripts")
+"""Files whose rows are items of a run that `fabula edit` corrects."""
 MOST = 50
 """Rows on a page of a list."""
 SHOWN = 6
@@ -71,6 +76,7 @@ class Site:
 
     shelf: Shelf  # the folder
     differing: Differing | None = None  # the two evaluations, where there are two
+    editor: str = ""  # token of whoever may edit, for the requests of our page; empty where nobody may
     style: str = field(default_factory=lambda: style_of("view.css", __package__, EPISODE_STYLE))
 
     def answer(self, address: str) -> Answer:
@@ -137,10 +143,14 @@ class Site:
 
     def _page(self, view: str, title: str, status: int = 200, **values: object) -> Answer:
         own = "form-action 'self'; img-src 'self' data:"
-        policy = policy_of(self.style).replace("img-src data:; ", "").replace("form-action 'none'", own)
+        script = _script() if self.editor and values.get("editing") else ""
+        own += "; connect-src 'self'" if script else ""
+        policy = policy_of(self.style, script).replace("img-src data:; ", "")
+        policy = policy.replace("form-action 'none'", own)
         shown = template_of("page.j2", __package__, EPISODE_TEMPLATE).render(
             view=view, title=title, name=self._name, style=self.style, policy=policy, shelf=self.shelf,
-            differing=self.differing, leads=self._leads, **HELPERS, **values,
+            differing=self.differing, leads=self._leads, script=script, token=self.editor,
+            **HELPERS, **{"editing": None, **values},
         )  # fmt: skip
         return Answer(status, HTML, shown.encode("utf-8", "replace"))
 
@@ -176,26 +186,42 @@ class Site:
         }  # fmt: skip
 
     def _rows(self, file: str, asked: Mapping[str, str]) -> Answer:
-        return self._page("rows", file.replace("_", " "), list=self._list(file, asked))
+        listed = self._list(file, asked)
+        editing = json.dumps({"file": file, "q": listed["words"], **listed["chosen"]})
+        return self._page(
+            "rows", file.replace("_", " "), list=listed, editing=editing if self._edits(file) else None
+        )
+
+    def _edits(self, file: str) -> bool:
+        return bool(self.editor) and file in EDITED
+
+    def names(self, file: str, asked: Mapping[str, str]) -> list[str]:
+        """Return the ids of all records that a list shows under words and filters, on whatever page."""
+        rows = self.shelf.rows[file]
+        chosen = {name: asked[name] for name in rows.fields if asked.get(name)}
+        whole = rows.page(asked.get("q", ""), 0, -1, **chosen)  # no limit
+        return [item_in(row, number) for number, row in whole.rows]
 
     def _row(self, file: str, name: str) -> Answer | None:
         rows = self.shelf.rows[file].named(name)
         if not rows:
             return None
+        item = item_in(rows[0][1], rows[0][0])
+        edits = edits_of(self.shelf.folder, item)
         beside = {
             other: [row for _, row in self.shelf.rows[other].named(name)]
             for other in self.shelf.rows
-            if other in BESIDE and other not in (file, "producers")
+            if other in BESIDE and other not in (file, "producers", "edits" if edits else "")
         }
         lines = self.shelf.rows["producers"].named(name) if "producers" in self.shelf.rows else []
         made = producers_in([entry for _, line in lines for entry in line.get("fields", ())])
-        edits = [edit.as_json() for edit in edits_of(self.shelf.folder, name)]
         calls = self.shelf.calls.of_item(name) if self.shelf.calls is not None else []
-        laid = [laid_out(row) for _, row in rows]
+        waiting = edits if self._edits(file) else ()
+        laid = [corrected(laid_out(row), waiting) for _, row in rows]
         return self._page(
             "row", title_in(laid[0].record) or name, row=name, laid=laid, made=made, edits=edits, calls=calls,
             beside={other: lines for other, lines in beside.items() if lines},
-            episodes=episodes_in(name, laid),
+            episodes=episodes_in(name, laid), editing=item if self._edits(file) else None,
         )  # fmt: skip
 
     def _judged(self, name: str) -> Answer | None:
@@ -272,6 +298,11 @@ class Site:
             more=urlencode({**chosen, "page": number + 1}), fewer=urlencode({**chosen, "page": number - 1}),
             last=number * MOST >= page.count,
         )  # fmt: skip
+
+
+@cache
+def _script() -> str:
+    return (files(__package__) / "edit.js").read_text("utf-8")
 
 
 def _as_page(text: str) -> Answer:

@@ -2,24 +2,28 @@
 
 import copy
 import json
+import socket
 import tarfile
 import threading
 from collections.abc import Callable, Iterator
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from fabula.builders.katha.building import BuildOptions, build_katha
 from fabula.evaluation.events.report import events_report
 from fabula.evaluation.recoverability.definitions import Definitions
 from fabula.evaluation.report.writing import write_report
-from fabula.kinds.verbs import diff, pack
+from fabula.kinds.verbs import diff, editable_of, pack
 from fabula.leaderboard.making import BoardOptions, init
 from fabula.leaderboard.site import build
 from fabula.leaderboard.submission import SubmitOptions, submit
 from fabula.people.audits.auditing import PAGE, AuditOptions, audit
 from fabula.people.audits.form import write_form
 from fabula.people.audits.records import read_records
+from fabula.people.review.serve.running import Address, configured
 from fabula.releases.diff.render import write_page
 from fabula.releases.entities.page import write_page as entities_write_page
 from fabula.releases.entities.tree import read_entity_set, statistics_of_set
@@ -40,6 +44,7 @@ from fabula.testing.simulated_judgements import Truth
 from fabula.testing.simulated_studies import Simulation, write_simulated_study
 from fabula.testing.written_episodes import write_episodes, written_episode
 from fabula.validators.entities.view import view_of
+from fabula.viewing.editing import Editing
 from fabula.viewing.serving import HOST, Server
 from fabula.viewing.shelf import open_shelf
 from fabula.viewing.site import Site
@@ -93,6 +98,80 @@ def test_pages_when_walked_through_are_accessible_quiet_and_fit(
             page.get_by_role("link", name="calls of models").click()
         elif step == "calls":
             page.locator("tbody a").first.click()
+    assert complaints == []
+    context.close()
+
+
+# -- Editing: a field, with what the rules say of it, and one change to all records of a list
+
+
+@pytest.fixture
+def editing(tmp_path: Path) -> Iterator[str]:
+    """Serve a run of one story to be edited; the link."""
+    import uvicorn
+
+    line = (resources.files("fabula.builders.katha") / "samples/stories.jsonl").read_bytes().splitlines()[0]
+    (tmp_path / "stories.jsonl").write_bytes(line + b"\n")
+    build_katha(tmp_path / "stories.jsonl", tmp_path / "run", BuildOptions(workers=0))
+    with open_shelf(tmp_path / "run") as shelf, socket.create_server((HOST, 0)) as listener:
+        made = Editing(Site(shelf), editable_of(tmp_path / "run"))
+        server = uvicorn.Server(configured(made.application(), Address()))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
+        thread.start()
+        yield f"http://{HOST}:{listener.getsockname()[1]}/enter/{made.token}"
+        server.should_exit = True
+        thread.join()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dark", [False, True])
+def test_field_when_edited_shows_findings_at_once_and_is_saved_as_a_line(
+    chromium: Any, editing: str, tmp_path: Path, dark: bool
+) -> None:
+    from axe_playwright_python.sync_playwright import Axe
+
+    context = chromium.new_context(
+        viewport={"width": 400, "height": 800}, color_scheme="dark" if dark else "light"
+    )
+    page = context.new_page()
+    complaints: list[str] = []
+    page.on("console", lambda message: complaints.append(message.text))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.goto(editing)
+    page.locator('tbody a[href^="/row/"]').first.click()
+    assert Axe().run(page).response["violations"] == []
+    page.set_viewport_size({"width": 1400, "height": 800})
+    assert page.evaluate("document.documentElement.scrollHeight") <= HIGHEST_RECORD
+    page.set_viewport_size({"width": 400, "height": 800})
+    page.locator("summary", has_text="scene 1").first.click()
+    page.get_by_label("edit $.scenes[0].scene_text").click()
+    dialog = page.locator("dialog[open]")
+    dialog.locator("textarea").fill("Nobody tells this.")
+    dialog.locator("li", has_text="error:").first.wait_for()
+    dialog.get_by_role("button", name="close").click()
+    page.get_by_label("edit $.title").click()
+    dialog.locator("textarea").fill("A new title")
+    dialog.locator("li", has_text="No rule finds anything.").wait_for()
+    assert Axe().run(page).response["violations"] == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= 400
+    assert not (tmp_path / "run" / "edits.jsonl").exists()
+    dialog.locator("[name=who]").fill("ana")
+    dialog.locator("[name=why]").fill("shorter")
+    dialog.get_by_role("button", name="save").click()
+    dialog.locator("li", has_text="Saved").wait_for()
+    saved = json.loads((tmp_path / "run" / "edits.jsonl").read_text("utf-8"))
+    assert (saved["path"], saved["new"], saved["who"]) == ("$.title", "A new title", "ana")
+    dialog.get_by_role("button", name="close").click()
+    page.get_by_role("link", name="records", exact=True).click()
+    page.locator("summary", has_text="Change all").click()
+    form = page.locator("form.all")
+    form.locator("[name=path]").fill("$.scenes[*].scene_text")
+    form.locator("[name=find]").fill("the")
+    form.locator("[name=new]").fill("THE")
+    form.get_by_role("button", name="try").click()
+    form.locator("li", has_text="Would change").wait_for()
+    assert Axe().run(page).response["violations"] == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= 400
     assert complaints == []
     context.close()
 

@@ -60,19 +60,26 @@ def application(server: Server, more: Callable[["Routes"], list[Any]] | None = N
 
 
 class Guard:
-    """Adds to every answer what keeps a page to itself."""
+    """Adds to every answer what keeps a page to itself.
 
-    def __init__(self, app: Any) -> None:  # noqa: ANN401 - any ASGI application
+    ``keeps_policy``: whether pages say themselves, in their head, what they may load.
+    """
+
+    def __init__(self, app: Any, *, keeps_policy: bool = False) -> None:  # noqa: ANN401 - any ASGI application
         self.app = app
+        self._headers = [
+            (name.encode(), value.encode())
+            for name, value in policy()
+            if not (keeps_policy and name == "content-security-policy")
+        ]
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:  # noqa: ANN401 - ASGI
         """Serve one request."""
-        headers = [(name.encode(), value.encode()) for name, value in policy()]
 
         async def sent(message: Any) -> None:  # noqa: ANN401 - ASGI
             if message["type"] == "http.response.start":
                 own = [pair for pair in message["headers"] if pair[0] != b"server"]
-                message = {**message, "headers": [*own, *headers]}
+                message = {**message, "headers": [*own, *self._headers]}
             await send(message)
 
         await self.app(scope, receive, sent)
@@ -264,7 +271,7 @@ class Routes:
             if not is_ours(request, self.secret, session) or person.role != role:
                 return JSONResponse({"why": "page"}, 403)
             try:
-                made = act(person, await _body(request))
+                made = act(person, await body_of(request))
                 if hasattr(made, "__await__"):
                     made = await made
             except Refused as refused:
@@ -296,7 +303,7 @@ def _answers(draft: Any) -> Mapping[str, Json] | None:  # noqa: ANN401 - any JSO
     return answers if isinstance(answers, dict) else None
 
 
-async def _body(request: "Request") -> dict[str, Json]:
+async def body_of(request: "Request") -> dict[str, Json]:
     """Return the body of a request."""
     from starlette.requests import ClientDisconnect
 

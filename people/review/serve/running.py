@@ -178,7 +178,7 @@ def serve(
     with hold(study.folder), VoteJournal(study.folder) as journal, few_lines("uvicorn.error", "asyncio"):
         server = Server(study, journal, now, secure=address.secure)
         running = uvicorn.Server(configured(application(server, adjudication_routes), address))
-        _listen(running, address, started)
+        listen(running, address, started)
 
 
 def configured(app: Any, address: Address, wait: float = WAIT) -> Any:  # noqa: ANN401 - uvicorn's
@@ -199,7 +199,8 @@ def configured(app: Any, address: Address, wait: float = WAIT) -> Any:  # noqa: 
     )  # fmt: skip
 
 
-def _listen(running: Any, address: Address, started: Callable[[str], None]) -> None:  # noqa: ANN401 - uvicorn's
+def listen(running: Any, address: Address, started: Callable[[str], None]) -> None:  # noqa: ANN401 - uvicorn's
+    """Serve at an address until the process is asked to stop; tell where, once it is open."""
     import socket
 
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET

@@ -512,7 +512,7 @@ def test_body_when_it_does_not_come_is_refused(monkeypatch: pytest.MonkeyPatch) 
     for receive in (never, gone):
         request = Request({"type": "http", "method": "POST", "headers": []}, receive)
         with pytest.raises(Refused) as caught:
-            asyncio.run(routes._body(request))
+            asyncio.run(routes.body_of(request))
         assert caught.value.status == 408
 
 
