@@ -98,7 +98,7 @@ def _merge(text: str) -> Json:
 
 
 def _name(person: str) -> str:
-    number = int(person.lstrip("p")) - 1
+    number = int(person.lstrip("p")) - 1 if person.startswith("p") else int(digest(person)[:4], 16)
     name, more = NAMES[number % len(NAMES)], number // len(NAMES)
     return name if not more else f"{name}{'abcdefghij'[more % 10]}"
 
@@ -176,6 +176,7 @@ _ANSWERS: dict[str, Callable[[str], Json]] = {
     "entities/judge_style": lambda _: {"reason": "People act.", "kind": "narrative"},
     "entities/consolidate_people": lambda _: {"same": []},
     "entities/list_entities": _list,
+    "entities/list_characters": lambda _: {"characters": []},
     "entities/merge_entities": _merge,
     "entities/check_registry": _seen,
     "entities/write_script": _script,

@@ -12,10 +12,10 @@ from .pictures import Views
 
 
 class Local(Own):
-    """An object or a location of one chunk."""
+    """An object or a location of one chunk, or a character whom no tracker found."""
 
     local_id: str  # such as ``c02.object3``: number of the chunk, kind, number there
-    kind: EntityKind  # location or object
+    kind: EntityKind  # location or object; character
     name: str  # as the chunk's registry calls it
     looks: str = ""  # what it looks like there
     shots: tuple[int, ...] = ()  # numbers of the shots in which it is seen, ascending
@@ -41,7 +41,7 @@ class LocalRegistry(Own):
     chunk: int  # its number, from 1
     shots: tuple[int, ...]  # numbers of its shots
     persons: tuple[PersonNote, ...] = ()  # those of the cast who are seen in it
-    entities: tuple[Local, ...] = ()  # objects and locations
+    entities: tuple[Local, ...] = ()  # objects, locations, and characters whom no tracker found
     accounts: tuple[Account, ...] = ()  # what happens in its shots; not all of them need one
     repairs: tuple[Repair, ...] = ()  # what was wrong with the reply, and what was done about it
 
@@ -89,6 +89,12 @@ class Film:
             registries,
             () if merged is None else Identities.model_validate(merged).entities,
         )
+
+    @property
+    def proposed(self) -> dict[str, Local]:
+        """The characters whom no tracker found, by id, as the registries of chunks have them."""
+        entities = (entity for registry in self.registries for entity in registry.entities)
+        return {entity.local_id: entity for entity in entities if entity.kind == "character"}
 
     def people_in(self, shot: int) -> list[Person]:
         """Return who is seen in a shot, in the order of the cast."""

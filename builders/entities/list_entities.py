@@ -6,7 +6,8 @@ twice becomes one; each such case is noted. Rules list places only: shots whose 
 
 import asyncio
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
 
 from pydantic import Field, model_validator
 
@@ -34,6 +35,7 @@ LONG = Field(
 )
 
 
+T = TypeVar("T")
 MOST = 24
 """Objects, and locations, of one chunk at most."""
 _LISTS: Mapping[EntityKind, str] = {"location": "locations", "object": "objects"}
@@ -49,6 +51,10 @@ class Settings(PlannerSettings):
     apart: float = Field(
         default=APART, gt=0, le=1, description="Distance of colours from which on rules tell places apart."
     )
+    characters: bool = Field(
+        default=False, exclude_if=lambda value: value is False,
+        description="Whether a model names characters whom no tracker found, such as animals and creatures.",
+    )  # fmt: skip
 
     @model_validator(mode="after")
     def _chunks_go_on(self) -> "Settings":
@@ -125,26 +131,59 @@ async def list_chunks(tools: Tools, film: Film) -> Drafted[Json]:
         answer.value if isinstance(answer, Drafted) else _unlisted(number, shots, answer)
         for number, (shots, answer) in enumerate(zip(chunks, answers, strict=True), 1)
     ]
+    if settings.characters:
+        more = await asyncio.gather(
+            *(_propose(tools, film, registry, settings.overlap) for registry in registries)
+        )
+        registries, makers = [registry for registry, _ in more], [maker for _, maker in more]
+        maker = "; ".join(dict.fromkeys(name for name in (maker_of(answers), *makers) if name))
+        return Drafted([registry.as_json() for registry in registries], maker)
     return Drafted([registry.as_json() for registry in registries], maker_of(answers))
+
+
+async def _propose(
+    tools: Tools, film: Film, registry: LocalRegistry, overlap: int
+) -> tuple[LocalRegistry, str]:
+    """Return a registry with the characters whom no tracker found, and who named them.
+
+    Shots that are in the chunk before, too, are left to that one: whoever is seen in one shot is not one.
+    """
+    shots = registry.shots[overlap if registry.chunk > 1 else 0 :]
+    found: list[Repair] = []
+    answer = await _ask_of_chunk(
+        tools, film, "entities/list_characters", shots,
+        lambda reply: _entities(reply["characters"], registry.chunk, "character", shots, found),
+    )  # fmt: skip
+    if not isinstance(answer, Drafted):
+        said = f"who else acts in shots {shots[0]} to {shots[-1]} is not listed: {why(answer)}"
+        notes = (*registry.repairs, noted("unlisted", said, "left"))
+        return registry.model_copy(update={"repairs": notes}), ""
+    update = {"entities": (*registry.entities, *answer.value), "repairs": (*registry.repairs, *found)}
+    return registry.model_copy(update=update), answer.maker
 
 
 async def _list_chunk(
     tools: Tools, film: Film, number: int, shots: Sequence[int]
 ) -> Drafted[LocalRegistry] | NoAnswer:
-    settings = tools.own(Settings)
-    people = [person for person in film.cast if set(person.shots) & set(shots)]
-    ids = [person.person_id for person in people]
-    crops = [Shown(f"Person {name}", film.views.of_person(name).files[: settings.crops]) for name in ids]
-    return await attempt(
-        tools,
-        "entities/list_entities",
-        lambda reply: read_registry(reply, number, shots, ids),
-        [*frames_of(film, shots), *crops],
-        persons=ids,
-        shots=[
-            {"shot": shot, "people": [person.person_id for person in film.people_in(shot)]} for shot in shots
-        ],
+    ids = [person.person_id for person in film.cast if set(person.shots) & set(shots)]
+    return await _ask_of_chunk(
+        tools, film, "entities/list_entities", shots, lambda reply: read_registry(reply, number, shots, ids)
     )
+
+
+async def _ask_of_chunk(
+    tools: Tools, film: Film, prompt: str, shots: Sequence[int], read: Callable[[Json], T]
+) -> Drafted[T] | NoAnswer:
+    """Ask about the frames of some shots and the crops of the people in them."""
+    settings = tools.own(Settings)
+    ids = [person.person_id for person in film.cast if set(person.shots) & set(shots)]
+    crops = [Shown(f"Person {name}", film.views.of_person(name).files[: settings.crops]) for name in ids]
+    people = [
+        {"shot": shot, "people": [person.person_id for person in film.people_in(shot)]} for shot in shots
+    ]
+    return await attempt(
+        tools, prompt, read, [*frames_of(film, shots), *crops], persons=ids, shots=people
+    )  # fmt: skip
 
 
 def frames_of(film: Film, shots: Sequence[int]) -> list[Shown]:
@@ -255,5 +294,6 @@ STEP = Step(
     sketch=Film.of,
     rules=_rules,
     ask=list_chunks,
+    asks=("entities/list_entities", "entities/list_characters"),
     settings=Settings,
 )

@@ -6,6 +6,7 @@ Rules make each person of the cast a character, and each place a location; there
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import NamedTuple
 
 from pydantic import Field
@@ -42,6 +43,7 @@ class _Making:
     """What was made of a reply so far."""
 
     by: str
+    proposed: Mapping[str, Local]
     entities: list[Entity] = field(default_factory=list)
     members: dict[str, tuple[str, ...]] = field(default_factory=dict)
     merges: list[Merge] = field(default_factory=list)
@@ -55,15 +57,19 @@ class _Making:
                 label=label, kind=kind, name=tidy_name(kind, entry["name"]),
                 aliases=tuple(normalize_text(alias)[:60] for alias in entry["aliases"][:4]),
                 description=normalize_text(entry["looks"])[:LONGEST_TEXT], shots=tuple(sorted(set(shots))),
-                persons=tuple(ids) if kind == "character" else (),
+                persons=tuple(name for name in ids if kind == "character" and name not in self.proposed),
             )
         )  # fmt: skip
 
 
 def read_identities(
-    reply: Json, cast: Sequence[Person], locals_: Sequence[Local], by: str, numbers: Sequence[int]
-) -> Merged:
-    """Return the entities that a reply makes of people and local entities."""
+    reply: Json, cast: Sequence[Person], locals_: Sequence[Local], by: str, numbers: Sequence[int],
+    proposed: Mapping[str, Local] = MappingProxyType({}),
+) -> Merged:  # fmt: skip
+    """Return the entities that a reply makes of people and local entities.
+
+    ``proposed``: those of the cast whom no tracker found, by id.
+    """
     known = {person.person_id for person in cast} | {local.local_id for local in locals_}
     problems = Problems()
     check_english(reply, problems)
@@ -72,16 +78,18 @@ def read_identities(
     if known and not used & known:
         problems.add("none of the ids that you were given is in the reply; copy them letter for letter")
     problems.settle()
-    making = _Making(by)
+    making = _Making(by, proposed)
     _characters(reply["characters"], cast, making, frozenset(numbers))
     for kind, listed in (("location", "locations"), ("object", "objects")):
         _things(reply[listed], [local for local in locals_ if local.kind == kind], making)
     return Merged(tuple(making.entities), making.members, tuple(making.merges), tuple(making.repairs))
 
 
-def unmerged(cast: Sequence[Person], locals_: Sequence[Local], numbers: Sequence[int]) -> Merged:
+def unmerged(
+    cast: Sequence[Person], locals_: Sequence[Local], numbers: Sequence[int], proposed: Mapping[str, Local]
+) -> Merged:
     """Return every person and every local entity as an entity of its own."""
-    making = _Making("")
+    making = _Making("", proposed)
     _characters([], cast, making, frozenset(numbers))
     _things([], locals_, making)
     return Merged(tuple(making.entities), making.members, (), ())
@@ -122,7 +130,9 @@ def _characters(
             shots = [shot for shot in person.shots if shot in numbers]
             how = "was put with somebody in the same shot" if person.person_id in apart else "was left out"
             making.repairs.append(noted("left-out", f"{person.person_id} {how}", "added"))
-            making.add("character", [person.person_id], _EMPTY, shots)
+            local = making.proposed.get(person.person_id)
+            entry = _EMPTY if local is None else {"name": local.name, "aliases": [], "looks": local.looks}
+            making.add("character", [person.person_id], entry, shots)
 
 
 _EMPTY: Json = {"name": "", "aliases": [], "looks": ""}
@@ -263,10 +273,12 @@ async def merge_chunks(tools: Tools, film: Film) -> Drafted[Json]:
 async def _merged(tools: Tools, film: Film) -> tuple[Merged, list[str]]:
     """Return what the model makes of the local entities: of all at once, or of batches and then of these."""
     settings = tools.own(Settings)
-    locals_ = [entity for registry in film.registries for entity in registry.entities]
+    every = [entity for registry in film.registries for entity in registry.entities]
+    locals_ = [entity for entity in every if entity.kind != "character"]
+    cast = [*film.cast, *map(_as_person, film.proposed.values())]
     batches = _batches(locals_, settings.at_once)
     if len(batches) <= 1:
-        return await _merge(tools, film, film.cast, locals_)
+        return await _merge(tools, film, cast, locals_)
     makers: list[str] = []
     members: dict[str, tuple[str, ...]] = {local.local_id: (local.local_id,) for local in locals_}
     repairs: list[Repair] = []
@@ -284,7 +296,7 @@ async def _merged(tools: Tools, film: Film) -> tuple[Merged, list[str]]:
         before, locals_ = len(locals_), [_as_local(entity) for entity in entities]
         if len(locals_) <= settings.at_once or len(locals_) == before:
             break
-    last, by = await _merge(tools, film, film.cast, locals_)
+    last, by = await _merge(tools, film, cast, locals_)
     deep = {
         label: tuple(deep for member in ids for deep in members.get(member, (member,)))
         for label, ids in last.members.items()
@@ -294,6 +306,11 @@ async def _merged(tools: Tools, film: Film) -> tuple[Merged, list[str]]:
 
 def _batches(locals_: Sequence[Local], size: int) -> list[Sequence[Local]]:
     return [locals_[start : start + size] for start in range(0, len(locals_), size)]
+
+
+def _as_person(local: Local) -> Person:
+    """Return a character whom no tracker found as one of the cast, without tracklets."""
+    return Person(person_id=local.local_id, tracklets=(), shots=local.shots)
 
 
 def _as_local(entity: Entity) -> Local:
@@ -317,7 +334,7 @@ async def _merge(
     answer = await attempt(
         tools,
         "entities/merge_entities",
-        lambda reply: read_identities(reply, cast, locals_, by, film.numbers),
+        lambda reply: read_identities(reply, cast, locals_, by, film.numbers, film.proposed),
         cast=[_person(person, film) for person in cast],
         locals=[
             {"id": local.local_id, "name": local.name, "looks": local.looks, "shots": list(local.shots)}
@@ -329,12 +346,14 @@ async def _merge(
     if answer.code != REHEARSED:
         raise answer
     # What is asked next is to be known in a rehearsal, too.
-    return unmerged(cast, locals_, film.numbers), []
+    return unmerged(cast, locals_, film.numbers, film.proposed), []
 
 
 def _person(person: Person, film: Film) -> Json:
     notes = (note for registry in film.registries for note in registry.persons)
     looks = [note.looks for note in notes if note.person == person.person_id and note.looks]
+    if (local := film.proposed.get(person.person_id)) is not None:
+        looks = [f"{local.name}: {local.looks}"]
     return {"person": person.person_id, "shots": list(person.shots), "looks": looks}
 
 
@@ -375,9 +394,7 @@ async def _looked_for(
     asked: list[tuple[list[int], list[Entity]]] = []
     for places in chunks_of(len(film.numbers), settings.chunk):
         shots = [film.numbers[index] for index in places]
-        shown = [
-            entity for entity in entities if entity.kind != "character" and set(entity.shots) & set(shots)
-        ]
+        shown = [entity for entity in entities if not entity.persons and set(entity.shots) & set(shots)]
         if shown:
             asked.append((shots, shown))
     answers = await asyncio.gather(*(_look(tools, film, shots, shown) for shots, shown in asked))

@@ -4,7 +4,7 @@ YOLO11 comes through ultralytics, which is under AGPL-3.0: an extra, behind a pr
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock
@@ -16,7 +16,7 @@ from ...errors import ConfigError
 from .networks import IMAGENET_MEAN, IMAGENET_STD, loaded_card, settled
 from .stored import Source
 from .types import Box, Card, Rows, identity_of, suppressed
-from .weights import Place, fetch_file, library, load_pretrained, missing, needed, number_type, told
+from .weights import Place, fetch_file, library, load_pretrained, missing, number_type, told
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -265,11 +265,12 @@ _QUIET = {"YOLO_OFFLINE": "1", "YOLO_AUTOINSTALL": "0", "YOLO_VERBOSE": "0"}
 
 
 class Limits(NamedTuple):
-    """What counts as a person: least score, most overlap with a better box; and the pixels of a side."""
+    """What counts as somebody: least score, most overlap with a better box, pixels of a side, and classes."""
 
     score: float
     overlap: float
     side: int
+    classes: tuple[str, ...] = (_PERSON,)
 
 
 class PeopleDetector:
@@ -279,19 +280,21 @@ class PeopleDetector:
         card: what it is.
         place: where it runs.
         model: of ultralytics.
-        limits: what counts as a person.
+        limits: what counts as somebody.
     """
 
     def __init__(self, card: Card, place: Place, model: Any, limits: Limits) -> None:  # noqa: ANN401 - the library's own
         self.card, self.place = card, place
         self._model, self._limits = model, limits
-        self._person = next(number for number, name in model.names.items() if name == _PERSON)
+        self._classes = {number: name for number, name in model.names.items() if name in limits.classes}
 
     @property
     def identity(self) -> str:
         """What its results depend on."""
         plain = identity_of(self.card, self.place.dtype, self.place.device)
-        return f"{plain}/{'/'.join(f'{limit:g}' for limit in self._limits)}"
+        limits = "/".join(f"{limit:g}" for limit in self._limits[:3])
+        named = ",".join(sorted(self._classes.values()))
+        return f"{plain}/{limits}" if named == _PERSON else f"{plain}/{limits}/{named}"
 
     def detect(self, images: "Sequence[Image]") -> list[tuple[Box, ...]]:
         """Return the boxes of each picture, highest score first.
@@ -301,12 +304,12 @@ class PeopleDetector:
         if not images:
             return []
         predictions = self._model.predict(
-            [image.convert("RGB") for image in images], batch=len(images), classes=[self._person],
+            [image.convert("RGB") for image in images], batch=len(images), classes=sorted(self._classes),
             conf=self._limits.score, iou=self._limits.overlap, imgsz=self._limits.side, rect=False,
             device=self.place.device, verbose=False, save=False,
         )  # fmt: skip
         return [
-            _boxes(prediction.boxes.data.tolist(), image.size)
+            _boxes(prediction.boxes.data.tolist(), image.size, self._classes)
             for prediction, image in zip(predictions, images, strict=True)
         ]
 
@@ -317,12 +320,14 @@ def load_people(
     threshold: float = 0.25,
     suppression: float = 0.7,
     size: int = PEOPLE_SIZE,
+    classes: tuple[str, ...] = (_PERSON,),
 ) -> PeopleDetector:
     """Return the detector.
 
     ``place``: where it runs, in float32. ``local``: a file of the user's own, which is unpickled and so must
     be trusted; None for the published one, which is checked by its hash before that. ``threshold``: least
-    score. ``size``: pixels a side.
+    score. ``size``: pixels a side. ``classes``: what is looked for, by the names of the model's classes, such
+    as ``person`` and ``dog``.
     """
     model_of = ultralytics_library()
     if place.checked().dtype != "float32":
@@ -335,10 +340,15 @@ def load_people(
     source = PEOPLE_SOURCE if local is None else replace(PEOPLE_SOURCE, sha256="")
     path = fetch_file(source, local)
     model = told(source, path, lambda: model_of(str(path), task="detect"))
-    if _PERSON not in model.names.values():
-        raise needed(source, f"a detector of {len(model.names)} kinds of things, people not among them")
+    known = sorted(model.names.values())
+    if not classes or (strange := sorted({*classes} - {*known})):
+        raise ConfigError(
+            'options."people-yolo11n".classes',
+            what=f"the detector has no class {', '.join(strange)}" if classes else "no class is named",
+            fix=f"name some of its classes: {', '.join(known)}",
+        )
     return PeopleDetector(
-        loaded_card(PEOPLE_CARD, source, local), place, model, Limits(threshold, suppression, size)
+        loaded_card(PEOPLE_CARD, source, local), place, model, Limits(threshold, suppression, size, classes)
     )
 
 
@@ -359,7 +369,9 @@ def ultralytics_library() -> Any:  # noqa: ANN401 - the library's own
     return YOLO
 
 
-def _boxes(rows: Sequence[Sequence[float]], size: tuple[int, int]) -> tuple[Box, ...]:
-    boxes = [Box(row[0], row[1], row[2], row[3], row[4], _PERSON).within(*size) for row in rows]
+def _boxes(
+    rows: Sequence[Sequence[float]], size: tuple[int, int], classes: Mapping[int, str]
+) -> tuple[Box, ...]:
+    boxes = [Box(row[0], row[1], row[2], row[3], row[4], classes[int(row[5])]).within(*size) for row in rows]
     kept = [box for box in boxes if box.area > 0]
     return tuple(sorted(kept, key=lambda box: (-box.score, box.left, box.top, box.right, box.bottom)))

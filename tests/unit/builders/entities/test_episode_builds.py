@@ -123,6 +123,66 @@ def test_film_when_rules_write_is_an_official_episode(tmp_path: Path) -> None:
     assert splits == {"easy": ["film__i0_j11__T12"], "all": ["film__i0_j11__T12"]}
 
 
+def with_a_creature(shots: set[int], asked_of: list[list[int]]) -> Handler:
+    """A model that sees an animated creature in some shots, and takes what passages say of it for one."""
+
+    def handler(asked: Asked) -> Json:
+        reply = answer(asked)
+        if asked.schema_name == "entities_list_characters":
+            here = [int(number) for number in re.findall(r'"shot": (\d+)', asked.text)]
+            asked_of.append(here)
+            seen = sorted(shots & {*here})
+            creature = {"name": "the clay dragon", "looks": "A small green dragon of clay.", "shots": seen}
+            return {"characters": [creature] if seen else []}
+        if asked.schema_name == "entities_merge_entities":
+            found = [one for one in reply["characters"] if ".character" in one["persons"][0]]
+            ids = [name for one in found for name in one["persons"]]
+            others = [one for one in reply["characters"] if one not in found]
+            reply["characters"] = [*others, {**found[0], "persons": ids, "name": "Zmey"}]
+        return reply
+
+    return handler
+
+
+def test_film_when_a_dog_is_tracked_and_a_creature_is_not_has_both_as_characters_with_schedules(
+    tmp_path: Path,
+) -> None:
+    # D is a dog: a tracker found its body in three shots. The creature is in four, and no track has it.
+    shots = "AD1 A1 D1 AB2 B2 B2 A3 B3 AD1 A1 B1 A1"
+    asked_of: list[list[int]] = []
+    sets = ("list_entities.characters=true", "list_entities.chunk=6", "list_entities.overlap=2")
+    build(tmp_path, with_a_creature({3, 4, 5, 9}, asked_of), shots, sets)
+    assert sorted(asked_of) == [[1, 2, 3, 4, 5, 6], [7, 8, 9, 10], [11, 12]]  # each shot once
+    (script,) = scripts(tmp_path)
+    schedule = [shot["characters"] for shot in script["entity_schedule"].values()]
+    names = {label: entity["name"] for label, entity in script["entity_descriptions"].items()}
+    (row,) = rows(tmp_path, "identities.jsonl")
+    made_of = {tuple(members): names[label] for label, members in row["members"].items()}
+    dog, creature = made_of["p002",], made_of["c01.character1", "c02.character1"]
+    assert creature == "Zmey"
+    assert [number for number, there in enumerate(schedule, 1) if creature in there] == [3, 4, 5, 9]
+    assert [number for number, there in enumerate(schedule, 1) if dog in there] == [1, 3, 9]
+    assert findings(tmp_path) <= {"description-long"}
+    crops = {picture["label"] for picture in rows(tmp_path, "pictures.jsonl") if picture["kind"] == "crop"}
+    assert next(label for label, name in names.items() if name == creature) not in crops
+
+
+def test_film_when_a_creature_is_left_out_of_the_register_stays_a_character_of_its_own(
+    tmp_path: Path,
+) -> None:
+    def handler(asked: Asked) -> Json:
+        reply = with_a_creature({3, 4}, [])(asked)
+        if asked.schema_name == "entities_merge_entities":
+            reply["characters"] = [one for one in reply["characters"] if one["name"] != "Zmey"]
+        return reply
+
+    build(tmp_path, handler, sets=("list_entities.characters=true",))
+    (script,) = scripts(tmp_path)
+    schedule = script["entity_schedule"].values()
+    assert len([shot for shot in schedule if "The clay dragon" in shot["characters"]]) == 2
+    assert repairs(tmp_path)["left-out", "added"] == 1
+
+
 def test_film_when_a_model_writes_is_an_official_episode_without_error(tmp_path: Path) -> None:
     _, asked = build(tmp_path, answer)
     assert findings(tmp_path) <= {"description-long"}

@@ -15,7 +15,7 @@ from fabula.builders.entities.drafts import Person, Seen, Shot, Tracklet, Video
 from fabula.builders.entities.needs import check_people
 from fabula.engine.config import RunConfig, resolve_config
 from fabula.engine.stage import Failed, Item, Made, Outcome, Tools
-from fabula.errors import InputError, MissingRequirement
+from fabula.errors import ConfigError, InputError, MissingRequirement
 from fabula.schemas.canonical import Json, sha256_file
 from fabula.schemas.values import Own
 from fabula.testing.drawn_detections import detections, load_drawn_colours, write_detections
@@ -152,6 +152,38 @@ def test_detect_when_real_detectors_look_gives_the_same_alone_and_together(
         for some, frame in zip(found, (0, 2), strict=True)
     ]
     assert boxes[0] == boxes[1]
+
+
+@pytest.mark.slow
+def test_detect_when_other_classes_or_phrases_are_named_finds_these(
+    needs_installed: Any, tmp_path: Path
+) -> None:
+    needs_installed("torch", "ultralytics", "transformers")
+    from fabula.models.vision.detectors import _boxes
+    from fabula.models.vision.registry import open_vision
+    from fabula.models.vision.weights import Place
+    from fabula.testing.tiny_vision import draw_faces, tiny_settings
+
+    path = write_video(tmp_path / "faces.mkv", [draw_faces([(5, 4, 250)], (320, 320))] * 2)
+    named = {
+        "people-yolo11n": ({"classes": ["person", "thing 5"]}, "/person,thing 5"),
+        "grounding-dino-swin-t": ({"prompt": "person. character"}, "/person. character./"),
+    }
+    for name, (chosen, identity) in named.items():
+        small = tiny_settings(name, tmp_path / name) | chosen
+        options = {name: {key: _plain(value) for key, value in small.items()}}
+        shots = shots_of(path, 2, (320, 320), (0, 1))
+        (found,) = detect(shots, people=name, faces="none", options=options, every=1, least=0.0)
+        assert identity in made(found)["detection"]["by"]["people"]
+        assert made(found)["seen"]
+    (dog,) = _boxes([[1.0, 2.0, 30.0, 40.0, 0.5, 16.0]], (320, 320), {0: "person", 16: "dog"})
+    assert (dog.label, dog.score) == ("dog", 0.5)
+    with pytest.raises(ConfigError, match=r"no class unicorn.*\n.*person, thing 1"):
+        open_vision("people-yolo11n", Place(), {**options_of(tmp_path), "classes": ["person", "unicorn"]})
+
+
+def options_of(folder: Path) -> dict[str, Any]:
+    return {"local": folder / "people-yolo11n/people.pt", "size": 160, "threshold": 1e-5}
 
 
 def _plain(value: Any) -> Any:
