@@ -158,7 +158,7 @@ class Report(_Scored):
     def figures(self) -> "Mapping[str, Figure]":
         """The figures of the page by name; ``figures["gaps"].save("gaps.pdf")`` writes one for a paper."""
         shown = self.written.document
-        return {one.name: one for one in (*shown.plots, *shown.figures, *shown.people_figures)}
+        return {figure.name: figure for figure in (*shown.plots, *shown.figures, *shown.people_figures)}
 
 
 def scores_of(folder: Path, options: Mapping[str, Any]) -> Scores:

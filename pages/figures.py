@@ -18,13 +18,11 @@ from pydantic import Field, model_validator
 from ..errors import MissingRequirement
 from ..schemas.text import counted
 from ..schemas.values import Own, Score
-from .grid import DASH, Unit, interval_text, value_text
+from .grid import DASH, Unit, axis_title, interval_text, value_text
 from .page import readable
 
 LABEL, LINE, GAP, AXIS = 20, 20, 12, 44
 """Heights in pixels: of a band's label, of one score, between bands, of the axis with its title."""
-UNITS = {"percent": "%", "points": "percentage points", "usd": "USD", "count": "count"}
-"""Unit -> how the title of an axis names it; that of plain numbers goes without saying."""
 RIDGE, CELL = 46, 22
 """Heights in pixels: of the tallest column of a ridge, of a cell."""
 LEFT, WIDTH = 3.0, 78.0
@@ -170,12 +168,6 @@ def ridges(values: Mapping[str, Sequence[float]], edges: Sequence[float]) -> tup
     )
 
 
-def axis_title(figure: Plot | Ridges) -> str:
-    """Return what the values of a figure are, with their unit."""
-    unit = UNITS.get(figure.unit, "" if figure.axis else "value")
-    return ", ".join(part for part in (readable(figure.axis, 60), unit) if part)
-
-
 def draw_figure(figure: Figure) -> Markup:
     """Return a figure as SVG, with its content as a description for those who cannot see it."""
     if isinstance(figure, Scatter):
@@ -259,7 +251,12 @@ def _plot(plot: Plot) -> Markup:
     )
     ticks = [(mark, _tick(mark, plot.unit)) for mark in marks]
     grid = _grid((low, high), ticks, top)
-    return _framed(plot, described, [grid, *parts, _axis_text(axis_title(plot), top)], top + AXIS)
+    return _framed(
+        plot,
+        described,
+        [grid, *parts, _axis_text(plot, top)],
+        top + AXIS,
+    )
 
 
 def _mark(point: PlotPoint, names: Sequence[str], axis: tuple[float, float], y: int, unit: Unit) -> Markup:
@@ -327,7 +324,12 @@ def _ridges(figure: Ridges) -> Markup:
         for ridge in figure.ridges
     )
     grid = _grid(axis, ticks, top)
-    return _framed(figure, described, [grid, *parts, _axis_text(axis_title(figure), top)], top + AXIS)
+    return _framed(
+        figure,
+        described,
+        [grid, *parts, _axis_text(figure, top)],
+        top + AXIS,
+    )
 
 
 def _median_text(ridge: Ridge, unit: Unit) -> str:
@@ -368,7 +370,7 @@ def _heat(figure: Heat) -> Markup:
         ) + "."
         for row in figure.rows
     )  # fmt: skip
-    return _framed(figure, described, [*parts, _axis_text(readable(figure.axis, 60), top)], top + AXIS)
+    return _framed(figure, described, [*parts, _axis_text(figure, top)], top + AXIS)
 
 
 def _cell(figure: Heat, row: HeatRow, index: int, at: tuple[float, float, int]) -> Markup:
@@ -491,8 +493,10 @@ def _grid(axis: tuple[float, float], ticks: Sequence[tuple[float, str]], height:
     return Markup("").join(lines)
 
 
-def _axis_text(text: str, top: int) -> Markup:
-    """Return the title of an axis, below the texts of its marks."""
+def _axis_text(figure: Plot | Ridges | Heat, top: int) -> Markup:
+    """Return the title of an axis, below the texts of its marks; that of a strip has no unit."""
+    text = readable(figure.axis, 60)
+    text = text if isinstance(figure, Heat) else axis_title(text, figure.unit)
     return Markup('<text class="tick" x="{}%" y="{}">{}</text>').format(LEFT, top + 36, text)
 
 

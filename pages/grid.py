@@ -203,6 +203,15 @@ Unit: TypeAlias = Literal["percent", "points", "number", "plain", "count", "usd"
 """How a value is printed: percent and points as 100 times the value, the others as it is."""
 
 
+UNITS = {"percent": "%", "points": "percentage points", "usd": "USD", "count": "count"}
+"""Unit -> how the title of an axis names it; that of plain numbers goes without saying."""
+
+
+def axis_title(axis: str, unit: Unit) -> str:
+    """Return what the values of an axis are, with their unit; ``axis`` may be empty."""
+    return ", ".join(part for part in (axis, UNITS.get(unit, "" if axis else "value")) if part)
+
+
 def value_text(value: float | None, unit: Unit) -> str:
     """Return a value in its unit: 43.2 for a percentage, +12.3 for points, 0.431, 3.25, 1,234, $0.12."""
     if value is None:

@@ -5,20 +5,19 @@ import warnings
 from collections.abc import Callable, Mapping
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..errors import MissingRequirement, TargetError
 from ..schemas.canonical import write_atomic
-from .figures import axis_title
-from .grid import DASH, value_text
+from .grid import DASH, axis_title, value_text
 from .page import base_style, readable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawn
 
-    from .figures import Figure, Heat, Plot, Ridges, Scatter
-
+Shown: TypeAlias = Any
+"""A figure of :mod:`.figures`, which needs this module."""
 ENDINGS = (".png", ".svg", ".pdf")
 DPI = 200  # of a PNG
 INK, SOFT, LINE = "#1d1c1a", "#5b5852", "#e2ded6"
@@ -37,7 +36,7 @@ STYLE: Any = {
 """The font comes with matplotlib, and no file depends on the time: equal figures give equal bytes."""
 
 
-def save_figure(figure: "Figure", path: Path, width: float) -> Path:
+def save_figure(figure: Shown, path: Path, width: float) -> Path:
     """Write a figure, in the form that the ending says; ``width`` in inches."""
     if path.suffix.lower() not in ENDINGS:
         raise TargetError(
@@ -56,7 +55,7 @@ def save_figure(figure: "Figure", path: Path, width: float) -> Path:
     return path
 
 
-def figure_bytes(figure: "Figure", form: str, width: float) -> bytes:
+def figure_bytes(figure: Shown, form: str, width: float) -> bytes:
     """Return a figure as png, svg or pdf."""
     from matplotlib import rc_context
 
@@ -68,7 +67,7 @@ def figure_bytes(figure: "Figure", form: str, width: float) -> bytes:
     return data.getvalue()
 
 
-def drawn_figure(figure: "Figure", width: float) -> "Drawn":
+def drawn_figure(figure: Shown, width: float) -> "Drawn":
     """Return a figure as one of matplotlib, to be changed further."""
     try:
         from matplotlib import rc_context
@@ -105,12 +104,12 @@ def _bands(axes: "Axes", names: list[str]) -> None:
     axes.tick_params(axis="y", length=0)
 
 
-def _plot(figure: "Plot", axes: "Axes") -> None:
+def _plot(figure: Shown, axes: "Axes") -> None:
     names = list(dict.fromkeys(point.series for points in figure.groups.values() for point in points))
-    scale, told = _scale(figure.unit), set[str]()
+    scale, named = _scale(figure.unit), set[str]()
     for row, points in enumerate(figure.groups.values()):
-        for place, point in enumerate(points):
-            y = row + BAND * ((place + 0.5) / len(points) - 0.5)
+        for position, point in enumerate(points):
+            y = row + BAND * ((position + 0.5) / len(points) - 0.5)
             number, score = names.index(point.series), point.score
             if score.value is None:
                 axes.text(0, y, f" {DASH} undefined", va="center", fontsize=8, color=SOFT)
@@ -121,15 +120,15 @@ def _plot(figure: "Plot", axes: "Axes") -> None:
             axes.errorbar(
                 [scale * score.value], [y], xerr=ends, fmt=MARKS[number % len(MARKS)], markersize=5,
                 color=colours()[number % 8], elinewidth=1.6,
-                label="" if point.series in told else readable(point.series, 60),
+                label="" if point.series in named else readable(point.series, 60),
             )  # fmt: skip
-            told.add(point.series)
+            named.add(point.series)
     axes.axvline(0, color=SOFT, linewidth=1, zorder=0)
     _bands(axes, list(figure.groups))
-    axes.set_xlabel(axis_title(figure))
+    axes.set_xlabel(axis_title(readable(figure.axis, 60), figure.unit))
 
 
-def _ridges(figure: "Ridges", axes: "Axes") -> None:
+def _ridges(figure: Shown, axes: "Axes") -> None:
     scale, whole = _scale(figure.unit), figure.unit == "count"
     edges = [scale * (edge - 0.5 * whole) for edge in figure.edges]
     shares = [[count / max(1, sum(ridge.counts)) for count in ridge.counts] for ridge in figure.ridges]
@@ -142,10 +141,10 @@ def _ridges(figure: "Ridges", axes: "Axes") -> None:
             axes.vlines(scale * ridge.middle, row - 0.4, row + 0.4, color=INK, linewidth=1.2)
     labels = [f"{ridge.label} (n = {sum(ridge.counts):,})" for ridge in figure.ridges]
     _bands(axes, labels)
-    axes.set_xlabel(f"{axis_title(figure)}; lines: medians")
+    axes.set_xlabel(f"{axis_title(readable(figure.axis, 60), figure.unit)}; lines: medians")
 
 
-def _heat(figure: "Heat", axes: "Axes") -> None:
+def _heat(figure: Shown, axes: "Axes") -> None:
     from matplotlib.colors import LinearSegmentedColormap
 
     tones = LinearSegmentedColormap.from_list("fabula", ["#ffffff", colours()[0]])
@@ -153,11 +152,11 @@ def _heat(figure: "Heat", axes: "Axes") -> None:
     if values and figure.columns:
         spread = 2 * (figure.high - figure.low) + figure.low  # numbers can be read on the darkest cell
         axes.pcolormesh(values, cmap=tones, vmin=figure.low, vmax=spread, edgecolors="white", linewidth=1.5)
-        axes.set_xticks([place + 0.5 for place in range(len(figure.columns))], figure.columns)
-        labels = [readable(one.label, 40) for one in figure.rows]
-        axes.set_yticks([place + 0.5 for place in range(len(values))], labels)
-    for row, one in enumerate(figure.rows):
-        for column, value in enumerate(one.values if len(figure.columns) <= 12 else ()):
+        axes.set_xticks([column + 0.5 for column in range(len(figure.columns))], figure.columns)
+        labels = [readable(row.label, 40) for row in figure.rows]
+        axes.set_yticks([column + 0.5 for column in range(len(values))], labels)
+    for row, line in enumerate(figure.rows):
+        for column, value in enumerate(line.values if len(figure.columns) <= 12 else ()):
             text = value_text(value, figure.unit)
             axes.text(column + 0.5, row + 0.5, text, ha="center", va="center", fontsize=8)
     axes.invert_yaxis()
@@ -166,7 +165,7 @@ def _heat(figure: "Heat", axes: "Axes") -> None:
     axes.set_ylabel(readable(figure.heading, 60))
 
 
-def _scatter(figure: "Scatter", axes: "Axes") -> None:
+def _scatter(figure: Shown, axes: "Axes") -> None:
     names = list(dict.fromkeys(spot.series for spot in figure.spots))
     for number, name in enumerate(names):
         own = [(100 * spot.across, 100 * spot.up) for spot in figure.spots if spot.series == name]

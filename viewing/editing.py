@@ -86,21 +86,21 @@ def apply_change(run: Editable, change: Change, *, save: bool) -> AppliedFile:
 def fields_at(document: Json, path: str) -> Iterator[tuple[str, Json]]:
     """Yield the fields that a path with ``[*]`` reaches, each by its own path, with what stands there."""
     first, *rest = path.split(EVERY)
-    places: list[tuple[str | int, ...]] = [parse_quoted(first)]
+    reached: list[tuple[str | int, ...]] = [parse_quoted(first)]
     for part in rest:
-        lists = [(place, value_at(document, place)) for place in places if _is_there(document, place)]
-        places = [
-            (*place, number, *parse_quoted(f"${part}"))
-            for place, value in lists if isinstance(value, list) for number in range(len(value))
+        lists = [(steps, value_at(document, steps)) for steps in reached if _is_there(document, steps)]
+        reached = [
+            (*steps, number, *parse_quoted(f"${part}"))
+            for steps, value in lists if isinstance(value, list) for number in range(len(value))
         ]  # fmt: skip
     yield from (
-        (quoted_path(place), value_at(document, place)) for place in places if _is_there(document, place)
+        (quoted_path(steps), value_at(document, steps)) for steps in reached if _is_there(document, steps)
     )
 
 
-def _is_there(document: Json, place: Sequence[str | int]) -> bool:
+def _is_there(document: Json, steps: Sequence[str | int]) -> bool:
     try:
-        value_at(document, place)
+        value_at(document, steps)
     except LookupError:
         return False
     return True

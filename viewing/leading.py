@@ -141,17 +141,17 @@ def releases_before(folder: Path) -> list[Path]:
     """Return the releases beside a release that are earlier versions of it, the last first."""
     from packaging.version import InvalidVersion, Version
 
-    found = {}
+    versions = {}
     for path in (folder / "release.json", *folder.resolve().parent.glob("*/release.json")):
         try:
             document = read_json(path)
-            found[path.parent] = document["about"]["name"], Version(document["version"])
+            versions[path.parent] = document["about"]["name"], Version(document["version"])
         except (OSError, ValueError, LookupError, TypeError, InvalidVersion):
             continue
-    if folder not in found:
+    if folder not in versions:
         return []
-    name, version = found[folder]
-    older = [(other, path) for path, (known, other) in found.items() if known == name and other < version]
+    name, version = versions[folder]
+    older = [(other, path) for path, (known, other) in versions.items() if known == name and other < version]
     return [path for _, path in sorted(older, reverse=True)]
 
 

@@ -180,8 +180,8 @@ def under(path: str, name: str) -> str:
 
 def group_of(path: str) -> str:
     """Return the list that a path leads into, such as ``$.scenes``; ``$`` where it leads into none."""
-    found = _PART.search(path)
-    return path[: found.start()] if found is not None else "$"
+    part = _PART.search(path)
+    return path[: part.start()] if part is not None else "$"
 
 
 def short_texts(record: Row) -> list[str]:
@@ -192,10 +192,10 @@ def short_texts(record: Row) -> list[str]:
 def gist_of(part: Row) -> str:
     """Return what a part of a record is about, in a line or two."""
     texts = [value for value in part.values() if isinstance(value, str)]
-    told = next((part[name] for name in GIST if isinstance(part.get(name), str)), "")
-    text = told or max(texts, key=len, default="")
+    lead = next((part[name] for name in GIST if isinstance(part.get(name), str)), "")
+    text = lead or max(texts, key=len, default="")
     answer = part.get("gold_answer")
-    whole = f"{text} \N{RIGHTWARDS ARROW} {answer}" if told and isinstance(answer, str) else text
+    whole = f"{text} \N{RIGHTWARDS ARROW} {answer}" if lead and isinstance(answer, str) else text
     return whole if len(whole) <= LONGEST_GIST else whole[: LONGEST_GIST - 1] + "\N{HORIZONTAL ELLIPSIS}"
 
 

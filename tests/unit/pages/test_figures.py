@@ -18,14 +18,22 @@ from fabula.pages.figures import (
     Ridges,
     Scatter,
     Spot,
-    axis_title,
     draw_figure,
     figure_rows,
     figure_table,
     legend_of,
     ridges,
 )
-from fabula.pages.grid import DASH, count_text, effect_text, interval_text, label_text, p_text, value_text
+from fabula.pages.grid import (
+    DASH,
+    axis_title,
+    count_text,
+    effect_text,
+    interval_text,
+    label_text,
+    p_text,
+    value_text,
+)
 from fabula.pages.page import readable
 from fabula.pages.saving import drawn_figure
 from fabula.schemas.values import Score
@@ -139,7 +147,7 @@ def test_scatter_when_drawn_places_points_and_joins_those_at_one_place() -> None
 def test_axis_when_drawn_on_a_page_has_its_title_with_the_unit() -> None:
     titled = plot(0.3).model_copy(update={"axis": "STG, <text> minus images"})
     assert ">STG, &lt;text&gt; minus images, percentage points</text>" in str(draw_figure(titled))
-    assert axis_title(spread({"a": (0.5,)}, (0.0, 1.0))) == "value"
+    assert axis_title("", "number") == "value"
     assert "axis" not in titled.model_dump(mode="json"), "reports as data stay as they are"
 
 
