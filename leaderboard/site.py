@@ -435,8 +435,8 @@ def _unranked(row: Checked) -> CountRow:
 def page_of(row: Checked) -> str | None:
     """Return the page of a submission; None where nothing could be scored, or hidden stories leak."""
     scored = row.submission is not None and row.board is not None and bool(row.tables)
-    told = any(issue.code == "hidden-leak" for issue in row.issues)
-    return f"methods/{row.name}.html" if scored and not told else None
+    leaks = any(issue.code == "hidden-leak" for issue in row.issues)
+    return f"methods/{row.name}.html" if scored and not leaks else None
 
 
 def interval_plot(name: str, title: str, measure: Measure, rows: Mapping[str, Score | None]) -> Plot:

@@ -75,8 +75,8 @@ def stated(row: Row) -> Row:
     if not isinstance(status, str):
         return record
     checks = payload.get("checks") if isinstance(payload, Mapping) else None
-    made = [one for one in checks if isinstance(one, Mapping)] if isinstance(checks, list) else []
-    return {**record, "state": state_of(status, [{"passed": one.get("passed")} for one in made])}
+    made = [check for check in checks if isinstance(check, Mapping)] if isinstance(checks, list) else []
+    return {**record, "state": state_of(status, [{"passed": check.get("passed")} for check in made])}
 
 
 def laid_out(row: Row) -> Laid:
@@ -209,10 +209,10 @@ def are_checks(value: object) -> bool:
 def are_rewritten(value: object) -> bool:
     """Return whether a value is what became of the parts of a draft in which a check found something."""
     return isinstance(value, list) and all(
-        isinstance(one, Mapping)
-        and {"part", "number", "outcome", "findings"} <= one.keys()
-        and all(isinstance(one.get(name, {}), Mapping) for name in ("first", "second"))
-        for one in value
+        isinstance(part, Mapping)
+        and {"part", "number", "outcome", "findings"} <= part.keys()
+        and all(isinstance(part.get(name, {}), Mapping) for name in ("first", "second"))
+        for part in value
     )
 
 

@@ -311,10 +311,10 @@ def _as_page(text: str) -> Answer:
 
 def episodes_in(name: str, laid: Sequence[Laid]) -> Sequence[Mapping[str, Any] | None]:
     """Return the episode in each row as its template shows it; None for a row without one."""
-    found = [episode_of(one.record) for one in laid]
+    scripts = [episode_of(row.record) for row in laid]
     return [
         None if script is None else shown_episode(view_of(name, script), number)
-        for number, script in enumerate(found, 1)
+        for number, script in enumerate(scripts, 1)
     ]
 
 

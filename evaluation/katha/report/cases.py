@@ -75,15 +75,15 @@ def chosen_spots(spots: Sequence[Spot]) -> list[Spot]:
     Typical are those whose gap is nearest to the median. Those without a gap come last. What loses nothing is
     never among the worst.
     """
-    known = sorted((one for one in spots if one.score.value is not None), key=_badness)
+    known = sorted((spot for spot in spots if spot.score.value is not None), key=_badness)
     if len(spots) <= ALL:
-        return [*known, *(one for one in spots if one.score.value is None)]
-    lossy = sum(_value(one) > 0 for one in known)
+        return [*known, *(spot for spot in spots if spot.score.value is None)]
+    lossy = sum(_value(spot) > 0 for spot in known)
     worst = [replace(spot, why="worst") for spot in known[: min(WORST, lossy)]]
     rest = known[len(worst) :]
     if not rest:
         return worst
-    middle = statistics.median(_value(one) for one in known)
+    middle = statistics.median(_value(spot) for spot in known)
     near = sorted(rest, key=lambda one: (abs(_value(one) - middle), _badness(one)))[:TYPICAL]
     return [*worst, *(replace(spot, why="typical") for spot in sorted(near, key=_badness))]
 
@@ -97,7 +97,7 @@ def _gap(method: Method, seed: int, places: Sequence[int]) -> Score:
 
 
 def _questions(items: Items) -> list[Question]:
-    known = {one.question_id: one for record in items.records for one in record.questions}
+    known = {question.question_id: question for record in items.records for question in record.questions}
     return [known[key.question_id] for key in items.keys]
 
 
