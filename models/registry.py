@@ -56,6 +56,7 @@ IMAGES: tuple[tuple[str, str], ...] = (
 
 VIDEOS: tuple[tuple[str, str], ...] = (
     ("google", ".generators.google_videos:GoogleVideos"),
+    ("diffusers", ".generators.diffusers_videos:DiffusersVideos"),
     ("command", ".generators.command:CommandVideos"),
     ("drawn", ".generators.drawn.reading:DrawnVideos"),
 )

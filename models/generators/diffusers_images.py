@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field, ValidationError
 
@@ -66,6 +66,8 @@ class DiffusersImages:
         MissingRequirement: diffusers or torch is not installed.
     """
 
+    options_type: ClassVar[type[PipelineOptions]] = PipelineOptions
+
     def __init__(self, spec: ModelSpec, options: ModelOptions, redactor: Redactor) -> None:  # noqa: ARG002
         check_library(spec)
         self._spec = spec
@@ -93,11 +95,12 @@ class DiffusersImages:
     def _make(self, picture: PictureRequest, more: dict[str, Any], given_up: threading.Event) -> Reply:
         if given_up.is_set():
             raise CallFault("timeout", "nobody waits for the picture any more")
-        pipe = self._loaded(more)
-        for name in PipelineOptions.model_fields:
+        wanted = self._wanted(more)
+        pipe = self._loaded(wanted)
+        for name in self.options_type.model_fields:
             more.pop(name, None)
         seed = secrets.randbelow(2**31) if picture.seed is None else picture.seed
-        arguments, taken = _arguments(pipe, picture, more)
+        arguments, taken = self._arguments(pipe, picture, more, wanted)
         try:
             made = self._run(pipe, seed, arguments, given_up)
             detail = _cut_off(pipe, picture.prompt)
@@ -105,21 +108,41 @@ class DiffusersImages:
             raise
         except Exception as error:  # noqa: BLE001 - adapter boundary
             raise self._fault("bad_request", f"the pipeline failed: {error!r}") from None
-        image: Image = made.images[0]
         model = f"{self._spec.name}@{_commit(pipe)}" if _commit(pipe) else self._spec.name
         if any(getattr(made, "nsfw_content_detected", None) or ()):
             return Reply("blocked", "", "the pipeline's safety checker", None, model, Usage())
-        data = io.BytesIO()
-        image.save(data, "PNG")
+        file, (width, height) = self._file(made, wanted)
         generated = Generated(
-            GeneratedFile(data.getvalue(), "image/png"),
+            file,
             seed=seed,
-            width=image.width,
-            height=image.height,
+            width=width,
+            height=height,
             steps=getattr(pipe, "num_timesteps", None),
             unsupported=not_taken(picture, taken),
         )
         return Reply("ok", generated.packed(), detail, None, model, Usage())
+
+    def _arguments(
+        self,
+        pipe: Any,  # noqa: ANN401 - a pipeline
+        picture: PictureRequest,
+        more: Mapping[str, Any],
+        _wanted: PipelineOptions,
+    ) -> tuple[dict[str, Any], tuple[Choice, ...]]:
+        """Return what the call is given, and which choices it takes."""
+        arguments, taken = plain_arguments(pipe, picture, more)
+        if "image" in inspect.signature(pipe.__call__).parameters and picture.references:
+            pictures = [opened_picture(reference.data) for reference in picture.references]
+            arguments["image"] = pictures[0] if len(pictures) == 1 else pictures
+            taken = (*taken, "references")
+        return arguments, taken
+
+    def _file(self, made: Any, _wanted: PipelineOptions) -> tuple[GeneratedFile, tuple[int, int]]:  # noqa: ANN401 - a pipeline's output
+        """Return the file of what was made, with its width and height."""
+        image: Image = made.images[0]
+        data = io.BytesIO()
+        image.save(data, "PNG")
+        return GeneratedFile(data.getvalue(), "image/png"), image.size
 
     def _run(self, pipe: Any, seed: int, arguments: Mapping[str, Any], given_up: threading.Event) -> Any:  # noqa: ANN401 - a pipeline's output
         import torch
@@ -134,14 +157,16 @@ class DiffusersImages:
         with torch.no_grad(), quiet_libraries():
             return pipe(generator=torch.Generator("cpu").manual_seed(seed), **watched, **arguments)
 
-    def _loaded(self, more: Mapping[str, Any]) -> Any:  # noqa: ANN401 - a pipeline
-        """Return the pipeline, loaded once."""
+    def _wanted(self, more: Mapping[str, Any]) -> PipelineOptions:
+        """Return the settings of a pipeline."""
+        given = {name: more[name] for name in self.options_type.model_fields if name in more}
         try:
-            wanted = PipelineOptions.model_validate(
-                {name: more[name] for name in PipelineOptions.model_fields if name in more}
-            )
+            return self.options_type.model_validate(given)
         except ValidationError as error:
             raise self._fault("unsupported", f"extra.{reason_of(error)}") from None
+
+    def _loaded(self, wanted: PipelineOptions) -> Any:  # noqa: ANN401 - a pipeline
+        """Return the pipeline, loaded once."""
         if self._pipe is None or wanted != self._loaded_with:
             self._pipe, self._loaded_with = self._load(wanted), wanted
         return self._pipe
@@ -199,12 +224,12 @@ def check_library(spec: ModelSpec) -> None:
         )  # fmt: skip
 
 
-def _arguments(
+def plain_arguments(
     pipe: Any,  # noqa: ANN401 - a pipeline
     picture: PictureRequest,
     more: Mapping[str, Any],
 ) -> tuple[dict[str, Any], tuple[Choice, ...]]:
-    """Return what the call is given, and which choices it takes."""
+    """Return what the call is given besides pictures, and which choices it takes."""
     parameters = inspect.signature(pipe.__call__).parameters
     unknown = sorted(set(more) - set(parameters))
     if unknown:
@@ -220,10 +245,6 @@ def _arguments(
         if value is not None:
             arguments[name] = value
         taken.append(choice)
-    if "image" in parameters and picture.references:
-        pictures = [_opened(reference.data) for reference in picture.references]
-        arguments["image"] = pictures[0] if len(pictures) == 1 else pictures
-        taken.append("references")
     return arguments, tuple(dict.fromkeys(taken))
 
 
@@ -240,7 +261,8 @@ def _heeds_negative(parameters: Mapping[str, inspect.Parameter], more: Mapping[s
     return True
 
 
-def _opened(data: bytes) -> "Image":
+def opened_picture(data: bytes) -> "Image":
+    """Return a picture in RGB."""
     from PIL import Image
 
     return Image.open(io.BytesIO(data)).convert("RGB")

@@ -11,6 +11,7 @@ import pytest
 
 from fabula.models.chat import CallFault, Reply
 from fabula.models.generators.diffusers_images import DiffusersImages
+from fabula.models.generators.diffusers_videos import DiffusersVideos
 from fabula.models.generators.request import Generated, PictureRequest, read_generated
 from fabula.models.keys import Redactor
 from fabula.models.options import ModelOptions
@@ -63,7 +64,7 @@ def write_sdxl(folder: Path, seed: int = 0) -> Path:
 def write_flux(folder: Path, seed: int = 0) -> Path:
     """Write a pipeline of FLUX's classes that makes small pictures in a moment."""
     import torch
-    from transformers import CLIPTextModel, T5Config, T5EncoderModel
+    from transformers import CLIPTextModel
 
     torch.manual_seed(seed)
     parts: Any = import_module("diffusers")  # without types
@@ -77,16 +78,68 @@ def write_flux(folder: Path, seed: int = 0) -> Path:
         latent_channels=1, norm_num_groups=1, use_quant_conv=False, use_post_quant_conv=False,
         shift_factor=0.0609, scaling_factor=1.5035,
     )  # fmt: skip
-    long_text = T5EncoderModel(
-        T5Config(vocab_size=len(words), d_model=32, d_kv=8, d_ff=37, num_layers=1, num_heads=4)
-    )
     pipe = parts.FluxPipeline(
         scheduler=parts.FlowMatchEulerDiscreteScheduler(), vae=vae, transformer=transformer.eval(),
         text_encoder=CLIPTextModel(_text_config()).eval(), tokenizer=words,
-        text_encoder_2=long_text.eval(), tokenizer_2=words,
+        text_encoder_2=_long_text(), tokenizer_2=words,
     )  # fmt: skip
     pipe.save_pretrained(folder)
     return folder
+
+
+def write_wan(folder: Path, seed: int = 0) -> Path:
+    """Write a pipeline of Wan's classes that makes a few small frames of a text."""
+    import torch
+
+    torch.manual_seed(seed)
+    parts: Any = import_module("diffusers")  # without types
+    words, text = _words(), _long_text()
+    transformer = parts.WanTransformer3DModel(
+        patch_size=(1, 2, 2), num_attention_heads=2, attention_head_dim=12, in_channels=16, out_channels=16,
+        text_dim=32, freq_dim=256, ffn_dim=32, num_layers=1, cross_attn_norm=True,
+        qk_norm="rms_norm_across_heads", rope_max_seq_len=32,
+    )  # fmt: skip
+    vae = parts.AutoencoderKLWan(
+        base_dim=3, z_dim=16, dim_mult=[1, 1, 1, 1], num_res_blocks=1, temperal_downsample=[False, True, True]
+    )
+    parts.WanPipeline(
+        tokenizer=words, text_encoder=text, transformer=transformer.eval(), vae=vae.eval(),
+        scheduler=parts.FlowMatchEulerDiscreteScheduler(shift=7.0),
+    ).save_pretrained(folder)  # fmt: skip
+    return folder
+
+
+def write_ltx(folder: Path, seed: int = 0) -> Path:
+    """Write a pipeline of LTX's classes that makes a few small frames of a text and a first frame."""
+    import torch
+
+    torch.manual_seed(seed)
+    parts: Any = import_module("diffusers")  # without types
+    words, text = _words(), _long_text()
+    transformer = parts.LTXVideoTransformer3DModel(
+        in_channels=8, out_channels=8, patch_size=1, patch_size_t=1, num_attention_heads=4,
+        attention_head_dim=8, cross_attention_dim=32, num_layers=1, caption_channels=32,
+    )  # fmt: skip
+    vae = parts.AutoencoderKLLTXVideo(
+        latent_channels=8, block_out_channels=(8,) * 4, decoder_block_out_channels=(8,) * 4,
+        layers_per_block=(1,) * 5, decoder_layers_per_block=(1,) * 5,
+        spatio_temporal_scaling=(True, True, False, False),
+        decoder_spatio_temporal_scaling=(True, True, False, False), decoder_inject_noise=(False,) * 5,
+        upsample_residual=(False,) * 4, upsample_factor=(1,) * 4, timestep_conditioning=False, patch_size=1,
+        patch_size_t=1, encoder_causal=True, decoder_causal=False,
+    )  # fmt: skip
+    parts.LTXImageToVideoPipeline(
+        tokenizer=words, text_encoder=text, transformer=transformer.eval(), vae=vae.eval(),
+        scheduler=parts.FlowMatchEulerDiscreteScheduler(),
+    ).save_pretrained(folder)  # fmt: skip
+    return folder
+
+
+def _long_text() -> Any:
+    from transformers import T5Config, T5EncoderModel
+
+    config = T5Config(vocab_size=len(_words()), d_model=32, d_kv=8, d_ff=37, num_layers=1, num_heads=4)
+    return T5EncoderModel(config).eval()
 
 
 def _words() -> Any:
@@ -136,12 +189,12 @@ def flux(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_flux(tmp_path_factory.mktemp("weights") / "flux")
 
 
-def ask(folder: Path | str, *wanted: dict[str, Any], **extra: Any) -> list[Reply]:
-    spec = parse_spec(f"image:diffusers:{folder}")
+def ask(folder: Path | str, *wanted: dict[str, Any], makes: str = "image", **extra: Any) -> list[Reply]:
+    spec = parse_spec(f"{makes}:diffusers:{folder}")
     options = ModelOptions(extra={"device": "cpu", **extra})
 
     async def play() -> list[Reply]:
-        model = DiffusersImages(spec, options, Redactor())
+        model = {"image": DiffusersImages, "video": DiffusersVideos}[makes](spec, options, Redactor())
         try:
             asked = [
                 PictureRequest(spec.text, **{"prompt": "a fox", "width": 64, "height": 64, "steps": 1, **one})
@@ -200,7 +253,7 @@ def test_weights_when_not_here_are_named_with_the_command_that_fetches_them(
 @pytest.mark.parametrize(
     ("extra", "words"),
     [
-        ({"dtype": "int4"}, "extra.dtype: Input should be"),
+        ({"dtype": "int4"}, "extra.dtype: expected"),
         ({"guidence": 3}, "extra.guidence: StableDiffusionXLPipeline takes no such parameter"),
         ({"device": "nowhere"}, "extra.device: "),
     ],
@@ -227,3 +280,63 @@ def test_call_when_given_up_stops_the_pipeline(sdxl: Path) -> None:
         return [reply]
 
     assert asyncio.run(play())[0].outcome == "ok"
+
+
+# Videos.
+
+
+@pytest.fixture(scope="module")
+def wan(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_wan(tmp_path_factory.mktemp("weights") / "wan")
+
+
+@pytest.fixture(scope="module")
+def ltx(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_ltx(tmp_path_factory.mktemp("weights") / "ltx")
+
+
+def frames_in(video: Generated) -> list[Any]:
+    av = pytest.importorskip("av")
+    with av.open(io.BytesIO(video.file.data)) as container:
+        assert container.streams.video[0].average_rate == 8
+        return [frame.to_ndarray(format="rgb24") for frame in container.decode(video=0)]
+
+
+def apart(video: Generated, other: Generated) -> float:
+    """Return how far the pixels are apart in the mean: on a busy processor a seed's may differ by a few."""
+    import numpy as np
+
+    ours, theirs = (np.stack(frames_in(one)).astype(float) for one in (video, other))
+    return float(np.abs(ours - theirs).mean())
+
+
+def test_video_when_a_pipeline_of_text_makes_it_has_its_size_and_the_nearest_length(wan: Path) -> None:
+    wanted = {"seed": 42, "width": 32, "height": 16, "seconds": 1.0}
+    first, same, other = made(wan, wanted, wanted, {**wanted, "seed": 43}, makes="video", fps=8)
+    assert 4 * apart(first, same) < apart(first, other)
+    assert (first.file.media_type, first.width, first.height, first.seed) == ("video/mp4", 32, 16, 42)
+    # Eight frames a second for a second: Wan makes multiples of four and one more, so nine.
+    frames = frames_in(first)
+    assert (len(frames), frames[0].shape, first.unsupported) == (9, (16, 32, 3), ())
+
+
+def test_video_when_a_first_frame_is_given_goes_to_pipelines_that_take_one(wan: Path, ltx: Path) -> None:
+    from fabula.models.chat import Image
+
+    picture, other = (Image(plain_png(32, 32, text), "image/png") for text in ("x", "y"))
+    wanted = {"seed": 1, "width": 32, "height": 32, "seconds": 0.5, "first_frame": picture}
+    rich = {**wanted, "references": (other,)}
+    plain, led, again = (
+        made(folder, one, makes="video", fps=8)[0]
+        for folder, one in ((wan, rich), (ltx, rich), (ltx, wanted))
+    )
+    assert plain.unsupported == ("references", "first_frame")
+    assert led.unsupported == ("references",)
+    assert apart(led, again) < 1  # what is no first frame changes nothing
+    alone = {name: value for name, value in rich.items() if name != "first_frame"}
+    with pytest.raises(CallFault, match="begins with a picture, and none is given"):
+        made(ltx, alone, makes="video", fps=8)
+    (begun,) = made(ltx, alone, makes="video", fps=8, begin_with="reference")
+    assert begun.unsupported == () and len(frames_in(begun)) == 5
+    from_frame, from_reference = frames_in(led), frames_in(begun)
+    assert (from_frame[0] != from_reference[0]).any()
