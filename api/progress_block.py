@@ -48,6 +48,7 @@ class Standing:
         self._stages: tuple[str, ...] = ()
         self._items: int = 0
         self._money: dict[str, float] = {}
+        self._loading: str | None = None  # the model that they wait for
         self._waiting: tuple[int, float] | None = None  # requests under way, and since when the longest is
         self._begun = self._clock()
         self._marks = deque([(self._begun, 0)])
@@ -79,6 +80,7 @@ class Standing:
         names = ("spent", "projected", "expected")
         self._money = {name: data[name] for name in names if name in data} or self._money
         self._waiting = (data["under_way"], now - data["longest"]) if "under_way" in data else None
+        self._loading = data.get("loading")
         if event.stage != self.stage:
             return
         self.done, self.total = data["done"], data["total"]
@@ -108,7 +110,7 @@ class Standing:
             pace = ["stopping: finishing what is in flight"]
         told = [self._cost()] if self._money else []
         if self._waiting is not None:
-            told.insert(0, waiting(self._waiting[0], self._clock() - self._waiting[1]))
+            told.insert(0, waiting(self._waiting[0], self._clock() - self._waiting[1], self._loading))
         return [", ".join(pace), *(["; ".join(told)] if told else [])]
 
     def _rate(self) -> float | None:

@@ -56,6 +56,7 @@ def checkup(folder: Path) -> list[Finding]:
         *_system_libraries(),
         *_keys(),
         *_tokens(),
+        *_servers(),
         _disk(folder),
         _cache(),
     ]
@@ -167,6 +168,19 @@ def _tokens() -> Iterator[Finding]:
     for name in TOKENS:
         present = bool(os.environ.get(name))
         yield Finding(name, "ok" if present else "absent", "set" if present else "not set")
+
+
+def _servers() -> Iterator[Finding]:
+    """Look for the programs that serve open models."""
+    from ..models.local.servers import SERVERS, find_program, recipe_of
+
+    for provider in SERVERS:
+        words = find_program(provider)
+        if words is not None:
+            yield Finding(f"server {provider}", "ok", words[0])
+        else:
+            detail = f"not found; only {provider}: models need it. To have it: {recipe_of(provider)}"
+            yield Finding(f"server {provider}", "absent", detail)
 
 
 def _disk(folder: Path) -> Finding:

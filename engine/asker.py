@@ -54,8 +54,9 @@ def model_error(spec: str, fault: CallFault) -> ModelUnavailable:
     """Return the error that stops a run because of a fault."""
     down = _OWN_DOWN if parse_spec(spec).is_own else _DOWN
     said, fix = _WORDS.get(fault.kind, down)
-    if fault.kind == "timeout":
-        fix += f'; if it is only slow, raise call_timeout under [models."{spec}"] in fabula.toml'
+    if fault.kind in TRANSIENT:
+        slow = "if it is only slow, raise call_timeout and patience, or lower concurrency"
+        fix += f'; {slow}, under [models."{spec}"] in fabula.toml'
     return ModelUnavailable(
         f"model {spec}", what=f"{said}: {fault.message}",
         fix=f"{fix}; then give the same command again: it continues where it stopped",
@@ -223,6 +224,11 @@ class Desk:
         if spec not in self._lines:
             self._lines[spec] = self._open_line(spec)
         return self._lines[spec]
+
+    def loading(self) -> dict[str, float]:
+        """Return the models that are being loaded on this machine, and for how many seconds."""
+        lines = {spec: line.client.loading for spec, line in tuple(self._lines.items())}
+        return {spec: seconds for spec, seconds in lines.items() if seconds is not None}
 
     async def _ask(self, call: Outgoing) -> Reply:
         if self.closing is not None:

@@ -124,9 +124,14 @@ class ModelPool:
         desk = self._desk
         return None if desk is None else Spending(desk.budget.spent, desk.budget.spent_in(stage))
 
-    def under_way(self) -> dict[str, int]:
-        """Return how many requests have no reply yet, and how many seconds the ``longest`` is under way."""
+    def under_way(self) -> dict[str, float | str]:
+        """Return how many requests have no reply yet, and how many seconds the ``longest`` is under way.
+
+        While a model is ``loading``, the seconds since that began.
+        """
         sent = [] if self._desk is None else list(self._desk.under_way.values())
+        for model, seconds in {} if self._desk is None else self._desk.loading().items():
+            return {"under_way": len(sent), "longest": round(seconds), "loading": model}
         return {"under_way": len(sent), "longest": round(time.monotonic() - min(sent))} if sent else {}
 
     def run(

@@ -28,10 +28,10 @@ class Event:
     stage         ``items``: how many reach the stage
     progress      ``done`` of ``total`` results of the stage are on disk; where it asks models, USD
                   ``spent`` by the run so far, ``before`` or beside this stage and ``projected`` for its end,
-                  and requests ``under_way``, with the seconds that the ``longest`` waits; where
-                  there was a plan also ``expected`` for the end of the run and the ``factor`` by which the
-                  plan of stages to come was corrected. It comes before the stage begins where items run
-                  ahead, and now and then while nothing is done.
+                  and requests ``under_way``, with the seconds that the ``longest`` waits, and a model that
+                  is ``loading``; where there was a plan also ``expected`` for the end of the run and the
+                  ``factor`` by which the plan of stages to come was corrected. It comes before the stage
+                  begins where items run ahead, and now and then while nothing is done.
     item          ``item``, ``status``, ``code``, ``reason`` of an item that was not made
     stage-done    ``made``, ``rejected``, ``failed``, ``reused``, ``ran``
     sources       ``gone``, ``corrected`` and ``added`` ids of the run that other sources have made, in a
@@ -106,14 +106,18 @@ def lasting(stream: TextIO) -> Iterator[None]:
             os.close(nowhere)
 
 
-def waiting(under_way: int, longest: float) -> str:
-    """Return in words what requests are under way."""
+def waiting(under_way: int, longest: float, loading: str | None = None) -> str:
+    """Return in words what requests are under way, or which model they wait for."""
+    if loading is not None:
+        return f"{loading} is being loaded, {longest:.0f} s so far"
     return f"{under_way:,} under way, longest {longest:.0f} s"
 
 
 def _standing(event: Event) -> str:
     data = event.data
-    under_way = f", {waiting(data['under_way'], data['longest'])}" if "under_way" in data else ""
+    under_way = ""
+    if "under_way" in data:
+        under_way = f", {waiting(data['under_way'], data['longest'], data.get('loading'))}"
     return f"{event.stage}: {data['done']} of {data['total']}{under_way}{_cost(event)}"
 
 

@@ -589,11 +589,11 @@ class _Course:
                 Event("progress", stage=self._stages[step].name, data=self._standing(step))
             )
 
-    def _standing(self, step: int) -> dict[str, float]:
+    def _standing(self, step: int) -> dict[str, float | str]:
         """Return how far a stage is: items that are on their way to it count as those that it has to do."""
         coming = sum(self._begun[:step]) - sum(self._over[:step])
         done, total = self._done[step], self._begun[step] + coming
-        data: dict[str, float] = {"done": done, "total": total}
+        data: dict[str, float | str] = {"done": done, "total": total}
         models = self._runner.means.models
         if not self._asks:
             return data

@@ -261,7 +261,8 @@ class ChatModel(Protocol):
     """One model at one service.
 
     An adapter makes exactly one HTTP call per :meth:`complete`; where a service makes something in the
-    background, exactly one that can be charged, and others that only ask how far it is.
+    background, exactly one that can be charged, and others that only ask how far it is. One that is loaded on
+    this machine may have ``async ready()``, which is awaited before each call, outside of its time limit.
     """
 
     async def complete(self, request: ChatRequest) -> Reply:

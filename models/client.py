@@ -218,6 +218,7 @@ class ModelClient:
         self._paused_until = float("-inf")
         self._failing_since: float | None = None
         self._answered = False
+        self._loading_since: float | None = None
         self._last_fault = float("-inf")
         # Faults further apart than this are no unbroken row: nobody asked in between.
         self._longest_gap = options.call_timeout + LONGEST_PAUSE + LONGEST_BACKOFF
@@ -226,6 +227,12 @@ class ModelClient:
     def limit(self) -> int:
         """How many calls at a time are allowed now."""
         return self._slots.limit
+
+    @property
+    def loading(self) -> float | None:
+        """Seconds for which the model has been loaded; None where it is not being loaded."""
+        since = self._loading_since
+        return None if since is None else self._clock.monotonic() - since
 
     @property
     def in_flight(self) -> int:
@@ -272,6 +279,7 @@ class ModelClient:
                 reserved = estimate_request(request) + request.max_tokens
                 await self._rate.reserve(reserved)
                 await self._wait_for_pause()
+            await self._load()
             if on_ready is not None:
                 await on_ready()
                 await self._wait_for_pause()
@@ -290,6 +298,17 @@ class ModelClient:
             return reply
         finally:
             slots.release()
+
+    async def _load(self) -> None:
+        """Return when a model of this machine can be asked; its loading is no part of a call."""
+        ready = getattr(self._model, "ready", None)
+        if ready is None:
+            return
+        self._loading_since = self._loading_since or self._clock.monotonic()
+        try:
+            await ready()
+        finally:
+            self._loading_since = None
 
     async def _ask(self, request: ChatRequest) -> Reply:
         timer = asyncio.timeout(self._timeout)
@@ -336,7 +355,7 @@ class ModelClient:
         if since is None:  # another call has succeeded in the meantime
             return
         silent = self._clock.monotonic() - since
-        known = self._answered or fault.kind == "rate_limited"  # it is there
+        known = self._answered or fault.kind in ("rate_limited", "timeout")  # it is there
         if silent >= (self._patience if known else min(self._patience, FIRST_PATIENCE)):
             raise ModelDown(
                 fault.kind,

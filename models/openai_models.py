@@ -31,14 +31,21 @@ OPENAI = "https://api.openai.com/v1"
 
 
 def openai_client(
-    spec: ModelSpec, options: ModelOptions, redactor: Redactor, longest: int = LONGEST_BODY
+    spec: ModelSpec,
+    options: ModelOptions,
+    redactor: Redactor,
+    longest: int = LONGEST_BODY,
+    key: str | None = None,
 ) -> "openai.AsyncOpenAI":
-    """Return the client for one model, without retries of its own; it reads at most ``longest`` bytes."""
+    """Return the client for one model, without retries of its own; it reads at most ``longest`` bytes.
+
+    ``key``: of a server that we started; None for the one that the settings name.
+    """
     import openai
 
-    key = find_key(spec, options, redactor)
+    key = find_key(spec, options, redactor) if key is None else key
     headers: dict[str, Any] = headers_not_ours("OPENAI_CUSTOM_HEADERS", key, openai.omit)
-    if spec.provider == COMPATIBLE:
+    if spec.is_own:
         # The SDK would take both from the environment; they are nobody else's business.
         headers |= {"OpenAI-Organization": openai.omit, "OpenAI-Project": openai.omit}
     return openai.AsyncOpenAI(

@@ -122,7 +122,7 @@ class ModelOptions(Own):
     context: int | None = Field(
         default=None, ge=256, description="Open models: most tokens of prompt and reply together."
     )
-    images: int = Field(default=16, ge=0, description="Open models: most pictures in one prompt.")
+    images: int | None = Field(default=None, ge=0, description="Open models: most pictures in one prompt.")
     device: str = Field(default="auto", description="Models loaded in process: where they run.")
     mmproj: str | None = Field(default=None, description="llamacpp: the file that lets a GGUF file see.")
     args: tuple[str, ...] = Field(default=(), description="Open models: more arguments of the server.")

@@ -11,7 +11,7 @@ from .chat import ChatModel
 from .keys import Redactor
 from .local.weights import check_weights
 from .options import ModelOptions
-from .spec import COMPATIBLE, Makes, ModelSpec
+from .spec import COMPATIBLE, SERVED, Makes, ModelSpec
 
 if TYPE_CHECKING:
     from .batches.service import BatchService
@@ -22,6 +22,9 @@ ADAPTERS: tuple[tuple[str, str], ...] = (
     ("anthropic", ".anthropic_chat:AnthropicChat"),
     (COMPATIBLE, ".openai_models:OpenAIChat"),
     ("hf", ".local.in_process:InProcess"),
+    ("vllm", ".local.served:ServedChat"),
+    ("sglang", ".local.served:ServedChat"),
+    ("llamacpp", ".local.served:ServedChat"),
 )
 """Provider and ``module:attribute`` of its adapter."""
 
@@ -99,6 +102,10 @@ def check_adapter(spec: ModelSpec, options: ModelOptions | None = None) -> None:
     check_provider(spec)
     check_place(spec, options or ModelOptions())
     check_weights(spec, None if options is None else options.weights)
+    if spec.provider in SERVED and spec.makes == "text":
+        from .local.servers import check_server
+
+        check_server(spec, options or ModelOptions())
     if spec.draws and spec.provider == "diffusers":
         from .generators.diffusers_images import check_library
 

@@ -37,6 +37,8 @@ OPEN: Mapping[str, str] = {
     "hf": "hf:ORG/NAME[@REVISION], hf:FILE.gguf, or a folder with its path, as in hf:./FOLDER",
 }
 """Providers of open chat models on this machine -> how their specs are written."""
+SERVED = ("vllm", "sglang", "llamacpp")
+"""Those of them whose server we start."""
 LOCAL = frozenset(("command", "diffusers", "drawn", *OPEN))
 """Providers that run on this machine."""
 

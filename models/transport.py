@@ -85,6 +85,7 @@ def http_client(
     try:
         return httpx2.AsyncClient(
             proxy=_proxy(spec, options, redactor),
+            trust_env=not spec.is_local,  # a proxy cannot reach this machine
             follow_redirects=False,
             headers={"Accept-Encoding": "identity"},
             timeout=httpx2.Timeout(options.call_timeout + GRACE, connect=_CONNECT, pool=None),

@@ -81,8 +81,16 @@ JUDGES = "judges"
 SERVED: dict[str, str] = {
     "gemini-2.5-flash": "google:gemini-2.5-flash",
     "claude-haiku-4.5": "anthropic:claude-haiku-4-5-20251001",
+    "qwen2.5-vl-7b": "vllm:Qwen/Qwen2.5-VL-7B-Instruct",
+    "qwen2.5-vl-3b": "vllm:Qwen/Qwen2.5-VL-3B-Instruct",
+    "smolvlm2-2.2b": "vllm:HuggingFaceTB/SmolVLM2-2.2B-Instruct",
+    "smolvlm2-500m": "vllm:HuggingFaceTB/SmolVLM2-500M-Video-Instruct",
+    "qwen3-vl-8b": "vllm:Qwen/Qwen3-VL-8B-Instruct",
+    "llava-onevision-72b": "vllm:llava-hf/llava-onevision-qwen2-72b-ov-chat-hf",
 }
-"""Judges of the presets that a public service serves under a known name; the others, who asks serves."""
+"""Judges of published protocols that are known by a short name: a service's model, or open weights that are
+served on this machine. ``[judges]`` in a settings file says otherwise; docs/models.md has what memory they
+need."""
 
 PRESETS: dict[str, tuple[str, ...]] = {
     "kathatrace-main": (
@@ -143,23 +151,18 @@ def judge_specs(
         else:
             specs.append(parse_spec(spec).text)
     if missing:
-        raise _unserved(missing, PRESETS[preset] if preset is not None else (), where)
+        raise _unserved(missing, where)
     return tuple(dict.fromkeys(specs))
 
 
-def _unserved(missing: Sequence[str], of_preset: Collection[str], where: Path | None) -> ConfigError:
+def _unserved(missing: Sequence[str], where: Path | None) -> ConfigError:
     """Return the error for judges of whom nobody has said where they are served."""
-    typed = [name for name in missing if name not in of_preset]
-    if not typed:
-        what, close = f"the preset names models that have no address: {', '.join(missing)}", []
-    else:
-        what = f"no provider serves it, and [{JUDGES}] does not name it: {', '.join(typed)}"
-        close = [spec for name in typed for spec in listed_like(name)]
+    close = [spec for name in missing for spec in listed_like(name)]
     fix = f"did you mean {' and '.join(close)}? Or " if close else ""
     return ConfigError(
-        "--judge" if typed else "--preset", what=what,
+        "--judge", what=f"no provider serves it, and [{JUDGES}] does not name it: {', '.join(missing)}",
         fix=f"{fix}say in {where or 'fabula.toml'} where it is served: "
-        f'[{JUDGES}] "{(typed or missing)[0]}" = "http://HOST:PORT/v1#NAME"',
+        f'[{JUDGES}] "{missing[0]}" = "http://HOST:PORT/v1#NAME"',
     )  # fmt: skip
 
 

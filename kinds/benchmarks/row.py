@@ -106,7 +106,7 @@ def _is_of(printed: Printed, judges: Sequence[str]) -> bool:
     """Return whether judges are those of a printed table."""
     fits = [
         [
-            re.search(rf"(?:^|[:/#]){pattern}$", judge, re.IGNORECASE) is not None
+            re.search(rf"(?:^|[:/#]){pattern}(?:@[\w./-]+)?$", judge, re.IGNORECASE) is not None
             for pattern in printed.judged_by
         ]
         for judge in judges

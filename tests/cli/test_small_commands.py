@@ -52,6 +52,9 @@ def test_doctor_when_a_key_is_set_never_shows_it(fabula_command) -> None:
     assert "key openai" in done.stdout and "in the environment" in done.stdout
     findings = json.loads(fabula_command("doctor", "--json").stdout)
     assert {"python", "cv2", "disk", "cache", "pydantic"} <= {finding["name"] for finding in findings}
+    servers = {each["name"]: each["detail"] for each in findings if each["name"].startswith("server ")}
+    assert servers.keys() == {"server vllm", "server sglang", "server llamacpp"}
+    assert "python3 -m venv" in servers["server vllm"] and "bin/pip install vllm" in servers["server vllm"]
 
 
 def test_doctor_when_the_key_file_cannot_be_read_says_so(

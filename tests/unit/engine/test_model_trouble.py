@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from fabula.engine import lock
-from fabula.engine.asker import FACT
+from fabula.engine.asker import FACT, model_error
 from fabula.engine.calls import Call, Calls, Sending, answered, model_uses
 from fabula.engine.estimate import plan_calls
 from fabula.engine.execute import Options, RunRequest, execute
@@ -26,7 +26,7 @@ from fabula.engine.manifest import read_manifest
 from fabula.engine.progress import Event
 from fabula.engine.status import RunReport, show_item
 from fabula.errors import BelowThreshold, ConfigError, FabulaError, Interrupted, TargetError
-from fabula.models.chat import ChatRequest, Message, Reply
+from fabula.models.chat import CallFault, ChatRequest, FaultKind, Message, Reply
 from fabula.models.spec import ANSWERED, ATTEMPT
 from fabula.testing.endurance import rounds
 from fabula.testing.model_server import (
@@ -486,3 +486,12 @@ def test_runs_when_they_are_killed_go_on_within_the_limit(tmp_path: Path, start:
         assert rate_of(server) <= PER_SECOND
     first, second = ((tmp_path / name / "lines.jsonl").read_bytes() for name in runs)
     assert first == second
+
+
+@pytest.mark.parametrize("kind", ["timeout", "connection", "server_error"])
+def test_error_of_a_model_that_is_slow_or_silent_names_the_three_settings_that_say_how_long(
+    kind: FaultKind,
+) -> None:
+    said = str(model_error("vllm:org/name", CallFault(kind, "no answer")))
+    assert 'raise call_timeout and patience, or lower concurrency, under [models."vllm:org/name"]' in said
+    assert "call_timeout" not in str(model_error("vllm:org/name", CallFault("no_quota", "none")))

@@ -26,7 +26,7 @@ from fabula.api.reporters import choose_reporter
 from fabula.engine.calls import answered, model_uses
 from fabula.engine.execute import Options, RunRequest, execute
 from fabula.engine.journal import NAME as JOURNAL
-from fabula.engine.progress import Event, JsonReporter, PlainReporter
+from fabula.engine.progress import Event, JsonReporter, PlainReporter, waiting
 from fabula.engine.status import NAME as REPORT
 from fabula.errors import BelowThreshold, BudgetStop
 from fabula.testing.endurance import rounds
@@ -126,6 +126,7 @@ def test_standing_when_items_run_ahead_shows_the_first_stage_that_is_not_done_an
     assert (standing.stage, standing.count()) == ("draft", "1 of 2")
     now[0] = 5.0
     assert standing.lines()[1] == "2 under way, longest 35 s", "it goes on between events"
+    assert waiting(0, 95.4, "vllm:a/b") == "vllm:a/b is being loaded, 95 s so far"
     standing.note(Event("progress", stage="draft", data={"done": 2, "total": 2}))
     standing.note(Event("progress", stage="check", data={"done": 1, "total": 2}))
     assert (standing.stage, standing.count()) == ("check", "1 of 2")

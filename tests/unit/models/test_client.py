@@ -205,8 +205,10 @@ def test_patience_when_nothing_succeeds_for_too_long_says_that_the_model_is_down
     assert clock.now - start < 30.0 + 60.0 * 2
 
 
-@pytest.mark.parametrize(("kind", "longest"), [("connection", 60.0), ("rate_limited", 1000.0)])
-def test_patience_when_the_model_never_answered_is_short_unless_it_is_only_busy(
+@pytest.mark.parametrize(
+    ("kind", "longest"), [("connection", 60.0), ("rate_limited", 1000.0), ("timeout", 1000.0)]
+)
+def test_patience_when_the_model_never_answered_is_short_unless_it_is_only_busy_or_slow(
     kind: str, longest: float, clock: FakeClock
 ) -> None:
     start = clock.now

@@ -304,7 +304,7 @@ def test_budget_when_outputs_have_seeds_counts_panels_and_calls_as_the_paper_doe
         ({"stories": ("kb25k_9999",)}, "--story"),
         ({"subset": "strict_gold_400"}, "no such file"),
         ({"preset": "best"}, "kathatrace-main or kathatrace-pool"),
-        ({"preset": "kathatrace-main"}, "qwen2.5-vl-7b, qwen2.5-vl-3b, smolvlm2-2.2b, smolvlm2-500m"),
+        ({"judges": ("qwen2.5-vl",)}, "no provider serves it, and [judges] does not name it: qwen2.5-vl"),
         ({"judges": ("http://a/v1#x", "http://b/v1#x")}, "compatible:x is there more than once"),
         ({"settings": ["judge_text.model='openai:x'"]}, "named by the setting judges"),
         ({"prompts": "mine"}, "use main or heldout"),
