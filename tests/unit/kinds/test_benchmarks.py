@@ -11,6 +11,7 @@ import pytest
 import fabula
 from fabula.errors import ConfigError
 from fabula.evaluation.entities.metrics.catalogue import METRICS
+from fabula.evaluation.judging.settings import PRESETS, SERVED
 from fabula.evaluation.metrics.registry import registered
 from fabula.kinds.benchmarks import benchmark as module
 from fabula.kinds.benchmarks.benchmark import OURS, Benchmark, benchmark_named, benchmarks, is_benchmark
@@ -93,6 +94,9 @@ def test_page_when_made_anew_is_the_one_in_the_documentation(name: str) -> None:
         ("entitybench", ["google:gemini-2.5-flash"], False),
         ("kathabench", ["google:gemini-2.5-flash"], False),  # one of five
         ("kathabench", [], False),
+        ("kathabench", [SERVED[name] for name in PRESETS["kathatrace-main"]], True),
+        ("storyeval-llava", [SERVED["llava-onevision-72b"]], True),
+        ("vistorybench-qwen-full", [f"{SERVED['qwen3-vl-8b']}@{'0' * 40}"], True),
     ],
 )
 def test_judges_when_they_are_not_those_of_the_paper_belong_to_no_printed_table(

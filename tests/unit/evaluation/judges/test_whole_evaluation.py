@@ -12,6 +12,7 @@ from PIL import Image
 from fabula.engine.stage import Failed, Item, Tools
 from fabula.evaluation.archive.archive import EVALUATION, JUDGEMENTS, Archive, read_archive
 from fabula.evaluation.judging.pictures import ImageSettings
+from fabula.evaluation.judging.settings import judge_specs
 from fabula.evaluation.katha import prepare_images
 from fabula.evaluation.katha.pipeline import FRAMES
 from fabula.evaluation.katha.requests import (
@@ -296,6 +297,14 @@ def test_budget_when_outputs_have_seeds_counts_panels_and_calls_as_the_paper_doe
     assert "710 calls of 2 judges" in both.lines()[2]
 
 
+def test_presets_name_open_weights_that_are_served_here_unless_the_settings_say_otherwise() -> None:
+    named = {"smolvlm2-500m": "hf:HuggingFaceTB/SmolVLM2-500M-Video-Instruct"}
+    assert judge_specs((), "kathatrace-main", named, None) == (
+        "google:gemini-2.5-flash", "vllm:Qwen/Qwen2.5-VL-7B-Instruct", "vllm:Qwen/Qwen2.5-VL-3B-Instruct",
+        "vllm:HuggingFaceTB/SmolVLM2-2.2B-Instruct", "hf:HuggingFaceTB/SmolVLM2-500M-Video-Instruct",
+    )  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("given", "problem"),
     [
@@ -304,7 +313,7 @@ def test_budget_when_outputs_have_seeds_counts_panels_and_calls_as_the_paper_doe
         ({"stories": ("kb25k_9999",)}, "--story"),
         ({"subset": "strict_gold_400"}, "no such file"),
         ({"preset": "best"}, "kathatrace-main or kathatrace-pool"),
-        ({"judges": ("qwen2.5-vl",)}, "no provider serves it, and [judges] does not name it: qwen2.5-vl"),
+        ({"judges": ("qwen2.5-vl",)}, "no provider serves it, and .judges. does not name it: qwen2.5-vl"),
         ({"judges": ("http://a/v1#x", "http://b/v1#x")}, "compatible:x is there more than once"),
         ({"settings": ["judge_text.model='openai:x'"]}, "named by the setting judges"),
         ({"prompts": "mine"}, "use main or heldout"),
