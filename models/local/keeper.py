@@ -165,10 +165,10 @@ def _begun(pid: int) -> str:
     try:
         if LINUX:
             return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
-        told = subprocess.run(["ps", "-o", "lstart=", "-p", str(pid)], capture_output=True, check=False)
+        listed = subprocess.run(["ps", "-o", "lstart=", "-p", str(pid)], capture_output=True, check=False)
     except (OSError, IndexError):
         return ""
-    return told.stdout.decode("ascii", "replace").strip()
+    return listed.stdout.decode("ascii", "replace").strip()
 
 
 def end_left_server(folder: Path) -> None:

@@ -254,8 +254,8 @@ def _with_picture(strip: Strip, position: int, data: bytes) -> Strip:
     return (*strip[:position], Panel(strip[position].scene, data, "png"), *strip[position + 1 :])
 
 
-def _erase(strip: Strip, hit: tuple[int, ...], found: Sequence[Boxes]) -> Strip:
-    position, boxes = _position_of(strip, hit[0]), found[0]
+def _erase(strip: Strip, hit: tuple[int, ...], boxed: Sequence[Boxes]) -> Strip:
+    position, boxes = _position_of(strip, hit[0]), boxed[0]
     if not boxes.decisive:
         raise CannotPlant(f"the picture of scene {hit[0]} has nothing that is known to show its act")
     image = opened(strip[position].data)
@@ -263,8 +263,8 @@ def _erase(strip: Strip, hit: tuple[int, ...], found: Sequence[Boxes]) -> Strip:
     return _with_picture(strip, position, encoded(image))
 
 
-def _flatten(strip: Strip, hit: tuple[int, ...], found: Sequence[Boxes]) -> Strip:
-    position, boxes = _position_of(strip, hit[0]), found[0]
+def _flatten(strip: Strip, hit: tuple[int, ...], boxed: Sequence[Boxes]) -> Strip:
+    position, boxes = _position_of(strip, hit[0]), boxed[0]
     if not boxes.feelings:
         raise CannotPlant(f"the picture of scene {hit[0]} has nothing that is known to show a feeling")
     image = opened(strip[position].data)
@@ -276,11 +276,11 @@ def _flatten(strip: Strip, hit: tuple[int, ...], found: Sequence[Boxes]) -> Stri
     return _with_picture(strip, position, encoded(image))
 
 
-def _unlink(strip: Strip, hit: tuple[int, ...], found: Sequence[Boxes]) -> Strip:
+def _unlink(strip: Strip, hit: tuple[int, ...], boxed: Sequence[Boxes]) -> Strip:
     positions = [_position_of(strip, scene) for scene in hit]
-    if not any(boxes.links for boxes in found):
+    if not any(boxes.links for boxes in boxed):
         raise CannotPlant(f"nothing is known to show how scene {hit[1]} follows scene {hit[0]}")
-    for position, boxes in zip(positions, found, strict=True):
+    for position, boxes in zip(positions, boxed, strict=True):
         if boxes.links:
             image = opened(strip[position].data)
             paint_over(image, boxes.links)

@@ -132,14 +132,14 @@ def boxes_of_truth(
         ]
     feelings = [box for kind, _, box in drawn if kind == "emotion"]
     heads = [tuple(face["box"]) for face in truth["faces"]]
-    told = [
+    shown = [
         normalize_answer(text)
         for each in record.transitions
         if (each.from_scene, each.to_scene) == tuple(hit)
         for text in (each.causality, each.consequence)
         if text
     ]
-    links = [box for kind, text, box in drawn if kind in ("cause", "consequence") and text in told]
+    links = [box for kind, text, box in drawn if kind in ("cause", "consequence") and text in shown]
     return Boxes(tuple(decisive), tuple(feelings), emblems=True, heads=_boxes(heads), links=tuple(links))
 
 
@@ -257,16 +257,16 @@ class Known:
     def boxes_in(self, board: Output, record: StoryRecord, hit: Sequence[int]) -> tuple[Boxes, ...]:
         """Return where things are in the picture of each scene that is hit."""
         order = [scene.scene_index for scene in record.scenes]
-        found = []
+        located = []
         for scene in hit:
             panel = order.index(scene) + 1
             truth = self.truth.get((board.unit, board.seed, panel))
-            found.append(
+            located.append(
                 self.boxes.of(board.unit, board.seed, panel)
                 if truth is None
                 else boxes_of_truth(truth, record, scene, hit)
             )
-        return tuple(found)
+        return tuple(located)
 
 
 def _write(
