@@ -396,14 +396,14 @@ def against_strongest(
         aim = AIMS[measure]
         if aim.value:
             values[measure] = {name: estimates[name].score(aim.value) for name in names}
-            per_story = {method.name: _by_story(method, measure, judged.items) for method in judged.methods}
+            stories = {method.name: _by_story(method, measure, judged.items) for method in judged.methods}
         else:
-            per_story = _ratings_by_story(ratings or {}, names, judged.items)
-            values[measure] = {name: _mean_of(some) for name, some in per_story.items()}
+            stories = _ratings_by_story(ratings or {}, names, judged.items)
+            values[measure] = {name: _mean_of(some) for name, some in stories.items()}
         best = _best(measure, values[measure], references) if against == STRONGEST else against
         others = [name for name, score in values[measure].items() if score.value is not None and name != best]
         baselines[measure] = best
-        twosomes = [_against(name, best, per_story, estimates, measure) for name in others]
+        twosomes = [_against(name, best, stories, estimates, measure) for name in others]
         pairs[measure] = paired(twosomes, "story", used)
     notes = (*judge_notes(judged), *definitions.notes(judged.items.stories, "story"))
     return Strongest(values, baselines, pairs, notes)
@@ -448,24 +448,24 @@ def _by_story(method: Method, measure: str, items: Items) -> NDArray[np.float64]
 
 
 def _ratings_by_story(ratings: Ratings, names: Sequence[str], items: Items) -> dict[str, NDArray[np.float64]]:
-    per_story = {name: np.full(items.stories, np.nan) for name in names}
+    stories = {name: np.full(items.stories, np.nan) for name in names}
     for name in names:
         for story, value in ratings.get(name, {}).items():
             if story in items.story_places:
-                per_story[name][items.story_places[story]] = value
-    return per_story
+                stories[name][items.story_places[story]] = value
+    return stories
 
 
-def _mean_of(per_story: NDArray[np.float64]) -> Score:
-    there = per_story[~np.isnan(per_story)]
+def _mean_of(stories: NDArray[np.float64]) -> Score:
+    there = stories[~np.isnan(stories)]
     return Score.ratio(float(there.sum()), len(there), "nobody rated it")
 
 
 def _against(
-    name: str, baseline: str, per_story: Mapping[str, NDArray[np.float64]], estimates: Mapping[str, Estimates],
+    name: str, baseline: str, stories: Mapping[str, NDArray[np.float64]], estimates: Mapping[str, Estimates],
     measure: str,
 ) -> Twosome:  # fmt: skip
-    differences, aim = per_story[name] - per_story[baseline], AIMS[measure]
+    differences, aim = stories[name] - stories[baseline], AIMS[measure]
     pair = Twosome(name, baseline, differences[~np.isnan(differences)], about={"measure": aim.label})
     if not aim.value:
         return pair
