@@ -15,6 +15,21 @@ WIDEST = """() => [...document.querySelectorAll("body *")]
     .map((element) => element.outerHTML.slice(0, 120))"""
 KEPT = "() => JSON.parse(localStorage.getItem('fabula-review-waiting') ?? '[]').length"
 ONLINE = "() => { dispatchEvent(new Event('online')); }"
+HOLLOW = """() => {
+    const main = document.querySelector("main") ?? document.body, walker = document.createTreeWalker(main, 5);
+    const nodes = [], level = (node) => /^H[1-6]$/.test(node.tagName ?? "") && Number(node.tagName[1]);
+    while (walker.nextNode()) nodes.push(walker.currentNode);
+    const drawn = /^(img|svg|video|audio|input|textarea|select|button)$/i;
+    const shows = (node) => node.nodeType === 3
+        ? Boolean(node.data.trim()) && node.parentElement.checkVisibility()
+        : drawn.test(node.tagName) && node.checkVisibility();
+    return nodes.filter((node) => level(node) && node.checkVisibility()).filter((heading) => {
+        const after = nodes.slice(nodes.indexOf(heading) + 1).filter((node) => !heading.contains(node));
+        const end = after.findIndex((node) => level(node) && level(node) <= level(heading));
+        return !after.slice(0, end < 0 ? after.length : end).some(shows);
+    }).map((heading) => heading.outerHTML.slice(0, 120));
+}"""
+"""Headings below which nothing is to be seen."""
 MOST_TABS = 80
 UNDECIDED = frozenset(("color-contrast", "heading-order", "skip-link"))
 """Rules of axe that may be left undecided: text over layers, parts of pages, where a skip link leads."""
@@ -106,7 +121,7 @@ class Visitor:
     # -- what is checked
 
     def check(self, *, may_doubt: frozenset[str] = UNDECIDED) -> None:
-        """Check a page for everybody: no violation in two widths, by day and night; no width scrolls.
+        """Check a page for everybody: no violation in two widths by day and night; none scrolls or is empty.
 
         Day and night differ in colours only, so that each width is checked whole in one of them.
         """
@@ -122,6 +137,7 @@ class Visitor:
             assert wrong == [], (self.heading, width, scheme, wrong)
             doubts = {rule["id"] for rule in response["incomplete"]}
             assert doubts <= may_doubt, (self.heading, width, scheme, doubts)
+        assert self.page.evaluate(HOLLOW) == [], self.heading
         for width in WIDTHS:
             self.page.set_viewport_size({"width": width, "height": 900})
             assert self.page.evaluate(WIDEST) == [], (self.heading, width)

@@ -39,6 +39,7 @@ from fabula.testing.katha_folders import rehash, write_run
 from fabula.testing.katha_samples import sample_bundles
 from fabula.testing.memory_banks import write_bank
 from fabula.testing.report_documents import HOSTILE
+from fabula.testing.review_visitor import HOLLOW
 from fabula.testing.simulated_evaluations import write_simulated
 from fabula.testing.simulated_judgements import Truth
 from fabula.testing.simulated_studies import Simulation, write_simulated_study
@@ -82,6 +83,7 @@ def test_pages_when_walked_through_are_accessible_quiet_and_fit(
     page.on("request", lambda request: complaints.append(request.url) if address not in request.url else None)
     page.goto(address)
     for step in ("first", "unit", "calls", "call"):
+        assert page.evaluate(HOLLOW) == [], step
         assert Axe().run(page).response["violations"] == [], step
         assert page.evaluate("document.documentElement.scrollWidth") <= 400, step
         if step == "unit" and "/row/" in page.url:
@@ -100,6 +102,31 @@ def test_pages_when_walked_through_are_accessible_quiet_and_fit(
             page.locator("tbody a").first.click()
     assert complaints == []
     context.close()
+
+
+@pytest.mark.slow
+def test_pages_when_opened_or_filtered_show_something_below_every_heading(
+    chromium: Any, address: str
+) -> None:
+    page = chromium.new_page(viewport={"width": 1400, "height": 900})
+    page.goto(address)
+    links = page.locator("nav a").evaluate_all("all => all.map((link) => link.getAttribute('href'))")
+    assert ("/progress" in links and {"/report", "/audit"} & {*links}) or "episodes" in "".join(links)
+    for link in links:
+        page.goto(f"{address}{link}")
+        assert page.evaluate(HOLLOW) == [], link
+    page.goto(address)
+    filters = page.locator("form.filter select").evaluate_all("all => all.map((one) => one.name)")
+    for name in filters:
+        values = page.locator(f"select[name={name}] option").evaluate_all(
+            "all => all.map((one) => one.value)"
+        )
+        for value in values[1:3]:  # of each filter, the two values that most rows have
+            page.select_option(f"select[name={name}]", value)
+            page.get_by_role("button", name="show").click()
+            assert page.evaluate(HOLLOW) == [] and page.locator("tbody tr").count() > 0, (name, value)
+            page.goto(address)
+    page.close()
 
 
 # -- Editing: a field, with what the rules say of it, and one change to all records of a list
