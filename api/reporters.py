@@ -1,10 +1,20 @@
 """Which way a run tells how it goes: to scripts, on a terminal, in a notebook, or line by line."""
 
+import logging
 import os
 import sys
 from typing import TextIO
 
-from ..engine.progress import JsonReporter, PlainReporter, Reporter
+from ..engine.progress import Event, JsonReporter, PlainReporter, Reporter
+
+
+class Quiet(PlainReporter):
+    """Writes warnings only; chosen where the logger ``fabula`` is set to errors, as by ``fabula -q``."""
+
+    def emit(self, event: Event) -> None:
+        """Write a line for a warning."""
+        if event.kind == "warning":
+            super().emit(event)
 
 
 def in_notebook() -> bool:
@@ -23,6 +33,8 @@ def choose_reporter(*, as_json: bool = False, stream: TextIO | None = None) -> R
     target = stream if stream is not None else sys.stderr
     if as_json:
         return JsonReporter(target)
+    if stream is None and logging.getLogger("fabula").getEffectiveLevel() >= logging.ERROR:
+        return Quiet(target)
     if stream is None and in_notebook():
         from .progress_block import NotebookReporter
 

@@ -2,6 +2,7 @@
 
 import errno
 import json
+import logging
 import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -197,6 +198,23 @@ def released(given: Place) -> Place:
     from ..releases.hub.fetch import release_folder
 
     return cast("Place", release_folder(given, warn))
+
+
+def log_to_stderr(level: int) -> None:
+    """Write what the package logs from a level on to standard error; from ERROR on, no progress is told."""
+    log = logging.getLogger("fabula")
+    log.setLevel(level)
+    if not any(isinstance(handler, _ToStderr) for handler in log.handlers):
+        handler = _ToStderr()
+        handler.setFormatter(logging.Formatter("%(asctime)s %(name)s: %(message)s", "%H:%M:%S"))
+        log.addHandler(handler)
+
+
+class _ToStderr(logging.Handler):
+    """Writes to what standard error is at the time."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        warn(self.format(record))
 
 
 def warn(*lines: str) -> None:

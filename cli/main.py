@@ -1,5 +1,6 @@
 """Entry point of the ``fabula`` command. It lists the verbs and does nothing else."""
 
+import logging
 import re
 import shlex
 import sys
@@ -48,7 +49,7 @@ from . import (  # noqa: F401 - each notes its commands
     view,
 )
 from .command import COMMANDS, examples, first_example
-from .common import emit, report_error, say
+from .common import emit, log_to_stderr, report_error, say
 from .folders import KINDS, recognise
 
 GROUPS: Mapping[str, Mapping[str, str]] = {
@@ -268,7 +269,17 @@ def _root(
     context: typer.Context,
     version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="With --version: print JSON for scripts.")] = False,
+    verbose: Annotated[
+        int,
+        typer.Option(
+            "--verbose", "-v", count=True, help="Before a command: log retries, with -vv all calls."
+        ),
+    ] = 0,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="Before a command: no progress, only warnings and errors.")
+    ] = False,
 ) -> None:
+    log_to_stderr(logging.ERROR if quiet else (logging.WARNING, logging.INFO, logging.DEBUG)[min(verbose, 2)])
     if version:
         _tell_version(as_json=as_json)
         raise typer.Exit

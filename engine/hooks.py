@@ -22,13 +22,14 @@ import os
 import re
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from ..schemas.canonical import canonical_text, write_atomic
+from ..errors import MissingRequirement
+from ..schemas.canonical import canonical_text
 from ..schemas.plugins import plugins
 from .manifest import NAME as MANIFEST
 from .manifest import read_manifest
@@ -37,7 +38,7 @@ from .progress import Event, Reporter
 GROUP = "fabula.hooks"
 """The entry-point group in which a package names its own: ``log = "house.hooks:Log"``."""
 MLFLOW = "FABULA_MLFLOW"
-"""Environment variable with the folder that :mod:`.mlflow_log` writes to; unset for none."""
+"""Environment variable with the folder or the address that :class:`MlflowLog` logs to; unset for none."""
 Hook: TypeAlias = Callable[[Event], object]
 
 
@@ -102,19 +103,18 @@ class Hooked:
         self._reporter.close()
 
 
-# -- A hook that logs runs and scores to a folder in the layout of MLflow's file store; MLflow is not needed
+# -- A hook that logs runs and scores to MLflow, through ``mlflow-skinny``
 #
-# Set ``FABULA_MLFLOW=mlruns``. Each run folder is one MLflow run, whose id follows from the folder's path, so
-# that a run that goes on is logged on. Parameters are the settings; metrics are scores, and counts of items,
-# calls, tokens and USD by stage; tags name folder and pipeline. ``mlflow ui --backend-store-uri mlruns``
-# shows it.
+# Set ``FABULA_MLFLOW=mlruns``, or to the address of a server. Each run folder is one MLflow run, known by the
+# folder's path, so that a run that goes on is logged on. Parameters are the settings; metrics are scores, and
+# counts of items, calls, tokens and USD by stage; tags name folder and pipeline.
 
 EXPERIMENT = "0"
 """Id of the experiment that MLflow calls Default."""
-LONGEST = 6000
-"""Most characters of a parameter in MLflow."""
-RUNNING, FINISHED, STOPPED = 1, 3, 5
-"""MLflow's numbers of a run's states."""
+FOLDER = "fabula.folder"
+"""The tag with the path of the run folder."""
+LONGEST, TOGETHER = 6000, 100
+"""Most characters of a parameter in MLflow, and most parameters, metrics or tags of one request."""
 _OTHERS = re.compile(r"[^\w\-./ ]")
 
 
@@ -123,14 +123,23 @@ class MlflowLog:
 
     Args:
         folder: the run folder.
-        store: the folder of the store; None for that of the environment.
+        store: a folder, or a server's address; None for that of the environment.
     """
 
-    def __init__(self, folder: Path, store: Path | None = None) -> None:
+    def __init__(self, folder: Path, store: str | None = None) -> None:
+        # A store of files has to be allowed since 3.7, and nothing is to be told to MLflow's makers.
+        os.environ.setdefault("MLFLOW_ALLOW_FILE_STORE", "true")
+        os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
+        try:
+            from mlflow import MlflowClient
+        except ImportError as error:
+            raise MissingRequirement(
+                MLFLOW, what="mlflow is not installed", fix='pip install "fabula[mlflow]"'
+            ) from error
+        place = os.environ[MLFLOW] if store is None else store
         self._folder = folder.absolute()
-        self._id = hashlib.sha256(str(self._folder).encode()).hexdigest()[:32]
-        self._store = Path(os.environ[MLFLOW]).absolute() if store is None else store.absolute()
-        self._run = self._store / EXPERIMENT / self._id
+        self._client = MlflowClient(place if "://" in place else Path(place).absolute().as_uri())
+        self._id: str | None = None
         self._used: Counter[str] = Counter()
 
     def __call__(self, event: Event) -> None:
@@ -148,58 +157,55 @@ class MlflowLog:
             self._used[f"{event.stage}/calls"] += 1
         elif event.kind == "run-done":
             self._metrics({f"items/{name}": value for name, value in event.data["totals"].items()})
-            self._state(FINISHED)
+            self._end("FINISHED")
         elif event.kind == "score":
             self._begin({})
             rows = [row for row in event.data["rows"] if isinstance(row["value"], int | float)]
             names = [f"score/{row['table']}/{row['row']}/{row['measure']}" for row in rows]
             self._metrics({name: row["value"] for name, row in zip(names, rows, strict=True)})
-            self._state(FINISHED)
+            self._end("FINISHED")
         elif event.kind == "stopping":
-            self._state(STOPPED)
+            self._end("KILLED")
 
     def _begin(self, data: Mapping[str, Any]) -> None:
-        import yaml
+        from mlflow.entities import Param, RunTag
 
-        experiment = self._store / EXPERIMENT / "meta.yaml"
-        if not experiment.exists():
-            uri = (self._store / EXPERIMENT).as_uri()
-            about = {"experiment_id": EXPERIMENT, "name": "Default", "lifecycle_stage": "active"}
-            _write(experiment, yaml.safe_dump({**about, "artifact_location": uri}))
-        for part in ("params", "metrics", "tags", "artifacts"):
-            (self._run / part).mkdir(parents=True, exist_ok=True)
-        if not (self._run / "meta.yaml").exists() or data:
-            self._state(RUNNING)
-        tags = {"mlflow.runName": self._folder.name, "fabula.folder": str(self._folder)}
-        for name, text in {**tags, "fabula.pipeline": str(data.get("pipeline", ""))}.items():
-            if text:
-                _write(self._run / "tags" / name, text)
+        # By the hash: a path may hold what the language of filters has no way to write.
+        name, known = "fabula.run", hashlib.sha256(str(self._folder).encode()).hexdigest()
+        runs = self._client.search_runs([EXPERIMENT], filter_string=f"tags.`{name}` = '{known}'")
+        run = runs[0] if runs else self._client.create_run(EXPERIMENT, run_name=self._folder.name)
+        self._id = run.info.run_id
+        self._client.update_run(self._id, status="RUNNING")
+        tags = {name: known, FOLDER: str(self._folder), "fabula.pipeline": str(data.get("pipeline", ""))}
+        params = {}
         if (self._folder / MANIFEST).exists():
-            for name, value in _flat(read_manifest(self._folder).as_json()["settings"]):
-                text = value if isinstance(value, str) else canonical_text(value)
-                _write(self._run / "params" / _OTHERS.sub("_", name), text[:LONGEST])
+            for full, value in _flat(read_manifest(self._folder).as_json()["settings"]):
+                text = (value if isinstance(value, str) else canonical_text(value))[:LONGEST]
+                setting = _OTHERS.sub("_", full)
+                logged = run.data.params.get(setting)
+                if logged is None:
+                    params[setting] = text
+                elif logged != text:  # MLflow lets no parameter change: what counts since is a tag
+                    tags[setting] = text
+        for some in _some([RunTag(key, text) for key, text in tags.items() if text]):
+            self._client.log_batch(self._id, tags=some)
+        for some in _some([Param(key, text) for key, text in params.items()]):
+            self._client.log_batch(self._id, params=some)
 
     def _metrics(self, values: Mapping[str, float]) -> None:
+        from mlflow.entities import Metric
+
         now = int(time.time() * 1000)
-        for name, value in values.items():
-            path = self._run / "metrics" / _OTHERS.sub("_", name)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with path.open("a", encoding="ascii") as file:
-                file.write(f"{now} {float(value)!r} 0\n")
+        metrics = [Metric(_OTHERS.sub("_", name), float(value), now, 0) for name, value in values.items()]
+        for some in _some(metrics):
+            self._client.log_batch(self._id, metrics=some)
 
-    def _state(self, status: int) -> None:
-        import yaml
+    def _end(self, status: str) -> None:
+        self._client.set_terminated(self._id, status)
 
-        path, now = self._run / "meta.yaml", int(time.time() * 1000)
-        begun = yaml.safe_load(path.read_text("utf-8"))["start_time"] if path.exists() else now
-        about: dict[str, Any] = {
-            "run_id": self._id, "run_uuid": self._id, "run_name": self._folder.name, "status": status,
-            "experiment_id": EXPERIMENT, "artifact_uri": (self._run / "artifacts").as_uri(),
-            "start_time": begun, "end_time": None if status == RUNNING else now, "lifecycle_stage": "active",
-            "user_id": "", "source_name": "", "source_type": 4, "source_version": "", "entry_point_name": "",
-            "tags": [],
-        }  # fmt: skip
-        _write(path, yaml.safe_dump(about))
+
+def _some(entries: Sequence[Any]) -> Iterator[Sequence[Any]]:
+    return (entries[at : at + TOGETHER] for at in range(0, len(entries), TOGETHER))
 
 
 def _flat(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:  # noqa: ANN401 - JSON
@@ -208,8 +214,3 @@ def _flat(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:  # noqa: ANN
             yield from _flat(part, f"{name}.{key}" if name else str(key))
     else:
         yield name, value
-
-
-def _write(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomic(path, [text.encode()])

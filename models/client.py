@@ -1,6 +1,7 @@
 """Calls to one model: every retry, pause and limit in one place."""
 
 import asyncio
+import logging
 import random as random_module
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -16,6 +17,8 @@ from .prices import TYPICAL_IMAGE, checked, estimate_request, estimate_tokens, m
 
 if TYPE_CHECKING:
     from .limits import SharedLimit
+
+LOG = logging.getLogger(__name__)
 
 
 # -- Requests that begin alike: the first goes ahead and fills the service's cache, the others follow it
@@ -262,6 +265,7 @@ class ModelClient:
                 if attempt >= self._attempts:
                     raise
                 wait = self._waiting_time(attempt, fault)
+                LOG.info("%s: attempt %d: %s; again in %.1f s", request.model, attempt, fault, wait)
             await self._clock.sleep(wait)
 
     async def close(self) -> None:
@@ -286,11 +290,13 @@ class ModelClient:
             generation = slots.generation
             if on_send is not None:
                 on_send()
+            began = self._clock.monotonic()
             try:
                 reply = await self._ask(turn.request())
             except CallFault as fault:
                 self._note_fault(fault, generation, reserved)
                 raise
+            LOG.debug("%s: %s after %.1f s", request.model, reply.outcome, self._clock.monotonic() - began)
             self._failing_since = None
             self._answered = True
             slots.raise_after_success()

@@ -77,7 +77,7 @@ def quiet_libraries() -> Iterator[None]:
             logger = logging.getLogger(name)
             undone.callback(logger.setLevel, logger.level)
             logger.setLevel(logging.ERROR)
-        shown = import_module("huggingface_hub.utils.tqdm")
+        shown = import_module("huggingface_hub.utils")
         if not shown.are_progress_bars_disabled():
             shown.disable_progress_bars()
             undone.callback(shown.enable_progress_bars)

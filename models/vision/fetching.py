@@ -1,6 +1,7 @@
 """All weights at once: what is to be fetched, under which terms, from the net or from a folder."""
 
 import hashlib
+import logging
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -19,6 +20,7 @@ from .registry import MODELS
 from .stored import Pin, Source, changed, pin, pinned, stored, weights_folder
 from .weights import in_cache, unreachable
 
+LOG = logging.getLogger(__name__)
 State = Literal["here", "in a library's cache", "fetched", "to fetch", "failed"]
 _BUFFER = 1 << 20
 NOT_RECORDED = "not recorded"
@@ -200,6 +202,7 @@ def _from_hub(source: Source, name: str, path: Path) -> Pin:
             raise
         hf_hub_download(source.repo, name, revision=revision, local_dir=path.parent)
     origin = f"{source.repo} at {about.commit_hash}"
+    LOG.info("fetched %s from %s", name, origin)
     of_content = about.etag if about.etag and len(about.etag) == 64 else ""
     if about.etag and len(about.etag) == 40 and _git_hash(path) != about.etag:
         path.unlink()

@@ -17,6 +17,7 @@ import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
 from urllib.parse import urlsplit
@@ -31,6 +32,7 @@ from ..options import REPO
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
 
+LOG = logging.getLogger(__name__)
 
 # -- Names on a Hub: of a data set repository, and of one version of it
 
@@ -316,6 +318,7 @@ class Retries:
                 if pause is None:
                     raise replace(fault, message=f"cannot {step}: {fault.message}") from None
                 maybe_done = maybe_done or fault.maybe_done
+                LOG.info("attempt %d: cannot %s: %s", attempt, step, fault.message)
                 self.tell(f"cannot {step} yet: {fault.message}; trying again in {pause:.1f} s")
                 self.sleep(pause)
 
@@ -436,11 +439,9 @@ class Hub:
             Whether uploads go by Xet.
         """
         from huggingface_hub import constants, get_session
-        from huggingface_hub.utils._headers import build_hf_headers
-        from huggingface_hub.utils._http import hf_raise_for_status
-        from huggingface_hub.utils._runtime import is_xet_available
+        from huggingface_hub.utils import build_hf_headers, hf_raise_for_status
 
-        if not is_xet_available():
+        if constants.HF_HUB_DISABLE_XET or find_spec("hf_xet") is None:
             return False
 
         def call(api: "HfApi") -> bool:
@@ -461,8 +462,7 @@ class Hub:
     def read(self, commit: str, path: str, start: int, stop: int) -> bytes:
         """Return the bytes of a file from one place to before another, as far as it has them."""
         from huggingface_hub import get_session, hf_hub_url
-        from huggingface_hub.utils._headers import build_hf_headers
-        from huggingface_hub.utils._http import hf_raise_for_status
+        from huggingface_hub.utils import build_hf_headers, hf_raise_for_status
 
         def call(api: "HfApi") -> bytes:
             address = hf_hub_url(self.repo, path, repo_type=DATASET, revision=commit, endpoint=self.endpoint)
@@ -512,7 +512,7 @@ def open_hub(
 ) -> Iterator[Hub]:
     """Give a repository of ``HF_ENDPOINT``'s Hub, with the token of ``HF_TOKEN`` or of a login."""
     from huggingface_hub import HfApi, constants, get_token
-    from huggingface_hub.utils.tqdm import (
+    from huggingface_hub.utils import (
         are_progress_bars_disabled,
         disable_progress_bars,
         enable_progress_bars,

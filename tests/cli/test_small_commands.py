@@ -1,6 +1,7 @@
 """The walk of README, doctor, findings that repeat, completion, run check, examples, and our own bugs."""
 
 import json
+import logging
 import shlex
 import shutil
 import sqlite3
@@ -42,6 +43,24 @@ def test_readme_walk_when_followed_ends_in_a_sound_release(
         assert done.returncode == 0, done.stderr + done.stdout
     loaded = fabula.load("dist/mine-0.1.0")
     assert [scene.scene_index for record in loaded.records for scene in record.scenes] == [1, 2, 3, 4, 5]
+
+
+def test_command_when_quiet_tells_no_progress_and_when_verbose_also_what_is_logged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    story = {"id": "a", "title": "A fox", "story_text": "A fox ran. It fell. It rose. It ate. It slept."}
+    Path("stories.jsonl").write_text(json.dumps(story))
+    build = ["build", "katha", "stories.jsonl", "--planner", "rules", "--out"]
+    told = {}
+    for options in ([], ["-q"], ["-v"]):
+        with pytest.raises(SystemExit):
+            app([*options, *build, f"run{len(told)}"])
+        logging.getLogger("fabula.models.client").info("a retry")
+        told[tuple(options)] = capsys.readouterr().err
+    assert "draft_scenes" in told[()] and "a retry" not in told[()]
+    assert told[("-q",)] == ""
+    assert "draft_scenes" in told[("-v",)] and "fabula.models.client: a retry" in told[("-v",)]
 
 
 def test_doctor_when_a_key_is_set_never_shows_it(fabula_command) -> None:

@@ -4,13 +4,13 @@ import doctest
 import json
 import re
 import shutil
+import sys
 import zipfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-import yaml
 
 import fabula
 from fabula.engine.progress import Event
@@ -183,32 +183,36 @@ def test_hooks_when_a_run_and_its_scores_are_made_hear_all_of_it_and_break_nothi
     assert len(told["rows"]) == len(scores.to_pandas())
 
 
-def test_mlflow_log_when_a_folder_is_named_has_runs_that_mlflow_reads(
+@pytest.mark.slow
+def test_mlflow_log_when_a_folder_is_named_is_one_run_however_often_it_goes_on(
     at_desk: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    mlflow = pytest.importorskip("mlflow", reason="the extra mlflow is not installed")
     monkeypatch.setenv("FABULA_MLFLOW", str(tmp_path / "mlruns"))
-    given = {"judges": at_desk.judge, "stories": "kb25k_0001", "progress": False}
+    given = {"judges": at_desk.judge, "progress": False}
+    fabula.evaluate("dist/mine-0.1.0", "boards/model-x", "runs/logged", stories="kb25k_0001", **given)
     evaluation = fabula.evaluate("dist/mine-0.1.0", "boards/model-x", "runs/logged", **given)
     evaluation.score(resamples=0)
 
-    (run,) = (tmp_path / "mlruns/0").glob("*/meta.yaml")
-    about = yaml.safe_load(run.read_text())
-    assert (about["run_name"], about["status"], about["run_id"]) == ("logged", 3, run.parent.name)
-    assert (run.parent / "tags/fabula.pipeline").read_text() == "evaluate-katha"
-    judges = [path for path in (run.parent / "params").iterdir() if path.name.endswith("judge_images.judges")]
-    assert at_desk.judge in judges[0].read_text()
-    _, calls, _ = (run.parent / "metrics/judge_images/calls").read_text().splitlines()[-1].split()
-    assert float(calls) > 0
-    scores = list((run.parent / "metrics/score/headline/model-x").iterdir())
-    assert {"text", "image", "gap"} <= {path.name for path in scores}
+    (run,) = mlflow.MlflowClient((tmp_path / "mlruns").as_uri()).search_runs(["0"])
+    assert (run.info.run_name, run.info.status) == ("logged", "FINISHED")
+    assert run.data.tags["fabula.pipeline"] == "evaluate-katha"
+    assert run.data.tags["fabula.folder"] == str(Path("runs/logged").absolute())
+    judges = [value for name, value in run.data.params.items() if name.endswith("judge_images.judges")]
+    assert at_desk.judge in judges[0]
+    assert run.data.metrics["judge_images/calls"] > 0
+    assert run.data.metrics["items/made"] >= 1
+    assert {f"score/headline/model-x/{name}" for name in ("text", "image", "gap")} <= set(run.data.metrics)
 
-    mlflow = pytest.importorskip("mlflow", reason="MLflow is not installed")
-    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
-    client = mlflow.MlflowClient((tmp_path / "mlruns").as_uri())
-    read = client.get_run(run.parent.name)
-    assert read.info.status == "FINISHED"
-    assert read.data.metrics["items/made"] >= 1
-    assert read.data.tags["mlflow.runName"] == "logged"
+
+def test_mlflow_log_when_mlflow_is_missing_says_what_to_install_and_breaks_nothing(
+    at_desk: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FABULA_MLFLOW", str(tmp_path / "mlruns"))
+    monkeypatch.setitem(sys.modules, "mlflow", None)
+    with pytest.warns(UserWarning, match=r'(?s)the hook mlflow failed.*pip install "fabula\[mlflow\]"'):
+        fabula.score("runs/eval", resamples=0)
+    assert not (tmp_path / "mlruns").exists()
 
 
 # An evaluation as a log of inspect_ai: the file by itself, and as inspect_ai reads it.

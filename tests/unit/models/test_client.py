@@ -1,6 +1,7 @@
 """Retries, pauses and limits of calls to one model, by a clock that does not make anybody wait."""
 
 import asyncio
+import logging
 import random
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -101,6 +102,18 @@ def test_call_when_a_fault_does_not_pass_is_not_tried_again(kind: str, clock: Fa
         clock.run(client(model).call(REQUEST))
     assert caught.value.kind == kind
     assert len(model.asked_at) == 1
+
+
+def test_call_when_logged_names_retries_and_at_the_lowest_level_every_reply(
+    clock: FakeClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level("DEBUG", "fabula"):
+        asyncio.run(client(Scripted([fault(), OK], clock)).call(REQUEST))
+    retried, answered = caplog.record_tuples
+    assert (
+        retried[:2] == ("fabula.models.client", logging.INFO) and "m: attempt 1: server_error" in retried[2]
+    )
+    assert answered == ("fabula.models.client", logging.DEBUG, "m: ok after 0.0 s")
 
 
 def test_call_when_attempts_are_used_up_raises_the_last_fault(clock: FakeClock) -> None:
