@@ -49,8 +49,9 @@ def test_command_when_quiet_tells_no_progress_and_when_verbose_also_what_is_logg
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    story = {"id": "a", "title": "A fox", "story_text": "A fox ran. It fell. It rose. It ate. It slept."}
-    Path("stories.jsonl").write_text(json.dumps(story))
+    story = {"title": "A fox", "language": "en", "text": "A fox ran. It fell. It rose. It ate. It slept."}
+    source = {"source_collection": "ours", "rights_status": "public_domain_or_rights_compatible"}
+    Path("stories.jsonl").write_text(json.dumps(story | source))
     build = ["build", "katha", "stories.jsonl", "--planner", "rules", "--out"]
     told = {}
     for options in ([], ["-q"], ["-v"]):

@@ -108,7 +108,7 @@ def test_call_when_logged_names_retries_and_at_the_lowest_level_every_reply(
     clock: FakeClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level("DEBUG", "fabula"):
-        asyncio.run(client(Scripted([fault(), OK], clock)).call(REQUEST))
+        clock.run(client(Scripted([fault(), OK], clock)).call(REQUEST))
     retried, answered = caplog.record_tuples
     assert (
         retried[:2] == ("fabula.models.client", logging.INFO) and "m: attempt 1: server_error" in retried[2]
