@@ -33,7 +33,7 @@ FLAGS = {
     "creators": "--creator", "authors": "--author", "links": "--link", "sizes": "--stories",
     "least_coverage": "--coverage",
     "subsets": "--subset", "methods": "--method", "splits": "--split", "moved": "--sources",
-    "readings": "--read", "episodes": "--episode",
+    "readings": "--read", "episodes": "--episode", "measures": "--measure",
 }  # fmt: skip
 """Parameter -> its option, where that has another name."""
 MEANINGS = {

@@ -11,6 +11,7 @@ from .command import command
 from .common import answer, asked_for, released, show, warn, wrote
 
 if TYPE_CHECKING:
+    from ..evaluation.archive.hub_results import HubResults
     from ..releases.entities.requests import RequestOptions as EntityRequests
     from ..releases.entities.tree import EntitySet
 
@@ -168,6 +169,36 @@ def inspect(
     count = export_inspect(folder, out, released(release))
     line = f"{out}: {tallied(count, 'replies')}; look at it with: inspect view --log-dir {out.parent}"
     return answer({"out": str(out), "samples": count}, [line], as_json=as_json)
+
+
+@command("export results", "evaluation.archive.hub_results:HubResults")
+def export_results(
+    folder: Annotated[Path, typer.Argument(metavar="RUN")],
+    *,
+    options: "HubResults",
+    out: Path,
+    release: Path | None = None,
+    as_json: bool = False,
+) -> int:
+    """Write scores as the Hub keeps evaluation results of a model.
+
+    Put the file into the folder .eval_results of the model's repository. The Hub shows those results whose
+    measure is the id of a task in the eval.yaml of the data set.
+
+    Options:
+        folder: Evaluation folder.
+        out: The new file, such as .eval_results/mine.yaml.
+        release: Release that was judged [where the evaluation found it].
+
+    Examples:
+        fabula export results runs/eval-a --dataset user/mine --method a --out .eval_results/mine.yaml
+    """
+    from ..kinds.evaluations import export_results as export
+
+    count = export(folder, out, options, released(release))
+    return answer(
+        {"out": str(out), "results": count}, [f"{out}: {tallied(count, 'results')}"], as_json=as_json
+    )
 
 
 @command("export entitybench")

@@ -17,6 +17,7 @@ from .verbs import load_stories
 
 if TYPE_CHECKING:
     from ..evaluation.archive.archive import Archive
+    from ..evaluation.archive.hub_results import HubResults
     from ..evaluation.archive.merging import Merged
     from ..evaluation.protocol import Compared, Scoring, Shown, StillValid
     from ..evaluation.report.formats import Table
@@ -291,28 +292,47 @@ def export_inspect(folder: Path, target: Path, release: Path | None = None) -> i
     from ..evaluation.archive.archive import read_archive, sources_of
     from ..evaluation.archive.inspect_log import InspectLog, Question, write_inspect_log
     from ..evaluation.recoverability.replies import rightness
-    from ..evaluation.report.model import ScoreTable
 
-    archive, scoring = read_archive(folder), judging_of(folder).scored()
+    archive = read_archive(folder)
     known = dict(sources_of(folder, archive.manifest)).get("release")
     judged_by = release or (known if known is not None and known.is_dir() else None)
     questions: dict[str, Question] = {}
     asked: list[katha.Question] = []
-    scores: dict[str, dict[str, float]] = {}
     if judged_by is not None and any(
         kind.stories is not None and kind.name == kind_of(judged_by) for kind in kinds()
     ):
         asked = [question for record in load_stories(judged_by) for question in record.questions]
         questions = {each.question_id: Question(each.question, each.accepted_answers) for each in asked}
-    if judged_by is not None and scoring.tables is not None:
-        options = {"release": judged_by, "resamples": 0} if release is not None else {"resamples": 0}
-        tables = scoring.tables(scoring.score(folder, _chosen(_with_published(options, [folder]))))
-        main = next((table for table in tables if isinstance(table, ScoreTable)), None)
-        for row in () if main is None else main.rows:
-            values = {name: score.value for name, score in row.scores.items()}
-            scores[row.label] = {name: value for name, value in values.items() if value is not None}
+    scores = {} if judged_by is None else main_scores(folder, release)
     title = f"{archive.manifest.kind}: {Path(folder).resolve().name}"
     return write_inspect_log(target, InspectLog(archive, title, questions, scores, rightness(asked)))
+
+
+def main_scores(folder: Path, release: Path | None = None) -> dict[str, dict[str, float]]:
+    """Return method -> measure -> value of the main table of an evaluation; what is undefined is left out."""
+    from ..evaluation.report.model import ScoreTable
+
+    scoring = judging_of(folder).scored()
+    if scoring.tables is None:
+        return {}
+    options = {"resamples": 0} if release is None else {"release": release, "resamples": 0}
+    tables = scoring.tables(scoring.score(folder, _chosen(_with_published(options, [folder]))))
+    main = next((table for table in tables if isinstance(table, ScoreTable)), None)
+    return {
+        row.label: {name: score.value for name, score in row.scores.items() if score.value is not None}
+        for row in (() if main is None else main.rows)
+    }
+
+
+def export_results(folder: Path, target: Path, results: "HubResults", release: Path | None = None) -> int:
+    """Write scores in the form in which the Hub keeps evaluation results; return how many there are.
+
+    ``release``: what was judged; None for the place that the evaluation names.
+    """
+    from ..evaluation.archive.archive import read_archive
+    from ..evaluation.archive.hub_results import write_results
+
+    return write_results(target, results, main_scores(folder, release), read_archive(folder))
 
 
 def export_so_far(run: Path, target: Path) -> "Archive":

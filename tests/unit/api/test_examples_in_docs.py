@@ -6,16 +6,20 @@ import re
 import shutil
 import sys
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import yaml
+from huggingface_hub import parse_eval_result_entries
 
 import fabula
 from fabula.engine.progress import Event
 from fabula.errors import ConfigError, TargetError
-from fabula.kinds.evaluations import export_inspect
+from fabula.evaluation.archive.hub_results import HubResults
+from fabula.kinds.evaluations import export_inspect, export_results
 from fabula.schemas.text import normalize_answer
 
 VERBS = (
@@ -252,6 +256,30 @@ def test_log_when_it_is_there_or_has_another_ending_is_refused(at_desk: Any, tmp
         export_inspect(Path("runs/eval"), tmp_path / "there.eval")
     with pytest.raises(ConfigError, match=r"ends with \.eval"):
         export_inspect(Path("runs/eval"), tmp_path / "log.json")
+
+
+def test_results_when_written_are_what_the_hubs_client_reads_with_the_scores_of_one_method(
+    at_desk: Any, tmp_path: Path
+) -> None:
+    target, results = (
+        tmp_path / ".eval_results/mine.yaml",
+        HubResults("user/mine", source="https://x.org/runs"),
+    )
+    count = export_results(Path("runs/eval"), target, results)
+    entries = parse_eval_result_entries(yaml.safe_load(target.read_text()))
+    headline = fabula.score("runs/eval", resamples=0).to_pandas("headline").set_index("measure")["value"]
+    stated = {entry.task_id: entry.value for entry in entries}
+    assert len(stated) == count and stated["gap"] == pytest.approx(headline["gap"])
+    assert {(entry.dataset_id, entry.source_url) for entry in entries} == {
+        ("user/mine", "https://x.org/runs")
+    }
+    assert entries[0].notes.startswith("model-x, ") and at_desk.judge not in entries[0].notes
+    with pytest.raises(TargetError, match="there already"):
+        export_results(Path("runs/eval"), target, results)
+    with pytest.raises(ConfigError, match="no scores of it"):
+        export_results(Path("runs/eval"), tmp_path / "b.yaml", replace(results, method="z"))
+    with pytest.raises(ConfigError, match="no such score"):
+        export_results(Path("runs/eval"), tmp_path / "b.yaml", replace(results, measures=("beauty",)))
 
 
 def test_log_when_inspect_ai_reads_it_has_questions_answers_and_outcomes(
