@@ -16,10 +16,15 @@ import yaml
 from huggingface_hub import parse_eval_result_entries
 
 import fabula
+from fabula.engine.calls import answered
 from fabula.engine.progress import Event
 from fabula.errors import ConfigError, TargetError
 from fabula.evaluation.archive.hub_results import HubResults
+from fabula.evaluation.judging.settings import SelectionSettings
+from fabula.evaluation.katha import inspect_task
+from fabula.evaluation.katha.inspect_task import Shown, shown_questions
 from fabula.kinds.evaluations import export_inspect, export_results
+from fabula.models.replies import Malformed
 from fabula.schemas.text import normalize_answer
 
 VERBS = (
@@ -256,6 +261,62 @@ def test_log_when_it_is_there_or_has_another_ending_is_refused(at_desk: Any, tmp
         export_inspect(Path("runs/eval"), tmp_path / "there.eval")
     with pytest.raises(ConfigError, match=r"ends with \.eval"):
         export_inspect(Path("runs/eval"), tmp_path / "log.json")
+
+
+# Our judging as a task of inspect_ai: what it is made of, and as inspect_ai runs it.
+
+
+def questions_about_boards(condition: Any) -> list[Shown]:
+    chosen = SelectionSettings(stories=("kb25k_0001",))
+    boards = [Path("boards/model-x"), Path("boards/model-y")]
+    return list(shown_questions(Path("dist/mine-0.1.0"), boards, condition, chosen))
+
+
+def test_questions_of_the_task_when_made_are_those_that_our_judges_get(at_desk: Any) -> None:
+    record = fabula.load("dist/mine-0.1.0").by_id["kb25k_0001"]
+    texts, images = questions_about_boards("text"), questions_about_boards("image")
+    assert len(texts) == len(record.questions) and len(images) == 2 * len(texts)
+    assert len({shown.id for shown in images}) == len(images)
+    assert all(len(shown.packet.pictures) == len(record.scenes) for shown in images)
+    calls = answered(Path("runs/eval/journal.sqlite"))
+    sent = {call.asked["messages"][-1]["parts"][-1]["text"] for call in calls}
+    assert {shown.packet.parts()[-1] for shown in images} <= sent
+    right, wrong = (reply_of(answer) for answer in (record.questions[0].gold_answer, "a green bicycle"))
+    assert (images[0].mark(right)[0], images[0].mark(wrong)) == (True, (False, "a green bicycle"))
+    with pytest.raises(Malformed):
+        images[0].mark("I cannot tell.")
+
+
+def reply_of(answer: str) -> str:
+    return json.dumps({"answer": answer, "evidence_status": "recoverable", "confidence": "high"})
+
+
+@pytest.mark.slow
+def test_task_when_inspect_ai_runs_it_scores_what_was_answered_and_nothing_else(
+    at_desk: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def no_tokens(*_: Any) -> int:
+        return 0
+
+    inspect_ai = pytest.importorskip("inspect_ai", reason="inspect_ai is not installed")
+    from inspect_ai.model import ModelOutput, get_model
+
+    model = get_model("mockllm/model", custom_outputs=lambda *_: ModelOutput.from_content("m", next(said)))
+    monkeypatch.setattr(type(model.api), "count_tokens", no_tokens)  # it would fetch a tokenizer
+    gold = [question for record in fabula.load("dist/mine-0.1.0").records for question in record.questions]
+    said = iter([reply_of(gold[0].gold_answer), reply_of("a green bicycle"), *["I cannot tell."] * 100])
+    (log,) = inspect_ai.eval(
+        inspect_task.katha("dist/mine-0.1.0", "boards/model-x,boards/model-y"),
+        model=model, log_dir=str(tmp_path), display="none", max_connections=1, max_samples=1,
+    )  # fmt: skip
+    assert log.status == "success", log.error
+    assert len(log.samples) == 2 * len(gold)
+    values = [sample.scores["recoverability"].value for sample in log.samples]
+    assert len(values) >= 3 and {"C", "I"} == {value for value in values if isinstance(value, str)}
+    answered_ones = sum(isinstance(value, str) for value in values)
+    assert log.results.scores[0].scored_samples == answered_ones < len(values)
+    pictures = [part for part in log.samples[0].input[-1].content if part.type == "image"]
+    assert len(pictures) == 5
 
 
 def test_results_when_written_are_what_the_hubs_client_reads_with_the_scores_of_one_method(
