@@ -15,7 +15,7 @@ from typing import Any, Generic, Literal, TypeVar
 from pydantic import Field, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
-from ..engine.stage import Item, Made, Outcome, Rejected, StageSpec, Tools
+from ..engine.stage import UNUSABLE, Item, Made, NoAnswer, Outcome, Rejected, StageSpec, Tools
 from ..errors import ConfigError
 from ..models.spec import ModelSettings
 from ..schemas.canonical import Json, jsonl_lines, write_atomic
@@ -135,6 +135,9 @@ class Step(Generic[S, T]):
     libraries: tuple[str, ...] = ()  # distributions whose version is part of the result's key
     prompts: tuple[str, ...] = ()  # prompts that the rules use, too
     maker: str = RULES  # whose rules they are, as producers name them
+    # whether later steps can do without a model's draft: where its replies are of no use, the step has what
+    # rules draft, the item goes on, and the run says so
+    spare: bool = False
 
     @property
     def SPEC(self) -> StageSpec:  # noqa: N802 - the face of a stage
@@ -164,19 +167,24 @@ class Step(Generic[S, T]):
 
     async def run(self, item: Item, tools: Tools) -> Outcome:
         """Return the field and who drafted it; the function of its stage."""
-        settings = tools.own(self.settings)
+        settings, missed = tools.own(self.settings), None
         try:
             sketch = self.sketch(item)
             value, maker = self.given(sketch, settings), None
             if isinstance(value, Drafted):
                 value, maker = value.value, value.maker or None
             elif value is None:
-                drafted = await self.draft(sketch, tools)
+                try:
+                    drafted = await self.draft(sketch, tools)
+                except NoAnswer as none:
+                    if not self.spare or none.code not in UNUSABLE:
+                        raise
+                    drafted, missed = self._ruled(sketch, settings, self.maker), none
                 value, maker = self.settle(drafted.value, sketch, settings), drafted.maker or None
         except Unfit as unfit:
             return Rejected(unfit.code, unfit.reason)
         fields = {self.writes[0]: value} if len(self.writes) == 1 else value
-        return Made({**fields, self._by: maker})
+        return Made({**fields, self._by: maker}, missed)
 
     async def draft(self, sketch: S, tools: Tools) -> Drafted[Json]:
         """Return what is drafted, by whom the settings name; the maker of nothing (None) is ""."""
@@ -191,6 +199,9 @@ class Step(Generic[S, T]):
                     tools, self._asks[0], lambda reply: self.read(reply, sketch, settings), **shown
                 )
             maker = f"{settings.model}"
+        return self._ruled(sketch, settings, maker)
+
+    def _ruled(self, sketch: S, settings: T, maker: str) -> Drafted[Json]:
         value = self.rules(sketch, settings)
         return Drafted(value, "" if value is None else maker)
 

@@ -455,7 +455,13 @@ def make_report(runner: Runner) -> RunReport:
             )
         )  # fmt: skip
     items.sort(key=lambda entry: entry.id)
-    return RunReport(totals, tuple(stages), tuple(items), models=model_uses(runner.journal.path))
+    without = tuple(
+        ItemReport(item, *stop, "Nothing of use was answered; the item was made without.")
+        for item, stop in sorted(runner.without)
+        if item not in elsewhere
+    )
+    uses = model_uses(runner.journal.path)
+    return RunReport(totals, tuple(stages), tuple(items), models=uses, without=without)
 
 
 def prepare_folder(folder: Path) -> None:

@@ -20,7 +20,7 @@ from ..schemas.plain_files import RATIO, unzipped
 from . import journal_file
 from .journal_file import Done, GroupCommit, Statement, explained
 from .spilled import HELD, Spilled
-from .stage import Failed, Made, Outcome, Rejected
+from .stage import Failed, Made, NoAnswer, Outcome, Rejected
 
 # -- How outcomes are kept and found: canonical JSON, a digest per field, keys of what they depend on
 
@@ -32,7 +32,8 @@ class Encoded:
     """An outcome as it is kept."""
 
     status: str  # ``made``, ``rejected`` or ``failed``
-    code: str | None = None  # code of a rejection or failure
+    # code of a rejection or failure, or of the answer that something was made without
+    code: str | None = None
     reason: str | None = None  # its reason, in words
     evidence: str | None = None  # what helps to understand a failure, such as a traceback
     outputs: Mapping[str, str] | None = None  # digest of each field that was made
@@ -52,9 +53,14 @@ def encode(outcome: Outcome) -> Encoded:
     joined = b",".join(canonical_bytes(name) + b":" + pieces[name] for name in sorted(pieces))
     return Encoded(
         "made",
+        *(() if outcome.missed is None else _kept(outcome.missed)),
         outputs={name: sha256_bytes(piece) for name, piece in pieces.items()},
         blob=zlib.compress(b"{" + joined + b"}", LEVEL),
     )
+
+
+def _kept(missed: NoAnswer) -> tuple[str, str, str | None]:
+    return missed.code, _clean(missed.reason), None if missed.evidence is None else _clean(missed.evidence)
 
 
 def encode_lists(lists: Mapping[str, Iterable[Sequence[str]]]) -> Encoded:

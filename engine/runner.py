@@ -90,6 +90,8 @@ class Options:
         """
         if head.status == "failed":
             return self.retry_failed or head.code == UNAVAILABLE
+        if head.status == "made" and head.code is not None:  # made without an answer
+            return self.retry_failed
         settings = stage.spec.settings
         return self.retry_failed and issubclass(settings, ModelSettings) and settings.keeps_unanswered
 

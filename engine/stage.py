@@ -186,6 +186,8 @@ class Made:
     """The stage produced its fields."""
 
     fields: Mapping[str, Json]
+    # what it had no usable answer to, and did without; what was made so is made again where failures are
+    missed: NoAnswer | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ import difflib
 import math
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
 from itertools import chain, islice
@@ -63,6 +63,7 @@ class Status:
     notes: tuple[str, ...]  # remarks for people
     explained: bool  # whether the reasons are wanted
     models: tuple[ModelUse, ...] = ()  # what each stage used of each model so far
+    without: tuple[tuple[str, str | None], ...] = ()  # stage and code of what was made without an answer
     # stage -> code -> how many items it rejected
     rejected: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     # name and time of each source that was added to the run after it was made, in order
@@ -87,6 +88,10 @@ class Status:
             "models": [asdict(use) for use in self.models],
             "replies": [asdict(replies) for replies in self.replies],
             "rejected": {stage: dict(codes) for stage, codes in self.rejected.items()},
+            "without": [
+                {"stage": stage, "code": code, "items": count}
+                for (stage, code), count in sorted(Counter(self.without).items())
+            ],
             "added": [dict(source) for source in self.added],
             "batches": [
                 {**batch.as_json(), "hours": round(batch.age(self.now), 3)} for batch in self.batches
@@ -111,6 +116,7 @@ class Status:
         for name, codes in self.rejected.items():
             counted = ", ".join(f"{count} {code}" for code, count in codes.items())
             lines.append(f"rejected by {name}: {counted}")
+        lines.extend(_without_lines(self.without))
         lines.extend(f"extended by {source['name']} at {source['added_at']}" for source in self.added)
         lines.extend(use.line() for use in self.models)
         lines.extend(replies.line() for replies in self.replies if replies.unusable)
@@ -161,6 +167,7 @@ def run_status(folder: Path, pipeline: Pipeline, explain: bool = False, sets: Se
                 )
             ),
             rejected=_rejected(survey),
+            without=tuple((stop.stage, stop.code) for _, stop in survey.without),
             added=tuple(
                 {"name": entry.name, "added_at": entry.added_at}
                 for entry in read_manifest(folder).sources
@@ -359,6 +366,7 @@ class RunReport(Tabular):
     # name -> hash of the files that ``finish`` wrote, now or at an earlier time
     outputs: Mapping[str, str] = field(default_factory=dict)
     models: tuple[ModelUse, ...] = ()  # what each stage used of each model, over all the time of the run
+    without: tuple[ItemReport, ...] = ()  # every item of which a stage made something without a usable answer
 
     @property
     def share(self) -> float:
@@ -395,9 +403,12 @@ class RunReport(Tabular):
     def as_json(self) -> dict[str, Any]:
         """Return the document that ``report.json`` holds.
 
-        Tokens of caches stand there only where there are some: reports without them stay as they were.
+        Tokens of caches and what was made without an answer stand there only where there are some: reports
+        without them stay as they were.
         """
         document = plain_fields(self)
+        if not document["without"]:
+            del document["without"]
         for use in document["models"]:
             for name in ("cached_tokens", "written_tokens"):
                 if not use[name]:
@@ -418,8 +429,17 @@ class RunReport(Tabular):
             )
             name = f"{status} in {stage}" + (f" ({code})" if code else "")
             lines.append(f"  {count} {name}, such as {first.id}: {first.reason or 'no reason given'}")
+        lines.extend(f"  {line}" for line in _without_lines((item.stage, item.code) for item in self.without))
         lines.extend(f"  {use.line()}" for use in self.models)
         return lines
+
+
+def _without_lines(without: Iterable[tuple[str, str | None]]) -> Iterator[str]:
+    for (stage, code), count in sorted(Counter(without).items()):
+        yield (
+            f"{count} made without an answer in {stage} ({code}), so incomplete;"
+            " `fabula run retry RUN --failed` asks once more"
+        )
 
 
 def write_report(folder: Path, report: RunReport) -> None:

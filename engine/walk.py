@@ -141,6 +141,7 @@ class Walk:
         root: the item that stands for the sources.
         items: where the items stand.
         counts: stage -> counts, of the stages passed so far.
+        without: item, and where and why something of it was made without a usable answer.
     """
 
     def __init__(self, loaded: LoadedPipeline, config: RunConfig, journal: Journal) -> None:
@@ -150,11 +151,12 @@ class Walk:
         self.root: Head
         self.items = Items()
         self.counts: dict[str, Counts] = {}
+        self.without: list[tuple[str, Stop]] = []
         self._parents: list[Spilled[str]] = []
 
     def walk(self, root: Head) -> None:
         """Pass all stages, from the item that stands for the sources."""
-        self.root, self.items, self._parents = root, Items.root(root), []
+        self.root, self.items, self._parents, self.without = root, Items.root(root), [], []
         shapes = {"map": self._map, "expand": self._expand, "gather": self._gather, "group": self._group}
         for index, stage in enumerate(self.loaded.stages):
             self.counts[stage.name] = Counts()
@@ -238,6 +240,8 @@ class Walk:
         counts.add(head.status)
         counts.add("ran" if ran else "reused")
         if head.status == "made":
+            if head.code is not None:
+                self.without.append((head.item, Stop(stage.name, head.status, head.code, head.reason)))
             self.items.place(head)
         else:
             self.items.stop(head.item, Stop(stage.name, head.status, head.code, head.reason))

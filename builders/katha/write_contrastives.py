@@ -210,7 +210,7 @@ def _check_cast(number: int, part: Json, scenes: Sequence[Json], problems: Probl
 
 STEP = Step(
     id="katha/write_contrastives",
-    version=10,
+    version=11,
     writes=("variants",),
     reads=(
         "story",
@@ -227,4 +227,5 @@ STEP = Step(
     read=_read,
     given=_given,
     settings=Settings,
+    spare=True,
 )

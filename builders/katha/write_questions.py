@@ -334,7 +334,7 @@ def _with_label(moral: str, gold: str, others: Sequence[str]) -> list[str]:
 
 STEP = Step(
     id="katha/write_questions",
-    version=14,
+    version=15,
     writes=("questions", SPARE, REPEATED),
     reads=("story", *NARRATIVE, "given", "scenes", "transitions", "moral_label"),
     sketch=Sketch.of,
@@ -344,4 +344,5 @@ STEP = Step(
     given=_given,
     settle=_settle,
     settings=Settings,
+    spare=True,
 )

@@ -47,7 +47,7 @@ def write_results(
     if target.exists():
         raise TargetError(str(target), what="the file is there already", fix="choose another --out")
     method = results.method or (next(iter(scores)) if len(scores) == 1 else None)
-    if method not in scores:
+    if method is None or method not in scores:
         raise ConfigError(
             f"--method {results.method or ''}".strip(),
             what="the evaluation has no scores of it"

@@ -129,7 +129,7 @@ def _task() -> Any:  # noqa: ANN401 - of inspect_ai
             input=messages, target=sorted(shown.key.accepted), id=shown.id, metadata=dict(shown.about)
         )
 
-    @task
+    @task  # type: ignore[untyped-decorator]
     def katha(
         release: str,
         outputs: str,
@@ -149,7 +149,7 @@ def _task() -> Any:  # noqa: ANN401 - of inspect_ai
         folders = [Path(folder) for folder in outputs.split(",")]
         asked = {shown.id: shown for shown in shown_questions(Path(release), folders, evidence, chosen, seed)}
 
-        @scorer(metrics=[accuracy(), stderr(), grouped(accuracy(), "type")])
+        @scorer(metrics=[accuracy(), stderr(), grouped(accuracy(), "type")])  # type: ignore[untyped-decorator]
         def recoverability() -> Any:  # noqa: ANN401
             async def score(state: Any, target: Any) -> Any:  # noqa: ANN401, ARG001
                 text, ended = state.output.completion, state.output.stop_reason

@@ -196,13 +196,14 @@ class StoryPacking:
         hidden_drafts = 0
         traits: list[Traits] = []
         parts: dict[str, Mapping[str, frozenset[str]]] = {}
+        missed = {item.id: f"no usable answer in {item.stage}: {item.code}" for item in run.report.without}
         for bundle in iter_bundles(run.folder):
             record, variants = bundle["record"], bundle["variants"]
             labels[record["story_id"]] = record["moral_label"]
             if reviews.votes is not None:
                 parts[record["story_id"]] = parts_of(record, variants)
             rejected = reviews.rejects(record["story_id"])
-            lacks = incomplete_reason(record, variants)
+            lacks = incomplete_reason(record, variants) or missed.get(record["story_id"])
             reason = left_out_reason(record, None if self.options.allow_drafts else lacks, rejected=rejected)
             selection.add(record, reason)
             if reason is None:

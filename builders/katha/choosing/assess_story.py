@@ -78,7 +78,7 @@ def _settle(drafted: Json, sketch: Sketch, settings: PlannerSettings) -> Json:
 
 STEP = Step(
     id="katha/assess_story",
-    version=3,
+    version=4,
     writes=("assessment", *LABELS, "moral"),
     by="labels_by",
     reads=("story", "given"),
@@ -89,4 +89,5 @@ STEP = Step(
     settle=_settle,
     reject_codes=CODES,
     keep=dict.fromkeys(CODES, "another --model, or --set assess_story.planner=rules, which asks nobody"),
+    spare=True,
 )

@@ -13,13 +13,14 @@ import fabula
 from fabula.builders.katha.building import BuildOptions, build_katha
 from fabula.builders.katha.checks.verifying import PROMPTS
 from fabula.builders.katha.extend import ExtendOptions, extend_katha
+from fabula.engine.calls import replies_by_prompt
 from fabula.errors import ConfigError, InputError
 from fabula.models.spec import ANSWERED
 from fabula.prompts.loader import prompt_source
 from fabula.schemas.canonical import sha256_bytes
 from fabula.testing.asked_prompts import prompt_of
 from fabula.testing.katha_model import KathaModel
-from fabula.testing.model_server import Asked, ModelServer
+from fabula.testing.model_server import Asked, EmptyText, ModelServer, Prose
 from fabula.validators.record_rules import check_story, incomplete_reason
 
 SAMPLES = Path(fabula.__file__).parent / "builders" / "katha" / "samples" / "stories.jsonl"
@@ -144,6 +145,46 @@ def test_build_when_one_story_gets_bad_replies_fails_that_one_and_keeps_the_repl
     # Asked, and asked once more with the problem, which gave the same reply: neither the other stories nor
     # anything later for this one.
     assert len(divisions) == 4
+
+
+@pytest.mark.slow
+def test_build_when_later_steps_can_do_without_a_reply_goes_on_says_so_and_asks_again_on_request(
+    build, stories, tmp_path
+) -> None:
+    stories.write_text(stories.read_text("utf-8").splitlines(keepends=True)[0], "utf-8")
+    spoil = {"katha/assess_story": Prose(), "katha/write_questions": EmptyText()}
+
+    def handler(asked: Asked) -> Any:
+        reply = KathaModel()(asked)
+        return {"variants": []} if spoil and prompt_of(asked) == "katha/write_contrastives" else reply
+
+    with ModelServer(handler) as server:
+        server.faults = lambda asked: spoil.get(prompt_of(asked))
+        report, bundles = build(server)
+        assert (report.totals["made"], report.totals["failed"]) == (1, 0)
+        assert [(item.stage, item.code) for item in report.without] == [
+            ("assess_story", "malformed"), ("write_contrastives", "malformed"), ("write_questions", "empty"),
+        ]  # fmt: skip
+        assert "1 made without an answer in write_questions (empty)" in "\n".join(report.lines())
+        with pytest.raises(InputError, match="no usable answer in write_questions: empty"):
+            fabula.pack(tmp_path / "run", tmp_path / "r", version="0.1.0", license="CC-BY-4.0")
+        (bundle,) = bundles.values()
+        assert bundle["variants"] == []
+        assert all(part["question_type"] == "moral" for part in bundle["record"]["questions"])
+        asked = len(server.log)
+        build(server)
+        assert len(server.log) == asked, "the same command asks nothing"
+        uses = replies_by_prompt(tmp_path / "run/journal.sqlite")
+        replies = {use.prompt.partition("@")[0]: use.unusable for use in uses}
+        assert replies["katha/write_contrastives"] == {"out of form": 2}, (
+            "the second repair request is the first"
+        )
+        assert replies["katha/write_questions"] == {"empty": 1}
+        spoil.clear()
+        again, bundles = build(server, retry_failed=True)
+    assert again.without == ()
+    (bundle,) = bundles.values()
+    assert incomplete_reason(bundle["record"], bundle["variants"]) is None
 
 
 @pytest.mark.slow
