@@ -51,9 +51,12 @@ def encode(outcome: Outcome) -> Encoded:
         raise TypeError(f"an outcome is Made, Rejected or Failed, not {type(outcome).__name__}")
     pieces = {name: canonical_bytes(value) for name, value in outcome.fields.items()}
     joined = b",".join(canonical_bytes(name) + b":" + pieces[name] for name in sorted(pieces))
+    code, reason, evidence = (None, None, None) if outcome.missed is None else _kept(outcome.missed)
     return Encoded(
         "made",
-        *(() if outcome.missed is None else _kept(outcome.missed)),
+        code,
+        reason,
+        evidence,
         outputs={name: sha256_bytes(piece) for name, piece in pieces.items()},
         blob=zlib.compress(b"{" + joined + b"}", LEVEL),
     )
