@@ -136,9 +136,9 @@ class MlflowLog:
             raise MissingRequirement(
                 MLFLOW, what="mlflow is not installed", fix='pip install "fabula[mlflow]"'
             ) from error
-        place = os.environ[MLFLOW] if store is None else store
+        address = os.environ[MLFLOW] if store is None else store
         self._folder = folder.absolute()
-        self._client = MlflowClient(place if "://" in place else Path(place).absolute().as_uri())
+        self._client = MlflowClient(address if "://" in address else Path(address).absolute().as_uri())
         self._id: str | None = None
         self._used: Counter[str] = Counter()
 

@@ -98,6 +98,19 @@ def _questions(item: Item, condition: Evidence, tools: Tools) -> Iterator[Shown]
         yield Shown(packet, about, Key.of(question))
 
 
+def _asked(release: str, outputs: str, condition: str, seed: int, **chosen: str | None) -> dict[str, Shown]:
+    """Return the questions by their names; folders and what is chosen come as text, several with commas."""
+    evidence = next((known for known in EVIDENCE if known == condition), None)
+    if evidence is None:
+        raise ConfigError(
+            f"condition {condition}", what="there is no such evidence", fix=f"use {', '.join(EVIDENCE)}"
+        )
+    listed = {name: tuple(text.split(",")) for name, text in chosen.items() if text}
+    folders = [Path(folder) for folder in outputs.split(",")]
+    questions = shown_questions(Path(release), folders, evidence, SelectionSettings(**listed), seed)
+    return {shown.id: shown for shown in questions}
+
+
 def _task() -> Any:  # noqa: ANN401 - of inspect_ai
     """Return the task, known to inspect_ai as ``fabula/katha``."""
     from inspect_ai import Task, task
@@ -139,24 +152,14 @@ def _task() -> Any:  # noqa: ANN401 - of inspect_ai
         seed: int = 42,
     ) -> Any:  # noqa: ANN401
         """Ask the recoverability questions of a release about storyboards; several folders with commas."""
-        evidence = next((known for known in EVIDENCE if known == condition), None)
-        if evidence is None:
-            raise ConfigError(
-                f"condition {condition}", what="there is no such evidence", fix=f"use {', '.join(EVIDENCE)}"
-            )
-        listed = {"split": split, "stories": stories}
-        chosen = SelectionSettings(**{name: tuple(text.split(",")) for name, text in listed.items() if text})
-        folders = [Path(folder) for folder in outputs.split(",")]
-        asked = {shown.id: shown for shown in shown_questions(Path(release), folders, evidence, chosen, seed)}
+        asked = _asked(release, outputs, condition, seed, split=split, stories=stories)
 
         @scorer(metrics=[accuracy(), stderr(), grouped(accuracy(), "type")])  # type: ignore[untyped-decorator]
         def recoverability() -> Any:  # noqa: ANN401
             async def score(state: Any, target: Any) -> Any:  # noqa: ANN401, ARG001
                 text, ended = state.output.completion, state.output.stop_reason
                 if ended in ("max_tokens", "content_filter", "model_length"):
-                    return Score.unscored(
-                        reason=ended, answer=text, explanation="the reply is no whole answer"
-                    )
+                    return Score.unscored(reason=ended, answer=text, explanation="no whole answer")
                 try:
                     right, said = asked[str(state.sample_id)].mark(text)
                 except Malformed as problem:
