@@ -82,20 +82,20 @@ def write_so_far(folder: Path, target: Path, pipeline: Pipeline) -> SoFar | None
     try:
         with (
             tempfile.TemporaryDirectory(prefix=".archive-", dir=target) as scratch,
-            replayed(folder, pipeline) as found,
+            replayed(folder, pipeline) as replay,
         ):
             draft = Path(scratch)
             sources = tuple(
-                one.model_copy(update={"path": path_from(draft, source.path)})
-                for source, one in zip(
-                    found.manifest.source_list(folder), found.manifest.sources, strict=True
+                entry.model_copy(update={"path": path_from(draft, source.path)})
+                for source, entry in zip(
+                    replay.manifest.source_list(folder), replay.manifest.sources, strict=True
                 )
             )
-            write_run(draft, found.manifest.model_copy(update={"sources": sources}))
-            if not len(found.items):
+            write_run(draft, replay.manifest.model_copy(update={"sources": sources}))
+            if not len(replay.items):
                 return None
-            found.loaded.finish(draft, found.items)
-            written = _marked(draft, found)
+            replay.loaded.finish(draft, replay.items)
+            written = _marked(draft, replay)
             if not written.judgements:
                 return None
             move_archive(draft, target)
@@ -115,24 +115,24 @@ def export_so_far(folder: Path, target: Path, pipeline: Pipeline, form: ArchiveF
         return export_archive(scratch, target, form)
 
 
-def _marked(draft: Path, found: Replay) -> SoFar:
+def _marked(draft: Path, replay: Replay) -> SoFar:
     """Say in the drafted manifest what is missing."""
     document = read_json(draft / EVALUATION)
     environment = document["environment"]
-    unreached = sum(count for name, count in found.totals.items() if name in ("failed", "pending"))
-    told = environment.get(INCOMPLETE, {"unasked": {}})
+    unreached = sum(count for name, count in replay.totals.items() if name in ("failed", "pending"))
+    counts = environment.get(INCOMPLETE, {"unasked": {}})
     if unreached or INCOMPLETE in environment:
-        environment[INCOMPLETE] = {**told, "unreached": unreached}
+        environment[INCOMPLETE] = {**counts, "unreached": unreached}
         write_atomic(draft / EVALUATION, [pretty_bytes(document)])
     with open_plain(draft / JUDGEMENTS) as lines:
         count = sum(1 for _ in lines)
-    return SoFar(draft, document["kind"], count, sum(told["unasked"].values()), unreached)
+    return SoFar(draft, document["kind"], count, sum(counts["unasked"].values()), unreached)
 
 
 def move_archive(draft: Path, target: Path) -> None:
     """Move the files of a draft, the manifest first: what is there is never taken for more than it is."""
     names = sorted(path.name for path in draft.iterdir() if path.name != RUN)
-    for name in sorted(names, key=lambda one: one != EVALUATION):
+    for name in sorted(names, key=lambda name: name != EVALUATION):
         (draft / name).chmod(file_mode(target))  # the draft's folder was for its owner only
         (draft / name).replace(target / name)
 
@@ -160,7 +160,7 @@ def set_aside(folder: Path, form: ArchiveForm, *, replace: bool) -> tuple[str, .
     if not (folder / EVALUATION).is_file() or not (folder / JUDGEMENTS).is_file():
         return ()
     with hold(folder):
-        told = () if replace else _united(folder, form)
+        reasons = () if replace else _united(folder, form)
         shutil.rmtree(folder / EARLIER, ignore_errors=True)
         if not replace:
             with tempfile.TemporaryDirectory(prefix=".earlier-", dir=folder) as scratch:
@@ -168,7 +168,7 @@ def set_aside(folder: Path, form: ArchiveForm, *, replace: bool) -> tuple[str, .
                     with suppress(FileNotFoundError):
                         shutil.copyfile(folder / name, Path(scratch) / name)
                 shutil.copytree(scratch, folder / EARLIER)
-    return told
+    return reasons
 
 
 def unite(folder: Path, form: ArchiveForm) -> tuple[str, ...]:
@@ -190,7 +190,7 @@ def _united(folder: Path, form: ArchiveForm) -> tuple[str, ...]:
         _unite(folder, earlier, form)
     except InputError as error:
         kept = _kept_in(folder)
-        reasons = "; ".join(f"{one.where}: {one.what}" for one in error.problems[:SHOWN])
+        reasons = "; ".join(f"{problem.where}: {problem.what}" for problem in error.problems[:SHOWN])
         return (f"what was in {folder} was judged in another way, and is kept in {kept}: {reasons}",)
     shutil.rmtree(earlier)
     return ()
@@ -217,7 +217,9 @@ def _contents(folder: Path, form: ArchiveForm) -> dict[Hashable, object]:
     manifest = read_manifest(folder)
     contents: dict[Hashable, object] = dict.fromkeys(manifest.subject.get("methods") or ())
     try:
-        contents |= {sort_key(one): said_digest(one) for one in lines_of(folder / JUDGEMENTS)}
+        contents |= {
+            sort_key(judgement): said_digest(judgement) for judgement in lines_of(folder / JUDGEMENTS)
+        }
     except ValidationError:
         read_archive(folder)  # says everything that is wrong with it
         raise
@@ -226,11 +228,11 @@ def _contents(folder: Path, form: ArchiveForm) -> dict[Hashable, object]:
 
 def _check_prompts(folder: Path, earlier: Path) -> None:
     """Refuse two archives in which the same was asked in other words."""
-    prompts = {sort_key(one): one.prompt for one in lines_of(earlier / JUDGEMENTS)}
-    for one in lines_of(folder / JUDGEMENTS):
-        before = prompts.get(sort_key(one), one.prompt)
-        if before != one.prompt:
-            what = f"{one.item} was asked by {before}, and now by {one.prompt}"
+    prompts = {sort_key(judgement): judgement.prompt for judgement in lines_of(earlier / JUDGEMENTS)}
+    for judgement in lines_of(folder / JUDGEMENTS):
+        before = prompts.get(sort_key(judgement), judgement.prompt)
+        if before != judgement.prompt:
+            what = f"{judgement.item} was asked by {before}, and now by {judgement.prompt}"
             raise InputError.one("prompts", what=what, fix="choose another folder")
 
 
