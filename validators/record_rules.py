@@ -14,6 +14,7 @@ from .katha.field_rules import (
     check_hashes,
     check_ids,
     check_language,
+    check_notices,
     check_review,
     check_rights,
     check_variant_id_forms,
@@ -120,6 +121,7 @@ STORY_RULES: tuple[StoryRule, ...] = (
         check_rights,
         ("provenance.source_rights_status", "provenance.dataset_license"),
     ),
+    StoryRule("rights-notices", check_notices, ("source_text", "provenance.source_rights_status")),
     StoryRule("review", check_review, ("validation_status", "evidence_status")),
     StoryRule("bundle", check_bundle, ("validation_status", "bundle")),
     StoryRule(

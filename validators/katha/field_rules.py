@@ -3,6 +3,7 @@
 Rules about ids, languages and word lists.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 
@@ -54,6 +55,54 @@ def check_rights(story: Story) -> Iterator[Issue]:
     stated = provenance["dataset_license"]
     if not (story.bundle if stated is None else stated.strip()):
         yield issue("license", story.where, "$.provenance.dataset_license", "no licence is named")
+
+
+PUBLIC_DOMAIN = "public_domain_or_rights_compatible"
+FREE_BEFORE = 1931
+"""A copyright of this year or later may still hold: in the United States it lasts 95 years (17 U.S.C. 302 to
+304), so that in 2026 what was published before is free. Elsewhere it may hold for longer."""
+_YEAR = r"(?P<year>1[5-9]\d\d|20\d\d)"
+NAMES = r"[A-Z][\w.&'’-]*(?: [A-Z&][\w.&'’-]*)*"
+NOTICES: Mapping[str, re.Pattern[str]] = {
+    "a notice of copyright": re.compile(
+        rf"(?:(?:\bcopyright\b|©)[^\n]{{0,60}}?|\(c\)\s*)\b{_YEAR}\b", re.IGNORECASE
+    ),
+    "a reservation of rights": re.compile(r"\ball rights reserved\b", re.IGNORECASE),
+    "an ISBN": re.compile(r"\bISBN(?:-?1[03])?[:\s]*(?:97[89][- ]?)?\d[\d -]{7,15}[\dX]\b"),
+    "a publisher with a year": re.compile(
+        rf"\b{NAMES} (?:Press|Publishers?|Publishing|Verlag|Books)\b[^.\n]{{0,40}}?\b{_YEAR}\b"
+    ),
+    "a statement of publication": re.compile(
+        rf"\b(?:first )?published (?:in|by)\b[^.\n]{{0,80}}?\b{_YEAR}\b", re.IGNORECASE
+    ),
+}
+"""What is found -> how. Where there is a year, only one from :data:`FREE_BEFORE` on speaks against it."""
+
+
+def check_notices(story: Story) -> Iterator[Issue]:
+    """Check that a text that is said to be in the public domain holds no notice of somebody's rights."""
+    if story.record["provenance"]["source_rights_status"] != PUBLIC_DOMAIN:
+        return
+    text, quoted = story.record["source_text"], set()
+    for kind, pattern in NOTICES.items():
+        for match in pattern.finditer(text):
+            found = _sentence(text, match)
+            if found not in quoted and int(match.groupdict().get("year") or FREE_BEFORE) >= FREE_BEFORE:
+                quoted.add(found)
+                message = f"said to be in the public domain, but it holds {kind}: {show(found)}"
+                yield issue("rights-notice", story.where, "$.source_text", message)
+
+
+_END = re.compile(r"(?<=\w\w)[.!?](?=\s|$)|\n|$")
+
+
+def _sentence(text: str, match: re.Match[str], most: int = 80) -> str:
+    """Return the sentence or line of a finding, with at most so many characters before and behind it."""
+    before = text[max(0, match.start() - most) : match.start()]
+    start = max((end.end() for end in _END.finditer(before) if end[0]), default=0)
+    behind = text[match.end() : match.end() + most]
+    end = _END.search(behind)
+    return (before[start:] + match[0] + behind[: len(behind) if end is None else end.end()]).strip()
 
 
 def check_review(story: Story) -> Iterator[Issue]:

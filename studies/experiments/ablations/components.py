@@ -118,7 +118,8 @@ def evaluator_setting(name: str) -> Setting:
     evaluator = evaluator_of(name)
     how: How = "nothing" if name == "katha" else "evaluator"
     return Setting(
-        name=name, title=evaluator.title, removes=evaluator.construction, how=how, evaluator=name
+        name=name, title=evaluator.title, how=how, evaluator=name,
+        removes="Nothing." if how == "nothing" else evaluator.construction,
     )  # fmt: skip
 
 

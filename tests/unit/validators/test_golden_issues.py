@@ -84,6 +84,10 @@ EDITS: dict[str, dict[str, Any]] = {
         "0.variants.1.narrative_type": "social_interaction",
     },
     "secret-removed": {"0.record.scenes.1.action": f"The {MARK} waits.", "1.variants.0.semantic_delta": MARK},
+    "rights-notice": {
+        "0.record.source_text": "Copyright 2019 by A. Writer. All rights reserved.\nISBN 978-3-16-148410-0",
+        "1.record.source_text": "Copyright 1911 by B. Teller. Published by Heron House Press, London, 1987.",
+    },
     "rights": {"0.record.provenance.source_rights_status": "unresolved"},
     "license": {"0.record.provenance.dataset_license": ""},
     "review-mismatch": {
