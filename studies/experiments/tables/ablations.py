@@ -41,6 +41,7 @@ from ....evaluation.report.formats import comparison_table
 from ....evaluation.report.model import Measure, ScoreRow, ScoreTable
 from ....evaluation.report.showing import sentences
 from ....evaluation.stats.paired import Pair, Paired, paired
+from .failures import LOCALISED, failures_by_method, localisation
 from .leaderboard import FILTERED, GAP, IMAGE, INTERVALS, INVALID, MORAL, VISUAL, invalid_rate, main_of
 from .results import NO_RATINGS, NoTable, StudyResults, unmeasured
 
@@ -146,8 +147,6 @@ def _value(sheet: Sheet, number: int, position: int, value: str, sums: Floats) -
     return image if value == "image" else gap
 
 
-NOT_LOCALISED = "evaluators are measured by planted losses, not methods: see the first table of the page"
-LOCALISATION = Measure(name="localisation", label="Localisation", unit="plain", better="high")
 PEOPLE = Measure(name="people", label="Agreement with people", unit="plain", better="high")
 
 
@@ -155,8 +154,8 @@ def planner_ablation(results: StudyResults) -> ScoreTable:
     """The left half of Table 53, for each renderer: plans with that renderer held."""
     return ScoreTable(
         name="planner_ablation", title="Plans, with the renderer held", heading="Renderer and plan",
-        note=f"{FILTERED} {INTERVALS}",
-        measures=(IMAGE, GAP, MORAL, LOCALISATION, PEOPLE), rows=_rows(results, 1),
+        note=f"{FILTERED} {INTERVALS} Localisation is that of the table of failures.",
+        measures=(IMAGE, GAP, MORAL, LOCALISED, PEOPLE), rows=_rows(results, 1),
     )  # fmt: skip
 
 
@@ -184,7 +183,8 @@ def _rows(results: StudyResults, held: int) -> tuple[ScoreRow, ...]:
             main = main_of(scores)
             values = {
                 "visual": unmeasured(NO_RATINGS), "image": main.image, "gap": main.gap,
-                "moral_target": scores.moral_target["image"], "localisation": unmeasured(NOT_LOCALISED),
+                "moral_target": scores.moral_target["image"],
+                "localisation": localisation(failures_by_method(results)[name]),
                 "people": unmeasured(NO_RATINGS),
                 "invalid_rate": invalid_rate(methods[name], results.definitions),
             }  # fmt: skip

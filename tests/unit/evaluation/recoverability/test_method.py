@@ -11,6 +11,7 @@ from fabula.evaluation.katha.report.tables import strongest_table
 from fabula.evaluation.recoverability import columns
 from fabula.evaluation.recoverability.compare import against_strongest
 from fabula.evaluation.recoverability.definitions import COMMONS, Definitions
+from fabula.evaluation.recoverability.items import DIMENSIONS
 from fabula.evaluation.recoverability.method import (
     common_questions,
     common_stories,
@@ -22,6 +23,7 @@ from fabula.evaluation.recoverability.recoverability import values_of
 from fabula.evaluation.recoverability.score import judged_folder, score_folder
 from fabula.evaluation.report.formats import written
 from fabula.evaluation.report.writing import write_report
+from fabula.studies.experiments.tables.failures import failures_of
 from fabula.testing.simulated_evaluations import write_simulated
 from fabula.testing.simulated_judgements import Truth
 from fabula.validators.resampling import draws
@@ -568,3 +570,26 @@ def test_strongest_baseline_when_nothing_fits_says_so(bench):
     ):  # fmt: skip
         with pytest.raises(ConfigError, match=words):
             against_strongest(judged, NONE, **more)
+
+
+# -- What fails in a storyboard, and where
+
+
+def test_failure_of_a_storyboard_when_worked_by_hand_is_the_dimension_and_transition_that_lose_most(bench):
+    made = bench(2)
+    first, second = (record.story_id for record in made.release.records)
+    kinds = {q: one.question_type for q, one in made.questions.items()}
+    of = {q: one.story_id for q, one in made.questions.items()}
+    links = {q: one.target_transition for q, one in made.questions.items()}
+    gone = {"causal", "emotional"}  # the sample asks both about transition 2
+    made.ask(lambda q, c, j: c != "image" or of[q] == second or kinds[q] not in gone, method="m")
+    judged = judged_of(made, {"m": {"seeds": [None]}})
+    one, other = failures_of(judged.methods[0], judged.items, judged.replies.seeds)
+    assert {links[q] for q in links if of[q] == first and kinds[q] in gone} == {(2, 3)}
+    # One of one question of either dimension is lost: they share the failure type; transition 2 loses all.
+    assert {name: share for name, share in zip(DIMENSIONS, one.types, strict=True) if share} == {
+        "causal": 0.5, "emotional": 0.5,
+    }  # fmt: skip
+    assert one.places.tolist() == [0, 1, 0, 0]
+    assert (one.localised, one.recovered) == (1.0, pytest.approx(4 / 6))
+    assert (other.types.any(), other.localised, other.recovered) == (False, None, 1.0)

@@ -19,6 +19,8 @@ from fabula.errors import BudgetStop, ConfigError, InputError, MissingRequiremen
 from fabula.evaluation.archive.archive import Archive, read_archive
 from fabula.evaluation.katha.requests import EvaluateOptions, evaluate_katha
 from fabula.evaluation.outputs.storyboards import check_outputs
+from fabula.evaluation.recoverability.definitions import Definitions
+from fabula.evaluation.recoverability.score import judged_folder
 from fabula.models.generators.drawn.canvas import NEUTRAL, code_of
 from fabula.models.generators.drawn.reading import read_marks
 from fabula.releases.loading import Release
@@ -50,6 +52,7 @@ from fabula.studies.experiments.running import run_study
 from fabula.studies.experiments.study import Study, orders_of
 from fabula.studies.experiments.tables.compass import bridge_controls, differences
 from fabula.studies.experiments.tables.compass_results import CompassResults
+from fabula.studies.experiments.tables.failures import accuracy, failures_of
 from fabula.studies.experiments.tables.results import read_results
 from fabula.studies.pictures.plans import plan_named
 from fabula.testing.drawn_judge import GUESSES
@@ -563,6 +566,24 @@ def test_verdicts_when_losses_are_planted_are_exactly_as_computed_before(world: 
     assert lost == set(CHOSEN) - {"none"}
     assert all(right(archive, world, "text").values())
     assert all(right(archive, world, "text_image").values())
+
+
+@pytest.mark.slow
+def test_failures_when_losses_are_planted_are_named_by_rule_where_they_lie(world: World) -> None:
+    planted = [world.planted.methods[name] for name in CHOSEN]
+    world.judged(planted, ["drawn"], "failing")
+    judged = judged_folder(world.folder / "failing", world.release.path, Definitions(resamples=0))
+    plants = read_plants(world.folder / "planted" / PLANTS)
+    alone = [each for each in plants if each.loss in ("swapped", "object_erased", "emotion_flattened")]
+    kinds, _ = accuracy(judged, alone)
+    assert (kinds.value, kinds.denominator) == (1, 3 * STORIES_PLANTED_EVALUATION)
+    kinds, places = accuracy(judged, plants)
+    # A picture that is removed or repeated takes several dimensions with it: all of them were hit.
+    assert kinds.value == 1 and kinds.denominator == 5 * STORIES_PLANTED_EVALUATION
+    assert places.value is not None and places.value > 0.9
+    unchanged = next(method for method in judged.methods if method.name.endswith("-none"))
+    for failure in failures_of(unchanged, judged.items, judged.replies.seeds):
+        assert not failure.types.any() and failure.localised is None and failure.recovered == 1
 
 
 @pytest.mark.slow
