@@ -66,14 +66,16 @@ def fetch(
     archive of the commit is downloaded.
 
     Options:
-        name: What to fetch: storyeval, vistorybench or entitybench.
-        location: A clone, an archive (.zip, .tar.gz), a plain folder, or the address of an archive.
+        name: What to fetch: storyeval, vistorybench, entitybench or kathatrace.
+        location: A clone, an archive (.zip, .tar.gz), a plain folder, or the address of an archive. Of
+            kathatrace the text of the paper, which alone has its prompts.
         accept_no_licence: Also read texts of a repository without a licence.
 
     Examples:
         fabula prompts fetch storyeval
         fabula prompts fetch vistorybench --from ~/clones/vistorybench
         fabula prompts fetch entitybench --from entitybench-3776439.tar.gz --accept-no-licence
+        fabula prompts fetch kathatrace --from paper.md
     """
     from ..prompts.fetching import fetch_prompts
 

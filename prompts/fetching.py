@@ -6,6 +6,7 @@ No official text is part of Fabula. ``official.json`` says where each stands, an
 import ast
 import json
 import os
+import re
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -345,6 +346,8 @@ class Official(Own):
     licence: str | None  # what it ships; none where it has no licence
     files: Mapping[str, str]  # path -> SHA-256 of every file that is read
     texts: Mapping[str, CodeText] = Field(repr=False)  # name of a text -> where it stands
+    # of texts that only a paper has: name -> what finds it in the paper's text, whose lines are joined
+    passages: Mapping[str, str] = Field(default_factory=dict)
 
     @property
     def archive(self) -> str:
@@ -409,6 +412,8 @@ def fetch_set(
     may_be_unlicensed: Callable[[Official], bool] | None = None,
 ) -> Fetched:
     """Read texts of any repository in the same way; see :func:`fetch_prompts`."""
+    if source.passages:
+        return _from_paper(name, source, location)
     if source.licence is None and not (may_be_unlicensed and may_be_unlicensed(source)):
         raise ConfigError(
             f"official prompts of {source.title}",
@@ -431,6 +436,45 @@ def fetch_set(
     folder = cache_folder() / f"{name}@{source.commit}"
     write_set(folder, manifest, {key: text for key, (_, text) in texts.items()}, content.get(LICENCE))
     return Fetched(folder, manifest, repository.where)
+
+
+def _from_paper(name: str, source: Official, location: str | Path | None) -> Fetched:
+    """Read texts out of the text of a paper that the user has, and write them as a set."""
+    fix = "give the paper's text, as Markdown or plain text: --from paper.md"
+    pdf = "; a PDF becomes one with `pdftotext paper.pdf paper.txt`"
+    if location is None:
+        what = "its texts stand in the paper alone"
+        raise ConfigError(f"official prompts of {source.title}", what=what, fix=fix + pdf)
+    content = _content(Path(location))
+    if content is None:
+        raise InputError.one(str(location), what="it cannot be read", fix=fix)
+    if content.startswith(b"%PDF"):
+        raise InputError.one(str(location), what="this is a PDF", fix=fix + pdf)
+    text = _joined(content.decode("utf-8", "replace"))
+    found = {key: re.search(pattern, text) for key, pattern in source.passages.items()}
+    if missing := [key for key, match in found.items() if match is None]:
+        what = f"it does not have the passages {', '.join(missing)}"
+        raise InputError.one(str(location), what=what, fix=f"give the whole paper of {source.title}{pdf}")
+    texts = {key: match[1] for key, match in found.items() if match is not None}
+    manifest = SetManifest(
+        name=name, repository=source.repository, commit=source.commit, licence=source.licence,
+        sources={Path(location).name: sha256_bytes(content)},
+        texts={
+            key: SetText(
+                file=f"texts/{key}.txt", sha256=sha256_bytes(part.encode("utf-8")), source=Path(location).name
+            )
+            for key, part in texts.items()
+        },
+    )  # fmt: skip
+    folder = cache_folder() / f"{name}@{source.commit}"
+    write_set(folder, manifest, texts, None)
+    return Fetched(folder, manifest, str(location))
+
+
+def _joined(text: str) -> str:
+    """Return a text in one line, without marks of Markdown; words that a line end cut are whole again."""
+    plain = re.sub(r"[*`#_]+(?=\s|\w)|(?<=[\w.])[*`]+", "", text)
+    return " ".join(re.sub(r"(?<=[a-z])-\s*\n\s*(?=[a-z])", "", plain).split())
 
 
 def read_pinned(repository: Files, files: Mapping[str, str], commit: str, address: str) -> dict[str, bytes]:

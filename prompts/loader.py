@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -228,6 +228,11 @@ class Prompt:
     def label(self) -> str:
         """The prompt as it stands in provenance: ``id@version#`` and 12 digits of its hash."""
         return f"{self.card.id}@{self.card.version}#{self.sha256[:12]}"
+
+    def told(self, words: str) -> "Prompt":
+        """Return the same prompt with other words in the place of its system message."""
+        fixed = _environment().from_string("{{ words }}", globals={"words": words})
+        return replace(self, parts=(("system", fixed), *(part for part in self.parts if part[0] != "system")))
 
     def render(self, **inputs: Json) -> str:
         """Return the text of a prompt of one part for exactly the declared inputs, stripped."""

@@ -16,6 +16,7 @@ from ...media.ocr import TextReader
 from ...models.chat import ChatRequest, Image, Message, Part
 from ...models.spec import ModelSettings
 from ...prompts.loader import Prompt, fenced
+from ...prompts.sets import TextSet
 from ...schemas.canonical import Json, digest
 from ...schemas.judgement import Condition, Kind
 from ...schemas.katha import Question, StoryRecord, Variant
@@ -53,11 +54,12 @@ class Packet:
     strict: bool = True
     # the number of the answer that is judged, where one is: in its rows it stands for the vote
     place: int | None = None
+    words: str | None = None  # label of the words of others that are asked in; None for ours
 
     @property
     def label(self) -> str:
         """The prompt as it stands in the archive."""
-        return self.prompt.label
+        return self.words or self.prompt.label
 
     @property
     def warmer(self) -> float:
@@ -119,17 +121,26 @@ def labelled(pictures: Sequence[Image]) -> Iterator[Part]:
 
 
 def question_packets(
-    record: StoryRecord, condition: Evidence, pictures: Sequence[Image], seed: int, prompts: PromptSet = MAIN
-) -> Iterator[Packet]:
-    """Yield one packet per recoverability question of a story, in the record's order."""
-    prompt = judge_prompt(f"question_{condition}", prompts)
+    record: StoryRecord, condition: Evidence, pictures: Sequence[Image], seed: int,
+    prompts: PromptSet = MAIN, texts: TextSet | None = None,
+) -> Iterator[Packet]:  # fmt: skip
+    """Yield one packet per recoverability question of a story, in the record's order.
+
+    ``texts``: the words of others, in which the judge is told what it has and what is wanted; evidence,
+    question and form of the reply stay.
+    """
+    name, words = f"question_{condition}", None
+    prompt = judge_prompt(name, prompts)
+    if texts is not None:
+        prompt, words = prompt.told(texts.text(name)), texts.label(name)
     for question in record.questions:
-        instruction = dimension_instruction(question, seed, prompts)
+        instruction = dimension_instruction(question, seed, prompts, texts)
         inputs = {"instruction": instruction, "question": question.question}
         asked = (question.question, fenced(question.question), instruction)
         yield Packet(
             "question", question.question_id, condition, prompt,
             inputs | _evidence(record, condition, pictures), _shown(condition, pictures), dict, asked,
+            words=words,
         )  # fmt: skip
 
 
@@ -166,11 +177,19 @@ def contrast_packets(
         )  # fmt: skip
 
 
-def dimension_instruction(question: Question, seed: int, prompts: PromptSet = MAIN) -> str:
-    """Return what a judge is told about the kind of answer that a question wants (Table 35)."""
+def dimension_instruction(
+    question: Question, seed: int, prompts: PromptSet = MAIN, texts: TextSet | None = None
+) -> str:
+    """Return what a judge is told about the kind of answer that a question wants (Table 35).
+
+    In the words of others the labels stand behind the instruction about a moral target.
+    """
     if question.question_type not in vocabulary("question_type").values:
         raise ValueError(f"{question.question_id}: {question.question_type!r} is no scored dimension")
     labels = shuffled(vocabulary("moral_label").values, seed, question.question_id)
+    if texts is not None:
+        instruction = texts.text(f"dimension_{question.question_type}")
+        return f"{instruction} ({', '.join(labels)})" if question.question_type == "moral" else instruction
     return judge_prompt("dimension", prompts).render(dimension=question.question_type, labels=labels)
 
 

@@ -47,7 +47,7 @@ def check_set(name: str) -> None:
     if name not in FOLDERS:
         raise ConfigError(
             f"--prompts {name}", what="there is no such set of prompts",
-            fix=f"use {' or '.join(FOLDERS)}; fabula prompts list shows what is in them",
+            fix=f"use {', '.join(FOLDERS)}, official or the folder of a set; see fabula prompts list",
         )  # fmt: skip
 
 

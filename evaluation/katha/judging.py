@@ -73,7 +73,7 @@ def _asked(condition: Evidence, item: Item, tools: Tools) -> Iterator[Packet]:
         return
     settings, record = tools.own(LabelledSettings), record_of(item)
     pictures = () if condition == "text" else pictures_of(item["frames"], tools.store)
-    yield from question_packets(record, condition, pictures, tools.seed, settings.prompts)
+    yield from question_packets(record, condition, pictures, tools.seed, settings.prompts, settings.texts)
     label = label_packet(record, condition, pictures, tools.seed, settings.prompts)
     if settings.labels and label is not None:
         yield label

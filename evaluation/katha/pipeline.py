@@ -17,8 +17,10 @@ from ...engine.execute import STORE
 from ...engine.manifest import Manifest, read_manifest
 from ...engine.pipeline import Pipeline
 from ...engine.stage import UNASKED, Item
+from ...prompts.sets import TextSet
 from ...schemas.canonical import Json, digest, jsonl_lines, write_atomic
 from ...schemas.judgement import Judgement
+from ...schemas.vocabulary import vocabulary
 from ..archive.archive import write_judgements, write_manifest
 from ..archive.replies import ReplyTally, labels_of
 from ..judging.answers import judgement_of
@@ -84,11 +86,14 @@ class Accounting:
         return told
 
 
+CONDITIONS_ASKED = ("question_text", "question_image", "question_text_image")
+OFFICIAL_TEXTS = (*CONDITIONS_ASKED, *(f"dimension_{name}" for name in vocabulary("question_type").values))
+"""The texts that a set of others' words has."""
 ASKING = ("judge_text", "judge_images", "judge_both", "judge_contrasts")
 PUBLISHED = Published(
     "katha",
-    None,
-    (),
+    "kathatrace",
+    tuple(OFFICIAL_TEXTS),
     {
         "katha": {
             f"{stage}.{key}": value
@@ -97,7 +102,8 @@ PUBLISHED = Published(
         }
     },
 )
-"""The paper prints what judges are told and how they reply (E), no prompts: ours are asked with."""
+"""The paper prints what judges are told and a sentence for each dimension (E.3, Table 35), and no prompts for
+moral targets and pairs. ``--prompts official`` asks questions in its words, its protocol in ours."""
 MATCHING = ("match_answers", "match_vectors")
 DECODING = ("temperature", "max_tokens", "max_input_tokens", "sample", "votes")
 
@@ -158,6 +164,8 @@ class About(ReplyTally):
     def protocol(self) -> dict[str, Any]:
         """Return how storyboards were judged."""
         settings = self._run.settings
+        given = settings["judge_images"].get("texts")
+        texts = None if given is None else TextSet.model_validate(given)
         judges = {spec for name in ASKING for spec in settings[name]["judges"]}
         asked = {
             "text": settings["judge_text"]["judges"],
@@ -174,13 +182,16 @@ class About(ReplyTally):
             "labels": settings["judge_images"]["labels"],
             "decoding": {name: {key: settings[name][key] for key in DECODING} for name in ASKING},
             "models": self.identities(sorted(judges)),
-            "prompts": labels_of(
-                of_sets(self._run.prompts, {settings[stage]["prompts"] for stage in ASKING})
-            ),
+            "prompts": {**self._own_prompts(), **({} if texts is None else texts.labels())},
             **PUBLISHED.chosen(settings["judge_images"].get("preset"), self._run),
             "images": settings["prepare_images"],
             "metrics": versions(),
         }
+
+    def _own_prompts(self) -> dict[str, str]:
+        """Return the labels of our prompts, by the sets that were asked with."""
+        sets = {self._run.settings[stage]["prompts"] for stage in ASKING}
+        return labels_of(of_sets(self._run.prompts, sets))
 
     def _matchers(self) -> Iterator[str]:
         """Yield who compared answers; of an encoder also how near an answer had to be."""

@@ -20,8 +20,9 @@ from ...schemas.katha import StoryRecord
 from ...schemas.text import tallied, tallies
 from ..archive.archive import ArchiveForm
 from ..judging.packets import EVIDENCE
-from ..judging.presets import OWN, asking_with
+from ..judging.presets import OFFICIAL, OWN, asking_with
 from ..judging.settings import (
+    FOLDERS,
     JUDGES,
     PRESETS,
     TRAIN,
@@ -231,8 +232,9 @@ class EvaluateOptions(RunOptions):
         limit: only the first so many of those stories.
         matcher: also compare answers with accepted ones by a model, or by the vectors of an encoder
             (``embedding:SPEC``); one of each.
-        prompts: the judges' prompts: ``main``, ``heldout`` for another wording, or the main one with the
-            stance ``neutral``, ``strict`` or ``uncertain`` (Table 72) [as set, else main].
+        prompts: the judges' prompts: ``main``, ``heldout`` for another wording, the main one with the stance
+            ``neutral``, ``strict`` or ``uncertain`` (Table 72), ``official`` (``fabula prompts fetch``), or a
+            folder of the same form [as set, else main].
         protocol: prompts, votes and decoding of a published protocol: ``katha``, with our words.
         questions_only: leave out moral targets and contrastive pairs.
         items: only these items of the run: method, story and seed as in ``model-x/kb25k_0001/seed_42``.
@@ -270,10 +272,14 @@ def evaluation_request(
         for stage, encodes in MATCHING.items():
             if chosen := [spec for spec in matchers if parse_spec(spec).encodes == encodes]:
                 given[f"{stage}.judges"] = chosen
-    asking = asking_with(PUBLISHED, options.prompts and OWN, options.protocol)
+    is_ours = options.prompts is None or options.prompts in FOLDERS
+    if not is_ours and options.prompts != OFFICIAL and not Path(str(options.prompts)).is_dir():
+        check_set(str(options.prompts))
+    words = options.prompts and OWN if is_ours else options.prompts
+    asking = asking_with(PUBLISHED, words, options.protocol)
     given |= asking.given()
-    if options.prompts is not None:
-        check_set(options.prompts)
+    if not is_ours:
+        options = replace(options, prompts=None)
     if options.questions_only:
         given["judge_contrasts.judges"] = ()
         given |= {f"{stage}.labels": False for stage in STAGE_OF.values()}

@@ -12,9 +12,14 @@ from pathlib import Path
 import pytest
 
 from fabula.errors import ConfigError, InputError, MissingRequirement
+from fabula.evaluation.archive.archive import read_archive
+from fabula.evaluation.katha.pipeline import OFFICIAL_TEXTS
+from fabula.evaluation.katha.requests import EvaluateOptions, evaluate_katha
 from fabula.prompts.fetching import CodeText, NotThere, Official, fetch_prompts, fetch_set, texts_in
 from fabula.prompts.sets import MANIFEST, TextSet, official_set, read_set, read_set_manifest
 from fabula.schemas.canonical import sha256_bytes
+from fabula.testing.compass_stories import compass_release, draw_candidates, loses_share
+from fabula.testing.model_server import Asked, ModelServer
 
 CONTENT = {
     "code/ask.py": b'ASK = f"Say {word}!"\n',
@@ -248,3 +253,83 @@ def test_places_when_named_lead_into_lists_calls_and_dictionaries() -> None:
 def test_code_when_it_was_changed_is_not_guessed(about: dict[str, object], told: str) -> None:
     with pytest.raises(NotThere, match=told):
         list(texts_in(CODE, "x", place(**about)))
+
+
+# -- Texts that only a paper has
+
+INSTRUCTIONS = {
+    "Action visibility": "Identify what is done.", "Causal": "Identify what brings it about.",
+    "Emotional": "Identify what is felt.", "Consequence": "Identify what comes of it.",
+    "Temporal order": "Identify what comes first.",
+    "Moral-target": "Identify the value that the whole sup-\nports.",
+}  # fmt: skip
+TEMPLATES = {
+    name: f"You are given {given}. Answer from it.\nReturn only structured output."
+    for name, given in (
+        ("Image-only", "images alone"), ("Text-only", "the story alone"), ("Text+image", "both of them"),
+    )
+}  # fmt: skip
+
+
+def paper(form: str) -> str:
+    """A paper of our own words, in Markdown or as ``pdftotext`` writes one."""
+    if form == "markdown":
+        parts = [f"#### {name} prompt.\n\n{text}\n" for name, text in TEMPLATES.items()]
+        rows = [f"{name}\t{text}" for name, text in INSTRUCTIONS.items()]
+    else:
+        parts = [f"  {name} prompt. {text}\n" for name, text in TEMPLATES.items()]
+        rows = [f"  {name}      {text}" for name, text in INSTRUCTIONS.items()]
+    return "\n".join([*parts, "Table 35: instructions.", *rows, "Next section."])
+
+
+@pytest.mark.parametrize("form", ["markdown", "pdftotext"])
+def test_prompts_of_a_paper_when_its_text_is_given_are_its_passages(tmp_path: Path, form: str) -> None:
+    (tmp_path / "paper.md").write_text(paper(form))
+    fetched = fetch_prompts("kathatrace", tmp_path / "paper.md")
+    found = official_set("kathatrace", "paper")
+    assert set(found.texts) == set(OFFICIAL_TEXTS)
+    said = "You are given images alone. Answer from it. Return only structured output."
+    assert found.text("question_image") == said
+    assert found.text("dimension_moral") == "Identify the value that the whole supports."
+    assert fetched.manifest.licence is None and list(fetched.manifest.sources) == ["paper.md"]
+
+
+def test_prompts_of_a_paper_when_they_cannot_be_read_say_how_to_get_its_text(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="pdftotext"):
+        fetch_prompts("kathatrace")
+    (tmp_path / "paper.pdf").write_bytes(b"%PDF-1.7 ...")
+    with pytest.raises(InputError, match=r"this is a PDF(.|\n)*pdftotext"):
+        fetch_prompts("kathatrace", tmp_path / "paper.pdf")
+    (tmp_path / "other.md").write_text(paper("markdown").replace("Causal\t", "Casual\t"))
+    with pytest.raises(InputError, match="passages dimension_causal"):
+        fetch_prompts("kathatrace", tmp_path / "other.md")
+
+
+@pytest.mark.slow
+def test_storyboards_when_judged_with_the_words_of_a_paper_are_asked_in_them(tmp_path: Path) -> None:
+    (tmp_path / "paper.md").write_text(paper("markdown"))
+    fetch_prompts("kathatrace", tmp_path / "paper.md")
+    release = compass_release(tmp_path / "release", 0, 1)
+    outputs = draw_candidates(tmp_path / "m", release.records, loses_share(0.5), seeds=(42,))
+    reply = {"answer": "so", "confidence": "high", "evidence_status": "recoverable"}
+    both = {"source_answer": "so", "image_support": "supported", "final_answer": "so", "confidence": "high"}
+    said = set()
+
+    def answer(asked: Asked) -> dict[str, str]:
+        said.add(asked.system)
+        return both if "both of them" in asked.system else reply
+
+    with ModelServer(answer) as server:
+        options = EvaluateOptions(
+            judges=[f"{server.openai_url}#one"], prompts="official", questions_only=True, workers=0,
+            created_at="2026-01-01T00:00:00Z",
+        )  # fmt: skip
+        evaluate_katha(release.path, [outputs], tmp_path / "run", options)
+    assert {text.partition(".")[0] for text in said} == {
+        "You are given images alone", "You are given the story alone", "You are given both of them",
+    }  # fmt: skip
+    archive = read_archive(tmp_path / "run")
+    assert {row.prompt.partition("@")[0] for row in archive.judgements} == {
+        f"kathatrace/question_{name}" for name in ("text", "image", "text_image")
+    }
+    assert archive.manifest.protocol["prompts"]["kathatrace/dimension_causal"].startswith("kathatrace/")
