@@ -127,11 +127,12 @@ def _cv2() -> Finding:
     owners = [name for name in CV2_OWNERS if _version(name) is not None]
     if not owners:
         return Finding("cv2", "absent", "no OpenCV; only video and image metrics need it")
-    if len(owners) == 1:
-        return Finding("cv2", "ok", f"{owners[0]} {_version(owners[0])}")
-    return Finding(
-        "cv2", "warning", f"owned by {', '.join(owners)}", "keep one of them: uninstall the others"
-    )
+    named = " and ".join(f"{name} {_version(name)}" for name in owners)
+    if len({_version(name) for name in owners}) == 1:  # the extras need two, which write the same files
+        return Finding("cv2", "ok", named)
+    # Not to be uninstalled: what one takes away are files of the other.
+    cure = f"install one version of them: pip install --force-reinstall {' '.join(owners)}"
+    return Finding("cv2", "warning", f"{named} write the same files", cure)
 
 
 def _system_libraries() -> Iterator[Finding]:

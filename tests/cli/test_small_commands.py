@@ -64,6 +64,27 @@ def test_command_when_quiet_tells_no_progress_and_when_verbose_also_what_is_logg
     assert "draft_scenes" in told[("-v",)] and "fabula.models.client: a retry" in told[("-v",)]
 
 
+@pytest.mark.parametrize(
+    ("versions", "status"),
+    [
+        ({}, "absent"),
+        ({"full": "5.0"}, "ok"),
+        ({"full": "5.0", "headless": "5.0"}, "ok"),
+        ({"full": "5.0", "headless": "4.13"}, "warning"),
+    ],
+)
+def test_doctor_when_two_opencvs_are_there_wants_one_version_of_them(
+    versions: dict[str, str], status: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    names = {"opencv-python": "full", "opencv-python-headless": "headless"}
+    monkeypatch.setattr("fabula.cli.checkup._version", lambda name: versions.get(names.get(name, "")))
+    finding = next(finding for finding in checkup(tmp_path) if finding.name == "cv2")
+    assert finding.status == status
+    if status == "warning":
+        assert "opencv-python 5.0 and opencv-python-headless 4.13" in finding.detail
+        assert "pip install --force-reinstall opencv-python opencv-python-headless" in finding.fix
+
+
 def test_doctor_when_a_key_is_set_never_shows_it(fabula_command) -> None:
     done = fabula_command("doctor", env={"OPENAI_API_KEY": "sk-planted-secret"})
     assert done.returncode == 0, done.stdout
