@@ -66,7 +66,9 @@ class Handler(BaseHTTPRequestHandler):
         if not self.is_allowed() or asked["model"] != NAME:
             self.answer(401, {"error": {"message": f"Unauthorized: {self.headers['Authorization']}"}})
             return
-        choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "yes"}}
+        said = f"answer to {asked['messages'][-1]['content']}"
+        content = json.dumps({"text": said}) if "response_format" in asked else "yes"
+        choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": content}}
         usage = {"prompt_tokens": 3, "completion_tokens": 1}
         self.answer(200, {"object": "chat.completion", "model": NAME, "choices": [choice], "usage": usage})
 

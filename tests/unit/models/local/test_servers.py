@@ -15,6 +15,10 @@ from typing import Any
 import psutil
 import pytest
 
+from fabula.engine.calls import model_uses
+from fabula.engine.execute import execute
+from fabula.engine.journal import NAME as JOURNAL
+from fabula.engine.manifest import read_manifest
 from fabula.errors import ConfigError, FabulaError, MissingRequirement, ModelUnavailable
 from fabula.models.chat import CallFault, ChatRequest, Message, Reply
 from fabula.models.client import ModelClient
@@ -25,6 +29,7 @@ from fabula.models.options import ModelOptions, options_for
 from fabula.models.registry import check_adapter
 from fabula.models.spec import OpenWeights, parse_spec
 from fabula.testing.endurance import rounds
+from fabula.testing.toy_models import model_request
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 VLLM = f"vllm:org/tiny@{COMMIT}"
@@ -263,6 +268,29 @@ def test_folder_of_servers_that_others_can_enter_is_refused(programs: Path) -> N
     servers_folder().chmod(0o755)
     with pytest.raises(FabulaError, match="not yours alone"):
         servers_folder()
+
+
+@pytest.mark.slow
+def test_run_when_its_server_ends_in_the_middle_goes_on_with_another_and_asks_nothing_twice(
+    programs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (lines := programs / "lines.txt").write_text("a: cat 2\nb: dog 3\nc: owl 4\n")
+
+    def make(**settings: Any) -> None:
+        free = {"prices": None, **settings}
+        execute(model_request(programs / "run", (lines, VLLM), settings=free))
+
+    monkeypatch.setenv("VLLM_FAKE", "crash-asked")
+    with pytest.raises(ModelUnavailable, match="it ended, with exit status 3"):
+        make()
+    monkeypatch.delenv("VLLM_FAKE")
+    make()
+    (use,) = model_uses(programs / "run" / JOURNAL)
+    assert (use.model, use.calls, use.cost, use.uncertain, use.unpriced) == (VLLM, 3, 0.0, 0, 0)
+    assert read_manifest(programs / "run").models[VLLM]["weights"] == COMMIT
+    (programs / "vllm").rename(programs / "moved")  # another program, another place, another concurrency
+    make(program=str(programs / "moved"), concurrency=1)
+    assert model_uses(programs / "run" / JOURNAL) == (use,)
 
 
 HOLDS = """
