@@ -213,6 +213,10 @@ def replies_by_prompt(path: Path) -> tuple[PromptReplies, ...]:
     )
 
 
+ON_THIS_MACHINE = "on-this-machine:"
+"""What the fact begins with that says for how many seconds a run held an open model."""
+
+
 class Calls:
     """Reads and writes the calls in a journal. Reading uses a connection of its own.
 

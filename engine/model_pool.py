@@ -27,7 +27,7 @@ from .asker import Closed, Desk, ItemAsker, Line
 from .batches import books
 from .batches.books import Batching, Lane
 from .budget import Budget, unknown_price
-from .calls import Call, Calls
+from .calls import ON_THIS_MACHINE, Call, Calls
 from .config import models_of
 from .journal import Encoded, Journal, encode, gather_fields
 from .pipeline import Stage, load_stage
@@ -96,6 +96,7 @@ class ModelPool:
         self._thread: threading.Thread | None = None
         self._desk: Desk | None = None
         self._warnings: list[str] = []
+        self._held: dict[str, float] = {}  # open models -> since when, by the clock that only grows
         # One for all models: a server may echo what another one was sent.
         self._redactor = Redactor(warn=self._warnings.append)
 
@@ -118,6 +119,15 @@ class ModelPool:
             thread.join()
             loop.close()
             desk.calls.close()
+            self._note_hours()
+
+    def _note_hours(self) -> None:
+        """Note for how long open models were held: they cost no money, and time of this machine."""
+        for spec, since in self._held.items():
+            name = f"{ON_THIS_MACHINE}{spec}"
+            held = float(self._journal.fact(name) or 0.0) + time.monotonic() - since
+            self._journal.note(name, round(held, 3))
+        self._held = {}
 
     def spending(self, stage: str) -> Spending | None:
         """Return what was used so far; None before the first model stage that had work."""
@@ -243,6 +253,8 @@ class ModelPool:
         from ..models.registry import open_model
 
         options, parsed = self._options[spec], parse_spec(spec)
+        if parsed.weights is not None:
+            self._held[spec] = time.monotonic()
         rate = shared_limit(parsed, options, self._redactor, self._warnings.append)
         client = ModelClient(open_model(parsed, options, self._redactor), options, rate=rate)
         return Line(client, options, price_of(parsed, options, self._day))

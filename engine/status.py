@@ -19,7 +19,7 @@ from ..schemas.canonical import Json, canonical_text, plain_fields, pretty_bytes
 from ..schemas.plain_files import read_plain, reason_of
 from . import journal_file
 from .batches.books import BatchStatus, batches_in, counts_line, counts_of
-from .calls import ModelUse, PromptReplies, calls_of, model_uses, replies_by_prompt, rows_of
+from .calls import ON_THIS_MACHINE, ModelUse, PromptReplies, calls_of, model_uses, replies_by_prompt, rows_of
 from .edits import WHOLE, edits_of
 from .journal import NAME as JOURNAL
 from .journal import Journal, decode
@@ -71,6 +71,7 @@ class Status:
     replies: tuple[PromptReplies, ...] = ()  # what the replies of each model to each prompt were
     batches: tuple[BatchStatus, ...] = ()  # the batches that its requests went out in, oldest first
     now: float = 0.0  # the time, in seconds since 1970, by which they have an age
+    seconds: Mapping[str, float] = field(default_factory=dict)  # open models -> how long they were held
     # the first items that were rejected or failed, with stage and reason: for pages; ``report.json`` has all
     stopped: tuple[tuple[str, Stop], ...] = ()
 
@@ -97,6 +98,7 @@ class Status:
                 {**batch.as_json(), "hours": round(batch.age(self.now), 3)} for batch in self.batches
             ],
             "batched": dict(counts_of(self.batches)),
+            **({"seconds": dict(self.seconds)} if self.seconds else {}),
         }
 
     def lines(self) -> list[str]:
@@ -119,6 +121,7 @@ class Status:
         lines.extend(_without_lines(self.without))
         lines.extend(f"extended by {source['name']} at {source['added_at']}" for source in self.added)
         lines.extend(use.line() for use in self.models)
+        lines.extend(f"{model}: {held / 3600:.2f} h on this machine" for model, held in self.seconds.items())
         lines.extend(replies.line() for replies in self.replies if replies.unusable)
         lines.extend(batch.line(self.now) for batch in self.batches)
         if len(self.batches) > 1:
@@ -156,6 +159,10 @@ def run_status(folder: Path, pipeline: Pipeline, explain: bool = False, sets: Se
             replies=replies_by_prompt(survey.journal.path),
             batches=batches_in(survey.journal.path),
             now=time.time(),
+            seconds={
+                name.removeprefix(ON_THIS_MACHINE): held
+                for name, held in survey.journal.facts(ON_THIS_MACHINE)
+            },
             stopped=tuple(
                 islice(
                     (

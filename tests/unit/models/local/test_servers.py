@@ -19,6 +19,7 @@ from fabula.engine.calls import model_uses
 from fabula.engine.execute import execute
 from fabula.engine.journal import NAME as JOURNAL
 from fabula.engine.manifest import read_manifest
+from fabula.engine.status import run_status
 from fabula.errors import ConfigError, FabulaError, MissingRequirement, ModelUnavailable
 from fabula.models.chat import CallFault, ChatRequest, Message, Reply
 from fabula.models.client import ModelClient
@@ -29,7 +30,7 @@ from fabula.models.options import ModelOptions, options_for
 from fabula.models.registry import check_adapter
 from fabula.models.spec import OpenWeights, parse_spec
 from fabula.testing.endurance import rounds
-from fabula.testing.toy_models import model_request
+from fabula.testing.toy_models import model_request, toy_models
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 VLLM = f"vllm:org/tiny@{COMMIT}"
@@ -291,6 +292,9 @@ def test_run_when_its_server_ends_in_the_middle_goes_on_with_another_and_asks_no
     (programs / "vllm").rename(programs / "moved")  # another program, another place, another concurrency
     make(program=str(programs / "moved"), concurrency=1)
     assert model_uses(programs / "run" / JOURNAL) == (use,)
+    status = run_status(programs / "run", toy_models())
+    assert 0.0 < status.seconds[VLLM] < 60.0, "of both servers"
+    assert f"{VLLM}: 0.00 h on this machine" in status.lines()
 
 
 HOLDS = """
