@@ -15,13 +15,14 @@
     return content;
   }
 
+  const counted = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"}`;
   const shown = (value) => (typeof value === "string" ? value : JSON.stringify(value));
 
   /** Say in a form what a change does, or did. */
   function tell(form, made, many) {
     const lines = [];
     if (!made.fields) lines.push("Nothing changes.");
-    else if (many) lines.push(`${made.saved ? "Saved" : "Would change"}: ${made.fields} fields of ${made.records} records.`);
+    else if (many) lines.push(`${made.saved ? "Saved" : "Would change"}: ${counted(made.fields, "field")} of ${counted(made.records, "record")}.`);
     else if (made.saved) lines.push("Saved.");
     const listed = many ? made.edits.map((edit) => `${edit.id} ${edit.path}: ${shown(edit.old)} → ${shown(edit.new)}`)
       : made.also.map((edit) => `also, because it follows from it: ${edit.path} = ${shown(edit.new)}`);

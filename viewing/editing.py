@@ -11,7 +11,7 @@ from pathlib import Path
 from secrets import token_bytes
 from typing import TYPE_CHECKING, Any
 
-from ..builders.corrections import Editable, items_of, signed
+from ..builders.corrections import Editable, item_of, items_of, signed
 from ..builders.edit_files import AppliedFile, EditFile, EditHeader, apply_file
 from ..engine.edits import edits_of, is_withdrawal
 from ..errors import FabulaError
@@ -64,8 +64,10 @@ def apply_change(run: Editable, change: Change, *, save: bool) -> AppliedFile:
     A record that was withdrawn, that has no such field, or in which nothing is to be found is passed over; a
     field that none of them has is a ValueError.
     """
-    rows, known = [], False
-    for item, draft in items_of(run, change.items).items():
+    rows, known, drafts = [], False, items_of(run, change.items)
+    if not drafts and change.items:
+        item_of(run, change.items[0])  # says why it has no draft
+    for item, draft in drafts.items():
         waiting = edits_of(run.folder, item)
         if any(map(is_withdrawal, waiting)):
             continue

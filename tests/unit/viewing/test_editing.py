@@ -96,7 +96,9 @@ def test_change_when_tried_or_unsigned_or_impossible_writes_nothing(run: Path, c
         sent(client, item=STORIES[0], path="$.title", new=5, save=True),
         sent(client, list={"file": "records"}, path="$.split", new="train", save=True),
     ]
-    assert [answer.status_code for answer in refused] == [422] * 4
+    refused.append(sent(client, item="nobody", path="$.title", new="x", save=True))
+    assert [answer.status_code for answer in refused] == [422] * 5
+    assert "no item nobody" in refused[4].json()["why"]
     assert "title" in refused[2].json()["why"] and "$.split" in refused[3].json()["why"]
     assert not (run / NAME).exists()
 
