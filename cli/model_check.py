@@ -127,11 +127,10 @@ def _await_server(address: str) -> None:
 def picture_to_check(spec: ModelSpec) -> PictureRequest:
     """Return a small picture, or the shortest video, that shows whether a generator can be used."""
     prompt = "A fox under an oak tree, in plain colours, without any text."
-    if spec.makes == "video":
-        return PictureRequest(spec.text, prompt, seed=SEED, seconds=SECONDS)
+    seconds = SECONDS if spec.makes == "video" else None
     if spec.provider == "diffusers":
-        return PictureRequest(spec.text, prompt, seed=SEED, width=256, height=256, steps=2)
-    return PictureRequest(spec.text, prompt, seed=SEED)  # services have sizes of their own
+        return PictureRequest(spec.text, prompt, seed=SEED, seconds=seconds, width=256, height=256, steps=2)
+    return PictureRequest(spec.text, prompt, seed=SEED, seconds=seconds)  # services have sizes of their own
 
 
 def _address(spec: ModelSpec, options: ModelOptions) -> Step:
