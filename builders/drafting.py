@@ -1,10 +1,11 @@
 """How a kind's records are drafted: the part that a build of any kind needs."""
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from ..engine.calls import model_uses
 from ..engine.config import RunConfig, models_of
@@ -15,7 +16,7 @@ from ..engine.manifest import NAME as MANIFEST
 from ..engine.manifest import read_manifest
 from ..engine.pipeline import Pipeline, load_pipeline
 from ..engine.progress import Event
-from ..engine.run_options import RunOptions, setting_texts
+from ..engine.run_options import RunOptions, Sets, setting_texts
 from ..engine.running import RunKind
 from ..engine.sources import Source
 from ..engine.stage import Tools
@@ -277,6 +278,23 @@ class DraftOptions(RunOptions):
         return request if self.prompts is None else with_prompts_of(request, Path(self.prompts))
 
 
+@dataclass(frozen=True, slots=True)
+class StoryOptions(DraftOptions):
+    """How to draft from stories.
+
+    Attributes:
+        map: a column of the sources by another name, as ``theirs=ours``, such as ``name=title``.
+        language: language of stories that name none, such as ``en`` [guessed from their text].
+        collection: collection of stories that name none [unknown].
+        rights: rights status of stories that name none [unresolved, which keeps them out of releases].
+    """
+
+    map: Annotated[Sequence[str] | None, Sets("load_stories.columns")] = None
+    language: Annotated[str | None, Sets("load_stories.language")] = None
+    collection: Annotated[str | None, Sets("load_stories.source_collection")] = None
+    rights: Annotated[str | None, Sets("load_stories.rights_status")] = None
+
+
 def with_prompts_of(request: RunRequest, folder: Path) -> RunRequest:
     """Return a request whose stages ask with the prompts of a folder where it has them."""
     stages = load_pipeline(request.pipeline).stages
@@ -307,13 +325,44 @@ def with_prompts_of(request: RunRequest, folder: Path) -> RunRequest:
     return replace(request, config=config)
 
 
+_ON_HUB = re.compile(r"hf:/{1,2}(?:datasets/)?([^/@]+/[^/@]+)(?:@([^/]+))?(?:/(.+))?")
+DATA_FILES = (".parquet", ".jsonl", ".ndjson", ".json", ".csv")
+"""Files of a data set on a Hub that are read where none is named: those of the first of these that it has."""
+
+
+def _from_hub(place: Path | str) -> Sequence[Path | str]:
+    """Return the files of a data set that a place such as ``hf://datasets/user/stories`` names."""
+    named = _ON_HUB.fullmatch(str(place))
+    if named is None:
+        return (place,)
+    from ..releases.hub.fetch import fetch_files
+
+    repo, revision, inner = named.groups()
+
+    def chosen(paths: Sequence[str]) -> Sequence[str]:
+        data = [path for path in paths if path.endswith(DATA_FILES)]
+        if inner:
+            wanted = [path for path in data if path == inner or path.startswith(f"{inner}/")]
+        else:
+            first = next((end for end in DATA_FILES if any(path.endswith(end) for path in data)), "none")
+            wanted = [path for path in data if path.endswith(first)]
+        if not wanted:
+            what = (
+                f"no file of {', '.join(DATA_FILES)} is there; there are: {', '.join(paths[:10]) or 'none'}"
+            )
+            raise ConfigError(str(place), what=what, fix="name a file: hf://datasets/OWNER/NAME/FILE")
+        return wanted
+
+    return fetch_files(repo, revision or "", chosen)
+
+
 def listed(sources: Sequence[Path | str] | Path | str, role: str, noun: str) -> list[Source]:
-    """Return the sources of a build that were named."""
+    """Return the sources of a build that were named; those on a Hub are fetched first."""
     named = [sources] if isinstance(sources, str | Path) else list(sources)
     if not named:
         where = "videos" if noun == "videos" else "sources"
         raise ConfigError(where, what="no file or folder is given", fix=f"name the {noun}")
-    return [Source(role, Path(path)) for path in named]
+    return [Source(role, Path(path)) for place in named for path in _from_hub(place)]
 
 
 def planner_texts(

@@ -7,24 +7,28 @@ are refused.
 import io
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from itertools import islice
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, field_validator
 
 from ..engine.edits import WHOLE, is_withdrawal
 from ..errors import UserError
 from ..schemas.canonical import Json
 from ..schemas.paths import format_path
 from ..schemas.plain_files import BadCsv, CsvTable, composed, json_reason, read_plain, reason_of, type_reason
-from ..schemas.text import is_language_tag, is_story_id, normalize_text, slug
+from ..schemas.text import is_language_tag, is_story_id, normalize_text, quoted, slug
 from ..schemas.values import Edit, Own, SourceDetails, Story
 from ..schemas.vocabulary import vocabulary
+from .text.words import guess_language
 
-TEXT_FILES = (".txt", ".md")
+TEXT_FILES, JSON_FILES, TABLES = (".txt", ".md"), (".jsonl", ".ndjson", ".json"), (".csv", ".parquet")
+BOM = b"\xef\xbb\xbf"
 MAX_FRONT_MATTER = 64 * 1024
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _FENCE = re.compile(r"^---\r?(?:\n|\Z)", re.MULTILINE)
@@ -57,9 +61,18 @@ class Reader:
             count += 1
             yield row
         if count == 0 and len(self.problems) == before:
-            self.problem(
-                path.name, "at least one row", "an empty file or folder", "add a story, or leave it out"
-            )
+            self._nothing_in(path)
+
+    def _nothing_in(self, path: Path) -> None:
+        """Note that a file or folder holds no row, with what a folder holds instead."""
+        entries = (file for file in path.rglob("*") if file.is_file()) if path.is_dir() else ()
+        others = [file.relative_to(path).as_posix() for file in islice(entries, 3)]
+        if not others:
+            found = "an empty file or folder"
+            self.problem(path.name, "at least one row", found, "add a story, or leave it out")
+            return
+        fix = f"of a folder only texts are read: name other files themselves, as {quoted(path / others[0])}"
+        self.problem(path.name, f"texts ({', '.join(TEXT_FILES)})", ", ".join(others), fix)
 
     def _rows(self, path: Path) -> Iterator[Row]:
         if path.is_dir():
@@ -69,11 +82,16 @@ class Reader:
         if data is None:
             return
         suffix = path.suffix.lower()
-        if suffix == ".csv":
+        if suffix == ".parquet":
+            yield from self._parquet_rows(data, path.name)
+        elif suffix == ".csv":
             yield from self._csv_rows(data, path.name)
         elif suffix in TEXT_FILES:
             row = self._text_row(data, path, path.name)
             yield from [row] if row else []
+        elif suffix and suffix not in JSON_FILES and data.lstrip()[:1] != b"{":
+            found, forms = f"a file {suffix}", ", ".join((*JSON_FILES, *TABLES, *TEXT_FILES))
+            self.problem(path.name, f"one of {forms}", found, "save it as one of these, or name another file")
         else:
             yield from self.json_rows(data, path.name)
 
@@ -120,7 +138,10 @@ class Reader:
     # JSONL
 
     def json_rows(self, data: bytes, name: str) -> Iterator[Row]:
-        """Yield one row per line that holds a JSON object."""
+        """Yield one row per line that holds a JSON object, or per object of a file that is one list."""
+        if data.removeprefix(BOM).lstrip()[:1] == b"[":
+            yield from self._list_rows(data, name)
+            return
         offset = 0
         for number, line in enumerate(io.BytesIO(data), 1):
             where = f"{name}:{number}"
@@ -153,7 +174,31 @@ class Reader:
             self.problem(where, "a JSON object", str(error)[:200], "correct the value")
         return _BAD
 
-    # CSV
+    def _list_rows(self, data: bytes, name: str) -> Iterator[Row]:
+        text = self.decode(data, name)
+        value = _BAD if text is None else self._parse(text, name)
+        for number, entry in enumerate(value if isinstance(value, list) else ()):
+            if isinstance(entry, dict):
+                yield Row(f"{name}[{number}]", entry)
+            else:
+                found = f"a JSON {type(entry).__name__}"
+                self.problem(f"{name}[{number}]", "a JSON object", found, "write a list of objects")
+
+    # Tables
+
+    def _parquet_rows(self, data: bytes, name: str) -> Iterator[Row]:
+        import pyarrow as pa
+        from pyarrow import parquet
+
+        try:
+            number = 0
+            for batch in parquet.ParquetFile(pa.BufferReader(data)).iter_batches(1024):
+                for row in batch.to_pylist():
+                    number += 1
+                    yield Row(f"{name} row {number}", row)
+        except (pa.ArrowException, OSError) as error:
+            found = str(error).splitlines()[0][:200]
+            self.problem(name, "a Parquet table", found, "write or copy it again")
 
     def _csv_rows(self, data: bytes, name: str) -> Iterator[Row]:
         text = self.decode(data, name)
@@ -330,6 +375,8 @@ ALIASES = {
     "story": "text",
 }
 RESERVED = "sources"
+UNSAID, UNRESOLVED = "unknown", "unresolved"
+"""Collection and rights of a story where nobody says them; the latter keeps it out of releases."""
 NOT_APPLICABLE: Literal["not_applicable"] = "not_applicable"
 """What the column ``moral`` may say: the story supports no value."""
 
@@ -348,6 +395,35 @@ class Settings(Own):
     max_file_bytes: int = Field(default=2**30, ge=1, description="Larger source files are refused.")
     max_story_characters: int = Field(default=1_000_000, ge=1, description="Longer stories are refused.")
     max_stories: int = Field(default=1_000_000, ge=1, description="More stories are refused.")
+    columns: tuple[str, ...] = Field(
+        default=(), exclude_if=lambda columns: not columns,
+        description="Columns by other names, each as theirs=ours.",
+    )  # fmt: skip
+
+    @field_validator("columns")
+    @classmethod
+    def _names_ours(cls, columns: tuple[str, ...]) -> tuple[str, ...]:
+        for pair in columns:
+            if pair.partition("=")[2] not in (*COLUMNS, *DETAILS):
+                ours = ", ".join((*COLUMNS, *DETAILS))
+                raise ValueError(f"{pair!r} is not written THEIRS=OURS, with OURS one of {ours}")
+        return columns
+
+
+def guessed_languages(paths: Iterable[Path], settings: Settings) -> Counter[str]:
+    """Return how many of the first rows of sources name no language, by the one that is guessed for them."""
+    reader = Reader(settings.max_file_bytes)
+    known, columns = StoryRows(settings, reader), Counter[str]()
+    for path in paths if settings.language is None else ():
+        for row in islice(reader.rows(path), LOOKED_AT):
+            data = known._columns(known.renamed(row))
+            if not data.get("language") and (guess := guess_language(str(data.get("text") or ""))):
+                columns[guess] += 1
+    return columns
+
+
+LOOKED_AT = 1000
+"""Rows of a source that are looked at before a build."""
 
 
 @dataclass(slots=True)
@@ -376,15 +452,16 @@ class StoryRows:
         None for one that is there already, and after noting a row's problems.
         """
         before = len(self.reader.problems)
+        row = self.renamed(row)
         data = self._columns(row)
         fields = {name: self._string(row, data, name) for name in COLUMNS}
         story_id = self._id(row, fields["id"])
         required = {
             "title": fields["title"],
-            "language": fields["language"] or self.settings.language,
+            "language": fields["language"] or self.settings.language or guess_language(fields["text"] or ""),
             "text": fields["text"],
-            "source_collection": fields["source_collection"] or self.settings.source_collection,
-            "rights_status": fields["rights_status"] or self.settings.rights_status,
+            "source_collection": fields["source_collection"] or self.settings.source_collection or UNSAID,
+            "rights_status": fields["rights_status"] or self.settings.rights_status or UNRESOLVED,
         }
         self._require(row, data, required)
         self._check_words(row, required, fields)
@@ -434,6 +511,11 @@ class StoryRows:
             f"{row.where}, id", "an id of its own", f"{story.id!r}, used at {self.places[known.id]}",
             "rename one of the two",
         )  # fmt: skip
+
+    def renamed(self, row: Row) -> Row:
+        """Return a row with its columns under our names, where settings say which they are."""
+        ours = dict(pair.split("=", 1) for pair in self.settings.columns)
+        return Row(row.where, {ours.get(name, name): value for name, value in row.data.items()})
 
     def _columns(self, row: Row) -> dict[str, Json]:
         """Return the known columns under their names; misspelt ones are a problem, others are left out."""
@@ -496,14 +578,17 @@ class StoryRows:
                 return story_id
 
     def _require(self, row: Row, data: dict[str, Json], required: dict[str, str | None]) -> None:
+        needed = ("title", "language", "text")
         missing = [name for name, value in required.items() if value is None and data.get(name) is None]
         if missing:
             defaults = [name for name in missing if name in Settings.model_fields]
             fix = f"add the column {missing[0]}" if len(missing) == 1 else "add these columns"
             fix += f", or set load_stories.{defaults[0]} for all" if defaults else ""
-            self.reader.problem(
-                row.where, f"the columns {', '.join(required)}", f"no {', no '.join(missing)}", fix
-            )
+            others = [name for name in row.data if ALIASES.get(name, name) not in (*COLUMNS, *DETAILS)]
+            if others:
+                fix += f"; if another column holds it: --map {quoted(others[0])}={missing[0]}"
+            found = f"no {', no '.join(missing)}; it has {', '.join(map(str, row.data))[:200]}"
+            self.reader.problem(row.where, f"the columns {', '.join(needed)}", found, fix)
         for name, value in required.items():
             if value is not None and not normalize_text(value):
                 self.reader.problem(

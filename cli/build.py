@@ -14,13 +14,14 @@ import typer
 from ..errors import BelowThreshold, ConfigError
 from ..schemas.text import quoted, tallied
 from .command import command
-from .common import emit, say, show
+from .common import emit, say, show, warn
 
 if TYPE_CHECKING:
     from ..builders.entities.building import EntityOptions
     from ..builders.events.building import SuiteOptions
     from ..builders.katha.building import BuildOptions
     from ..builders.shots.building import ShotOptions
+    from ..engine.execute import RunRequest
     from ..engine.run_options import RunOptions
     from ..engine.status import RunReport
 
@@ -44,12 +45,13 @@ def stories(
     question that was answered is asked again.
 
     Options:
-        sources: JSONL or CSV files, or folders of .txt and .md files.
+        sources: JSONL, JSON, CSV or Parquet files, folders of .txt and .md files, or hf://datasets/OWNER/NAME.
         sample: With --dry-run: draft N stories with the model first, and estimate from them.
 
     Examples:
         fabula build stories stories.jsonl --planner rules --out runs/mine
-        fabula build stories tales/ --out runs/mine --set draft_scenes.scenes=6 --limit 10
+        fabula build stories tales/ --language en --out runs/mine --set draft_scenes.scenes=6 --limit 10
+        fabula build stories hf://datasets/user/tales --map name=title --map body=text --out runs/mine
         fabula build stories stories.jsonl --records hand.jsonl --out runs/mine --json
         fabula build stories stories.jsonl --planner model --model openai:gpt-4.1-mini --dry-run
         fabula build stories stories.jsonl --model openai:gpt-4.1-mini --max-cost 5 --out runs/mine
@@ -72,6 +74,8 @@ def stories(
             "--sample", what="this option goes only with --dry-run", fix="to build a part, use --limit"
         )
     folder = run_folder(out, "runs/mine", "a build needs a run folder")
+    if not as_json:
+        warn(*guessed_lines(DRAFTING.request(sources, folder, options)))
     if _build(DRAFTING.build, sources, folder, options, as_json=as_json):
         say(*incomplete_lines(folder), f"run: {folder}", f"next: fabula validate {quoted(folder)}")
     return 0
@@ -93,7 +97,7 @@ def shots(
     official tree is written to ViStory/ in the run folder; findings.jsonl lists what the rules object to.
 
     Options:
-        sources: JSONL or CSV files, or folders of .txt and .md files.
+        sources: JSONL, JSON, CSV or Parquet files, folders of .txt and .md files, or hf://datasets/OWNER/NAME.
 
     Examples:
         fabula build shots stories.jsonl --planner rules --out runs/shots
@@ -111,6 +115,8 @@ def shots(
             show(DRAFTING.estimate(sources, folder, options), as_json=as_json)
         return 0
     folder = run_folder(out, "runs/shots")
+    if not as_json:
+        warn(*guessed_lines(DRAFTING.request(sources, folder, options)))
     if _build(DRAFTING.build, sources, folder, options, as_json=as_json):
         say(f"run: {folder}", f"scripts: {folder / 'ViStory'}")
     return 0
@@ -271,6 +277,18 @@ def summary_first(run: Path, *, as_json: bool) -> Iterator[None]:
         raise
 
 
+def guessed_lines(request: "RunRequest") -> Iterator[str]:
+    """Yield which languages are guessed for stories that name none."""
+    from ..builders.rows import Settings, guessed_languages
+
+    settings = request.config.stages["load_stories"]
+    assert isinstance(settings, Settings)
+    stories = [source.path for source in request.sources if source.role == "stories"]
+    if found := guessed_languages(stories, settings):
+        counts = ", ".join(f"{language} ({tallied(count, 'stories')})" for language, count in found.items())
+        yield f"note: language guessed where none is named: {counts}; --language says it"
+
+
 def keep_lines(run: Path, report: "RunReport") -> Iterator[str]:
     """Yield for each reason why items were rejected what would keep them."""
     from ..engine.pipeline import load_pipeline
@@ -292,15 +310,19 @@ def incomplete_lines(run: Path) -> Iterator[str]:
     path = run / RECORDS
     if not path.exists():
         return
-    stories, lacking = 0, 0
+    stories, lacking, unsaid = 0, 0, 0
     absent: Counter[str] = Counter()
     with open_plain(path, follow=True) as lines:
         for line in lines:
             bundle = parse_json(line)["payload"]
             missing = missing_fields(bundle["record"], bundle["variants"])
             stories += 1
+            unsaid += bundle["record"]["provenance"]["source_rights_status"] == "unresolved"
             lacking += bool(missing)
             absent.update({re.sub(r"\[\d+\]", "[*]", path) for path in missing})
+    if unsaid:
+        yield f"{unsaid} of {stories} records stay out of releases, because nobody has said their rights:"
+        yield "  fix: --rights licensed_with_permission, or as `fabula schemas words rights_status` says"
     if lacking:
         yield (f"{lacking} of {stories} records are incomplete; they are packed with --allow-drafts alone:")
         yield from (

@@ -248,7 +248,7 @@ def _is_named(path: Path) -> bool:
     """Return whether a path that is not there names a version on a Hub, or a benchmark."""
     from ..kinds.benchmarks.benchmark import is_benchmark
 
-    return "@" in str(path) or is_benchmark(str(path))
+    return "@" in str(path) or str(path).startswith("hf:") or is_benchmark(str(path))
 
 
 CHECKED_FIRST = frozenset(

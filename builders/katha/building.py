@@ -15,7 +15,7 @@ from ...schemas.canonical import Json, jsonl_lines, pretty_bytes, write_atomic
 from ...schemas.katha import SCHEMA_VERSION
 from ...schemas.layout import ASSIGNMENTS, BALANCE, RECORDS, RETELLINGS, SOURCES
 from ...validators.katha.set_rules import RunBalance
-from ..drafting import Drafting, DraftOptions, estimate, listed, planner_texts, tell_plan
+from ..drafting import Drafting, StoryOptions, estimate, listed, planner_texts, tell_plan
 from ..step import added_fields, keeping_added, with_packages
 from .choosing.choose_stories import QuotaTally, execute_told
 from .measure_edits import ROWS, SUMMARY, EditSummary
@@ -142,7 +142,7 @@ def retelling_lines(groups: Mapping[str, Sequence[str]], links: Sequence[Json]) 
 
 
 @dataclass(frozen=True, slots=True)
-class BuildOptions(DraftOptions):
+class BuildOptions(StoryOptions):
     """How to build. What every run may choose comes as keywords.
 
     Attributes:

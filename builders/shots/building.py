@@ -20,8 +20,8 @@ from ...validators.shots.script_rules import FIELDS, check_plot, check_script
 from ..drafting import (
     Consequence,
     Drafting,
-    DraftOptions,
     Editing,
+    StoryOptions,
     estimate,
     listed,
     planner_texts,
@@ -228,7 +228,7 @@ TRANSLATING = ("translate_names.languages", "translate_script.languages", "trans
 
 
 @dataclass(frozen=True, slots=True)
-class ShotOptions(DraftOptions):
+class ShotOptions(StoryOptions):
     """How to build shot scripts. What every run may choose comes as keywords.
 
     Attributes:

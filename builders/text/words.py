@@ -13,15 +13,38 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib.resources import files
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from ...schemas.text import is_unspaced, unspaced_count
+
+if TYPE_CHECKING:
+    from py3langid.langid import LanguageIdentifier
 
 Kind = Literal["event", "speech", "stative"]
 
 _ING_NOUNS = frozenset(
     ["spring", "string", "nothing", "something", "anything", "everything", "darling", "wedding"]
 )
+
+
+GUESSED_FROM, GUESSED_SURE = 40, 0.8
+"""Letters that a text has at least, and the probability of its language, for it to be guessed."""
+
+
+@cache
+def language_detector() -> "LanguageIdentifier":
+    """Return the detector of languages (py3langid, BSD-3-Clause), with probabilities."""
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
+    return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+
+
+def guess_language(text: str) -> str | None:
+    """Return the language that a text is in; None where it is too short, or nothing is sure."""
+    if len(text) < GUESSED_FROM:
+        return None
+    language, probability = language_detector().classify(text[:5000])
+    return str(language) if probability >= GUESSED_SURE else None
 
 
 def find_verb(words: Sequence[str], start: int = 0) -> int | None:

@@ -4,7 +4,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, astuple, dataclass, field, replace
 from pathlib import Path, PurePosixPath
@@ -29,7 +29,16 @@ from ...schemas.text import tallied
 from ..loading import read_release_document
 from ..options import SEMVER
 from ..target import require_free, staged
-from .client import Hub, HubFile, Reference, Retries, looks_like_reference, open_hub, parse_reference
+from .client import (
+    Hub,
+    HubFile,
+    Reference,
+    Retries,
+    checked_repo,
+    looks_like_reference,
+    open_hub,
+    parse_reference,
+)  # fmt: skip
 
 # -- Where fetched versions lie: one folder per commit in the user's cache, whole or not there at all
 
@@ -260,6 +269,38 @@ def fetch_repository(
     Every file is checked against what the Hub lists for the commit.
     """
     return _fetch(text, options or FetchOptions(), "repositories", tell)[0]
+
+
+def fetch_files(
+    repo: str,
+    revision: str,
+    chosen: Callable[[Sequence[str]], Sequence[str]],
+    tell: Callable[[str], None] = lambda _: None,
+) -> tuple[Path, ...]:
+    """Fetch some files of a data set repository into the cache, and check them; return where they lie.
+
+    Args:
+        repo: such as ``user/stories``.
+        revision: a tag, a branch or a commit; empty for the newest commit, which is told.
+        chosen: from all paths of the repository, those that are wanted; raises what is wrong with it.
+        tell: gets what is being done.
+    """
+    with open_hub(checked_repo(repo, "hf://"), None, retries=Retries(tell=tell)) as hub:
+        refs = hub.refs()
+        commit = revision if _COMMIT.fullmatch(revision) else refs.tags.get(revision)
+        if commit is None and revision in ("", "main"):
+            commit = refs.head
+        if commit is None:
+            named = ", ".join(sorted(refs.tags)) or "none"
+            what = f"{revision or 'main'} is no version of this repository; its tags are: {named}"
+            raise ConfigError(f"hf://datasets/{repo}", what=what, fix="give a tag, or a commit, or none")
+        tree = hub.tree(commit)
+        paths = chosen(sorted(path for path in tree if _is_safe(path)))
+        folder = open_cache("sources", repo).folder(commit)
+        folder.mkdir(parents=True, exist_ok=True)
+        tell(f"{repo} at {commit[:12]}: {', '.join(paths)}")
+        _load_files(hub, commit, folder, tree, {path: tree[path] for path in paths})
+    return tuple(folder / path for path in paths)
 
 
 def _fetch(

@@ -116,6 +116,34 @@ def test_kathabench_when_got_from_a_hub_records_the_commit_that_came(
 
 
 @pytest.mark.slow
+def test_build_when_its_stories_are_a_data_set_on_a_hub_reads_the_tables_of_the_newest_commit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from huggingface_hub import HfApi
+
+    repo = {"repo_id": "ana/tales", "repo_type": "dataset"}
+    text = "Mira walked along the river. An old ferryman saw her. Mira waved. The ferryman laughed. She left."
+    (tmp_path / "set" / "data").mkdir(parents=True)
+    (tmp_path / "set" / "README.md").write_text("# Tales\n", "utf-8")
+    (tmp_path / "set" / "data" / "train.jsonl").write_text(json.dumps({"name": "Hat", "text": text}), "utf-8")
+    with HubServer({TOKEN: "ana"}) as server:
+        monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+        monkeypatch.setenv("HF_ENDPOINT", server.url)
+        monkeypatch.setenv("HF_TOKEN", TOKEN)
+        hub = HfApi(endpoint=server.url, token=TOKEN)
+        hub.create_repo(**repo)
+        commit = hub.upload_folder(folder_path=tmp_path / "set", **repo).oid
+        build = ("build", "stories", "--map", "name=title", "--language", "en", "--workers", "0")
+        run(*build, "hf://datasets/ana/tales", "--out", "first")
+        run(*build, "hf://datasets/ana/tales/data/train.jsonl", "--out", "second")
+        assert "no file of" in run(*build, "hf://datasets/ana/tales/more", "--out", "third", code=2)
+    (source,) = json.loads(Path("first/run.json").read_text("utf-8"))["sources"]
+    assert commit in source["path"] and source["name"] == "train.jsonl"
+    records = [Path(name, "records.jsonl").read_text("utf-8") for name in ("first", "second")]
+    assert all(json.loads(text)["payload"]["record"]["title"] == "Hat" for text in records)
+
+
+@pytest.mark.slow
 def test_kathabench_when_got_from_a_package_and_run_ends_with_a_row(judge: str) -> None:
     write_package(Path("downloads/KathaBench-25K"))
     told = run("benchmark", "get", "kathabench", "--from", "downloads")

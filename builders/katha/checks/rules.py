@@ -9,7 +9,6 @@ judged by these words: where some are not in the story, the check has no verdict
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from ....schemas.canonical import Json
 from ....schemas.text import contains_phrase, normalize_answer
@@ -18,15 +17,11 @@ from ....validators.record_rules import STORY_RULES, check_story, incomplete_rea
 from ....validators.report import label
 from ....validators.view import mentions
 from ...replies import texts_in
-from ...text.words import word_set
+from ...text.words import language_detector, word_set
 from ..draft_scenes import unfit_scenes
 from ..drafts import make_bundle, make_check, maker_of, scene_texts
 from ..scene_prompts import LIMIT, clip_tokens, fits
 from ..write_questions import DISTINCT, repetitions
-
-if TYPE_CHECKING:
-    from py3langid.langid import LanguageIdentifier
-
 
 # -- The check that what a model drafted is in the language of its story, languages of one script included
 #
@@ -78,17 +73,10 @@ def detected(text: str) -> tuple[str, ...] | None:
     wide = sum(char >= "\u0e00" for char in letters)
     if len(letters) < (LEAST_SIGNS if wide * 2 > len(letters) else LEAST_LETTERS):
         return None
-    ranked = _detector().rank(text)[:LIKELY]
+    ranked = language_detector().rank(text)[:LIKELY]
     if sum(float(probability) for _, probability in ranked) < SURE:
         return None
     return tuple(str(language) for language, _ in ranked)
-
-
-@lru_cache(maxsize=1)
-def _detector() -> "LanguageIdentifier":
-    from py3langid.langid import MODEL_FILE, LanguageIdentifier
-
-    return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
 
 
 def _alike(first: Sequence[str], second: Sequence[str]) -> bool:

@@ -115,7 +115,7 @@ CODES = {
 
 KEEP = {
     "too_long": "--set screen_stories.max_words=N",
-    "rights_unresolved": "state its rights_status in the source; only stories that may be released are kept",
+    "rights_unresolved": "no option keeps it: its rights forbid a release",
     "near_duplicate": "--set screen_stories.near_duplicates=keep",
     "personal_data": "take it out of the text",
     "mainly_descriptive": "--set screen_stories.min_event_share=0",
@@ -127,7 +127,7 @@ KEEP = {
 
 SPEC = StageSpec(
     name="screen_stories",
-    version=2,
+    version=3,
     shape="map",
     reads=("story", "duplicate_of", "analysis"),
     writes=("screening",),
@@ -182,7 +182,10 @@ def _length(case: _Case) -> _Verdict:
 
 def _rights(case: _Case) -> _Verdict:
     status = case.story["rights_status"]
-    return status in vocabulary("rights_status").having("releasable"), f"rights status {status!r}"
+    allowed = status in vocabulary("rights_status").having("releasable")
+    if status == "unresolved":  # it may be drafted; releases leave it out
+        return None, "nobody has said its rights; releases leave it out until somebody does"
+    return allowed, f"rights status {status!r}"
 
 
 def _duplicate(case: _Case) -> _Verdict:

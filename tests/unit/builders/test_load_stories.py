@@ -1,9 +1,12 @@
 import json
 import re
 
+import pyarrow
 import pytest
+from pyarrow import parquet
 
 from fabula.builders.katha.drafts import author_of
+from fabula.builders.rows import Settings, guessed_languages
 from fabula.errors import InputError
 
 GIVEN = {"story_id": "one", "scenes": [{"scene_text": "A fox ran."}, {"scene_text": "A crow flew."}]}
@@ -55,7 +58,7 @@ def test_jsonl_when_line_4000_has_a_trailing_comma_names_line_and_column(katha, 
     lines[3999] = lines[3999].removesuffix("}") + ",}"
     path.write_text("\n".join(lines))
     message = errors_of(lambda: katha.load([("stories", path)]))
-    assert re.search(r"stories.jsonl:4000: .* at column \d+", message)
+    assert re.search(r"stories.jsonl:4000: a comma stands before } .*column \d+", message)
 
 
 @pytest.mark.parametrize(
@@ -65,7 +68,7 @@ def test_jsonl_when_line_4000_has_a_trailing_comma_names_line_and_column(katha, 
         ('{"id": ' + "9" * 5000 + "}", "odd.jsonl:1"),
         ('{"id": NaN}', "NaN, which JSON does not have"),
         ('{"id": "a", "id": "b"}', "the key 'id' twice"),
-        ("[1, 2]", "a JSON list"),
+        ("[1, 2]", "odd.jsonl[0]: expected a JSON object, found a JSON int"),
         ('"text"', "a JSON str"),
         ("null", "a JSON NoneType"),
         ('{"id": "one", "title": 7}', "a JSON int"),
@@ -76,6 +79,41 @@ def test_jsonl_when_line_4000_has_a_trailing_comma_names_line_and_column(katha, 
 def test_jsonl_when_a_line_is_odd_says_what_is_wrong(katha, tmp_path, line, expected) -> None:
     path = write(tmp_path / "odd.jsonl", line.encode())
     assert expected in errors_of(lambda: katha.load([("stories", path)]))
+
+
+TALE = "A thirsty ant climbed down to the spring, slipped, and was swept away. A dove dropped a leaf for her."
+
+
+@pytest.mark.parametrize("form", ["list.json", "table.parquet", "lines.jsonl"])
+def test_stories_when_columns_have_other_names_are_read_from_every_form(katha, tmp_path, form) -> None:
+    rows = [
+        {"name": "Ant", "body": TALE, "key": "a"},
+        {"name": "Dove", "body": TALE + " Yes.", "key": "b"},
+    ]
+    path = tmp_path / form
+    if form.endswith(".parquet"):
+        parquet.write_table(pyarrow.Table.from_pylist(rows), path)
+    else:
+        path.write_text(
+            json.dumps(rows, indent=1) if form == "list.json" else "\n".join(map(json.dumps, rows))
+        )
+    found = katha.load([("stories", path)], columns=("name=title", "body=text", "key=id"))
+    story = found["b"]["story"]
+    assert (story["title"], story["text"], story["language"]) == ("Dove", TALE + " Yes.", "en")
+    assert (story["source_collection"], story["rights_status"]) == ("unknown", "unresolved")
+    assert guessed_languages([path], Settings(columns=("body=text",))) == {"en": 2}
+    assert guessed_languages([path], Settings(columns=("body=text",), language="de")) == {}
+
+
+def test_stories_when_their_columns_are_unknown_says_what_is_there_and_how_to_map_it(katha, tmp_path) -> None:
+    path = write(tmp_path / "s.jsonl", json.dumps({"name": "Ant", "text": TALE}).encode())
+    message = errors_of(lambda: katha.load([("stories", path)]))
+    assert "found no title; it has name, text" in message and "--map name=title" in message
+    write(tmp_path / "folder" / "a.csv", b"a,b")
+    message = errors_of(lambda: katha.load([("stories", tmp_path / "folder")]))
+    assert "found a.csv" in message and "name other files themselves" in message
+    message = errors_of(lambda: katha.load([("stories", write(tmp_path / "a.xlsx", b"PK"))]))
+    assert "expected one of .jsonl" in message and "found a file .xlsx" in message
 
 
 @pytest.mark.parametrize("data", [b"", b"\n\n  \n", b"\xef\xbb\xbf"])

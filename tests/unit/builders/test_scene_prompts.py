@@ -177,10 +177,14 @@ def test_story_when_it_does_not_qualify_is_rejected_with_the_evidence(katha, cod
     assert outcome.code == code and quoted in outcome.reason
 
 
-@pytest.mark.parametrize("status", ["unresolved", "restricted"])
-def test_rights_when_not_releasable_are_rejected(katha, status) -> None:
-    outcome = screen(katha, PLAIN, rights_status=status)
-    assert isinstance(outcome, Rejected) and outcome.code == "rights_unresolved" and status in outcome.reason
+def test_rights_when_restricted_are_rejected_and_when_nobody_said_them_are_left_open(katha) -> None:
+    outcome = screen(katha, PLAIN, rights_status="restricted")
+    assert isinstance(outcome, Rejected) and outcome.code == "rights_unresolved"
+    assert "restricted" in outcome.reason
+    checks = {
+        check["code"]: check for check in screen(katha, PLAIN, rights_status="unresolved").fields["screening"]
+    }
+    assert checks["screen_rights_unresolved"]["passed"] is None
 
 
 def test_near_duplicate_when_found_names_the_kept_story_or_is_kept_on_demand(katha) -> None:
