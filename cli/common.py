@@ -40,8 +40,8 @@ def say(*lines: str) -> None:
 
 def model_bill(run: Path) -> tuple[int, float]:
     """Return the calls that a run has had answered so far, and what they cost in USD where that is known."""
+    from ..engine.calls import model_uses
     from ..engine.journal_file import NAME
-    from ..engine.status import model_uses
 
     uses = model_uses(run / NAME) if (run / NAME).exists() else ()
     return sum(use.calls for use in uses), math.fsum(use.cost for use in uses)

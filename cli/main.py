@@ -117,7 +117,7 @@ class Verb(TyperGroup):
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ANN401, ARG002 - types of Typer's own
         """Return a command by its name, or by the other name of the same kind."""
-        names = (cmd_name, SPOKEN.get(cmd_name), *(kind for kind in SPOKEN if SPOKEN[kind] == cmd_name))
+        names = (cmd_name, SPOKEN.get(cmd_name, ""), *(kind for kind in SPOKEN if SPOKEN[kind] == cmd_name))
         return next((self.commands[name] for name in names if name in self.commands), None)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401
@@ -176,7 +176,7 @@ class Grouped(Verb):
             if (
                 type(error).__name__ == "MissingParameter"
                 and below
-                and (shown := first_example(below.epilog))
+                and (shown := first_example(str(below.epilog)))
             ):
                 fix = f"for example {shown}; {fix}"
             wrong = ConfigError(name, what=said, fix=fix)

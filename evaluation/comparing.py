@@ -9,7 +9,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from ..schemas.canonical import plain_fields
 from .archive.archive import Difference, check_alike, read_manifest
 from .archive.replies import notes_of_both
-from .stats.paired import Paired
+from .stats.paired import Paired, paired_lines
 from .stats.uncertainty import Uncertainty
 
 
@@ -47,7 +47,7 @@ class Comparisons:
         """Yield the comparisons for people."""
         yield from (f"the protocols differ in {difference.path}" for difference in self.differences)
         yield self.heading
-        yield from (f"  {pair.line(*((100, 1) if self.percent else (1, 3)))}" for pair in self.comparisons)
+        yield from paired_lines(self.comparisons, *((100, 1) if self.percent else (1, 3)))
         yield from (f"note: {note}" for note in self.notes)
 
 

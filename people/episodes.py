@@ -29,7 +29,17 @@ from ..schemas.values import Score
 from ..validators.resampling import divided
 from .participants import Resampling, estimate, lines_of, score_of
 from .read import Known, read_human, read_key
-from .study import Evaluated, Json, Study, StudySettings, as_plain, common_parts, number_text, score_text
+from .study import (
+    Evaluated,
+    Followed,
+    Json,
+    Study,
+    StudySettings,
+    as_plain,
+    common_parts,
+    number_text,
+    score_text,
+)
 
 # -- A judge beside several people, and people beside one another, on the same instances
 #
@@ -304,4 +314,16 @@ def result_lines(document: Json) -> Iterator[str]:
                 )
 
 
-STUDY = Study(compare_episodes, lambda _method, _about: iter(()), result_lines, "episodes", ("key", "save"))
+def followed(document: Json) -> Iterator[Followed]:
+    """Yield how the judge agrees with people, and they with each other."""
+    for kind, scopes in document["judges"].items():
+        for scope, asked in scopes.items():
+            for name, agreed in asked.items():
+                what = f"{document['judge']}, {TITLES[kind]}, {scope}, {name}"
+                value, used = agreed["judge"]["value"], agreed["judge"]["counts"]["used"]
+                yield Followed(what, value, used, people=agreed["people"]["value"])
+
+
+STUDY = Study(
+    compare_episodes, lambda _method, _about: iter(()), result_lines, followed, "episodes", ("key", "save")
+)

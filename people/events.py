@@ -31,7 +31,7 @@ from ..schemas.judgement import HumanRow
 from ..schemas.text import tallied
 from .participants import lines_of
 from .read import Known, read_human, read_key
-from .study import Evaluated, Json, Study, StudySettings, as_plain, common_parts, number_text
+from .study import Evaluated, Followed, Json, Study, StudySettings, as_plain, common_parts, number_text
 
 Verified = Mapping[tuple[str, str], float | None]
 """Model and video -> the judge's rate; null where it has no answer."""
@@ -172,4 +172,12 @@ def _correlated(aligned: Json) -> str:
     return f"Spearman {ranks}, Kendall {pairs}"
 
 
-STUDY = Study(compare_videos, lambda _method, _about: iter(()), result_lines, "videos")
+def followed(document: Json) -> Iterator[Followed]:
+    """Yield how each verifier ranks models as people do."""
+    for judge, parts in document["judges"].items():
+        for name, aligned in parts["classes"].items():
+            ranks = aligned["spearman"]
+            yield Followed(f"{judge}, models on {name}", ranks["value"], len(aligned["models"]), ranks=True)
+
+
+STUDY = Study(compare_videos, lambda _method, _about: iter(()), result_lines, followed, "videos")

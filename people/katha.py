@@ -19,6 +19,7 @@ from .read import Known, read_human
 from .recoverability import CONDITIONS, human_moral, human_recovery, lines_under, majorities
 from .study import (
     Evaluated,
+    Followed,
     Json,
     Study,
     StudySettings,
@@ -205,4 +206,17 @@ def _answer_lines(condition: str, compared: Json) -> Iterator[str]:
         yield f"    {compared['not_judged']} things that people answered were not judged"
 
 
-STUDY = Study(compare_storyboards, method_lines, result_lines, "storyboards")
+def followed(document: Json) -> Iterator[Followed]:
+    """Yield how each judge agrees with people's answers, and they with each other."""
+    between = [agreed for agreed in document["agreement"] if agreed["what"].startswith("answer")]
+    shares = [agreed["pairs"]["value"] for agreed in between]
+    known = [share for share in shares if share is not None]
+    for judge, parts in document["judges"].items():
+        for condition, compared in parts["answers"].items():
+            agreement = compared["values"]["agreement"]
+            what = f"{judge}, answers from {condition.replace('_', ' and ')}"
+            people = sum(known) / len(known) if known else None
+            yield Followed(what, agreement["value"], int(agreement["denominator"] or 0), people=people)
+
+
+STUDY = Study(compare_storyboards, method_lines, result_lines, followed, "storyboards")

@@ -28,7 +28,17 @@ from ..schemas.judgement import HumanRow
 from .participants import lines_of
 from .ratings import human_ratings, methods_of, preferences
 from .read import Known, read_human
-from .study import Evaluated, Json, Study, StudySettings, as_plain, common_parts, number_text, rating_lines
+from .study import (
+    Evaluated,
+    Followed,
+    Json,
+    Study,
+    StudySettings,
+    as_plain,
+    common_parts,
+    number_text,
+    rating_lines,
+)
 
 RATING = (0, 4)
 """Least and greatest rating."""
@@ -179,4 +189,14 @@ def result_lines(document: Json) -> Iterator[str]:
             yield f"  {name}: {'; '.join(over)}" + (f"; {lost} rated without a score" if lost else "")
 
 
-STUDY = Study(compare_pictures, method_lines, result_lines, "shot images", ("define",))
+def followed(document: Json) -> Iterator[Followed]:
+    """Yield how each score ranks what people rated, over the most things that there are."""
+    for criterion, parts in document["scores"].items():
+        for name, compared in ((name, scored[name]) for scored in parts.values() for name in scored):
+            things = next(over for over in ("stories", "shots", "methods") if over in compared)
+            ranks = compared[things]["spearman"]
+            what = f"{name} for {criterion}, over {things}"
+            yield Followed(what, ranks["value"], ranks["pairs"], ranks=True)
+
+
+STUDY = Study(compare_pictures, method_lines, result_lines, followed, "shot images", ("define",))

@@ -83,6 +83,41 @@ class Evaluated:
 
 
 @dataclass(frozen=True)
+class Followed:
+    """How one judge or score follows people, in the number that a conclusion is drawn from."""
+
+    what: str  # who follows, in what, such as "gpt-4o, answers from text and pictures"
+    value: float | None  # share of the things on which both agree, or a rank correlation
+    n: int  # how many things that is over
+    ranks: bool = False  # whether it is a correlation
+    people: float | None = None  # the same between people, where it is known
+
+    def line(self) -> str:
+        """Return what to conclude, in a sentence."""
+        if self.value is None or self.n < (LEAST_RANKED if self.ranks else LEAST_AGREED):
+            return f"{self.what}: {self.n} are too few to conclude anything; ask people about more"
+        if self.ranks:
+            found = f"rank correlation {self.value:.2f} over {self.n}"
+            if self.value >= CLOSE:
+                return f"{self.what}: it follows people ({found}); its ranks may be read as theirs"
+            said = "follows people loosely" if self.value >= LOOSE else "does not follow people"
+            return f"{self.what}: it {said} ({found}); do not rank by it without people"
+        agreed = f"it agrees with people on {self.value:.0%} of {self.n}"
+        if self.people is None:
+            return f"{self.what}: {agreed}; how far people agree among themselves is not known"
+        apart = f"they agree with each other on {self.people:.0%}"
+        if self.value >= self.people - MARGIN:
+            return f"{self.what}: {agreed}, and {apart}: it may stand in for a person here"
+        return f"{self.what}: {agreed}, but {apart}: do not let it stand in for people here"
+
+
+LEAST_AGREED, LEAST_RANKED = 30, 6
+"""Things, and ranked things, from which on a conclusion is drawn."""
+CLOSE, LOOSE, MARGIN = 0.7, 0.4, 0.05
+"""Rank correlations that are close and loose; by so much a judge may agree less than people do."""
+
+
+@dataclass(frozen=True)
 class Study:
     """How evaluations of one kind are compared with what people said."""
 
@@ -92,6 +127,8 @@ class Study:
     method_lines: Callable[[str, Json], Iterator[str]]
     # the whole document -> how judges or scores compare, as lines for people
     result_lines: Callable[[Json], Iterator[str]]
+    # the whole document -> what its conclusion rests on
+    followed: Callable[[Json], Iterator[Followed]]
     title: str  # what such evaluations are of, for people
     # options of ``fabula calibrate`` that it has and not every study
     options: tuple[str, ...] = ("release", "suite", "key", "nonresponse", "confidence", "fit_weights", "save")

@@ -25,7 +25,7 @@ from ..archive.archive import Difference, check_alike, nothing_to_compare, read_
 from ..archive.replies import notes_of_both
 from ..stats.correlation import Correlation, cohen_kappa, spearman
 from ..stats.paired import Pair as Twosome
-from ..stats.paired import Paired, paired
+from ..stats.paired import Paired, paired, paired_lines
 from ..stats.ranks import known
 from .columns import MORAL, moral_columns
 from .definitions import PROTOCOL, Definitions
@@ -161,7 +161,7 @@ class KathaComparison:
             for method, gap in gaps.items():
                 yield f"  {name}  {method}: {'-' if gap is None else f'{100 * gap:.1f}'}"
         yield "difference (negative: the first loses less)"
-        yield from (f"  {pair.line()}" for pair in self.comparisons)
+        yield from paired_lines(self.comparisons)
         if self.ranks.value is not None:
             yield f"rank correlation over {self.ranks.pairs} methods: {self.ranks.value:.3f}"
         if self.wordings is not None:

@@ -8,7 +8,7 @@ from typing import Any
 from ...schemas.canonical import plain_fields
 from ...schemas.text import counted
 from ...schemas.values import Score
-from ..stats.paired import Paired
+from ..stats.paired import Paired, paired_lines
 from ..stats.ranks import TOLERANCE
 from .definitions import PROTOCOL, Definitions
 from .pooling import LEVELS, SETS, Level, SetName, Triple
@@ -96,7 +96,7 @@ class KathaScores:
         if self.comparisons:
             yield ""
             yield "difference of common-valid STG (negative: the first loses less)"
-        yield from (f"  {pair.line()}" for pair in self.comparisons)
+        yield from paired_lines(self.comparisons)
         if self.coverage:
             yield ""
             yield from coverage_lines(self.coverage)

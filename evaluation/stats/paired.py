@@ -1,6 +1,6 @@
 """The one comparison of two methods over the units that both have: signed-rank test and effect sizes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...schemas.text import counted, plural
-from ...validators.resampling import Floats, resampled_sums
+from ...validators.resampling import LEAST, Floats, resampled_sums
 from .ranks import TOLERANCE, levelled, mean_ranks
 from .uncertainty import CORRECTIONS, Uncertainty
 
@@ -153,6 +153,9 @@ class Paired:
         ends = ""
         if self.low is not None and self.high is not None:
             ends = f" [{scale * self.low:.{digits}f}, {scale * self.high:.{digits}f}]"
+        if not self.tests:
+            few = f"{counted(self.n, self.unit)}, too few for a test"
+            return f"{pair}: {scale * self.difference:+.{digits}f}, {few}"
         return (
             f"{pair}: {scale * self.difference:+.{digits}f}{ends}, {counted(self.n, self.unit)}, "
             f"p{'<' if self.at_least else '='}{short(self.p_bootstrap_corrected)} ({self.resampled_test}), "
@@ -174,6 +177,19 @@ class Paired:
     def tests(self) -> tuple[float, ...]:
         """The corrected p-values that there are."""
         return tuple(p for p in (self.p_wilcoxon_corrected, self.p_bootstrap_corrected) if p is not None)
+
+
+def paired_lines(
+    pairs: Sequence[Paired], scale: float = 100, digits: int = 1, more: Callable[[Paired], str] = lambda _: ""
+) -> Iterator[str]:
+    """Yield comparisons for people; where no pair has enough units for a test, one line says so."""
+    known = [pair for pair in pairs if pair.difference is not None]
+    if known and not any(pair.tests for pair in known):
+        most = max(known, key=lambda pair: pair.n)
+        few = f"{counted(most.n, most.unit)}: too few to tell methods apart, which takes {LEAST}"
+        yield f"  {few}; --format csv has the differences of their means"
+        return
+    yield from (f"  {pair.line(scale, digits)}{more(pair)}" for pair in pairs)
 
 
 def paired(pairs: Sequence[Pair], unit: str, uncertainty: Uncertainty) -> tuple[Paired, ...]:

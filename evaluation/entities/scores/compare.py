@@ -14,7 +14,7 @@ from ....schemas.entities import ALL
 from ....validators.resampling import Floats, divided, resampled_sums
 from ...archive.archive import Difference, read_manifest
 from ...comparing import method_pairs, read_sides
-from ...stats.paired import Pair, Paired, cohen_d, paired, short
+from ...stats.paired import Pair, Paired, cohen_d, paired, paired_lines, short
 from ...stats.ranks import TOLERANCE, known
 from ..metrics.aggregate import Definitions
 from ..metrics.catalogue import METRICS, metric_named
@@ -90,9 +90,13 @@ class EntityComparisons:
         for difference in self.differences:
             yield f"the protocols differ in {difference.path}"
         yield f"differences of episodes ({self.definitions.named()})"
-        for effect in self.effects:
-            if effect.paired is not None:
-                yield f"  {effect.paired.line(1, 3)}, pooled d={short(effect.d)}"
+        effects = {id(effect.paired): effect for effect in self.effects if effect.paired is not None}
+
+        def pooled(pair: Paired) -> str:
+            return f", pooled d={short(effects[id(pair)].d)}" if pair.tests else ""
+
+        pairs = [effect.paired for effect in self.effects if effect.paired is not None]
+        yield from paired_lines(pairs, 1, 3, pooled)
         for (first, second), (a, b, c, d) in self.wins().items():
             yield f"{first} is better in {a} metrics ({c} by both tests), {second} in {b} ({d})"
         yield from (f"note: {note}" for note in self.notes)

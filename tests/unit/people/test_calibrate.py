@@ -17,7 +17,7 @@ from fabula.evaluation.recoverability.score import read_weights
 from fabula.kinds.evaluations import calibrate
 from fabula.people.against import Bin, bins_by, bins_of
 from fabula.people.participants import Resampling
-from fabula.people.study import StudySettings
+from fabula.people.study import Followed, StudySettings
 from fabula.releases.events.form import write_suite
 from fabula.releases.loading import Release
 from fabula.schemas.events import EventPrompt, Suite
@@ -242,6 +242,7 @@ def test_videos_when_people_judged_tasks_are_aligned_by_class(videos: Judged, tm
     assert (judge["videos"], judge["not_answered"], judge["nonresponse"]) == (3, 0, "zero")
     assert judge["classes"]["human"]["spearman"]["value"] == 1.0
     assert any("human: 3 models, Spearman 1.000" in text for text in found.lines())
+    assert any("models on human: 3 are too few to conclude anything" in text for text in found.lines())
 
 
 def test_videos_when_votes_differ_compare_the_ways_to_combine_them(videos: Judged, tmp_path: Path) -> None:
@@ -358,3 +359,27 @@ def test_bins_when_confidence_is_whole_or_nobody_answered_are_the_last_or_none()
     ones = np.ones(3)
     assert bins_of(ones, ones > 0, bins_by(ones, single=False)) == (Bin(3, 1.0, 1.0),)
     assert bins_of(np.zeros(0), np.zeros(0, dtype=bool), bins_by(np.zeros(0), single=False)) == ()
+
+
+@pytest.mark.parametrize(
+    ("followed", "said"),
+    [
+        (
+            Followed("j, answers", 0.81, 120, people=0.84),
+            "81% of 120, and they agree with each other on 84%: it may stand in",
+        ),
+        (
+            Followed("j, answers", 0.71, 120, people=0.84),
+            "on 84%: do not let it",
+        ),
+        (Followed("j, answers", 0.81, 120), "how far people agree among themselves is not known"),
+        (Followed("j, answers", 1.0, 29, people=0.8), "29 are too few to conclude anything"),
+        (Followed("j, answers", None, 500, people=0.8), "too few to conclude anything"),
+        (Followed("m for style", 0.7, 6, ranks=True), "it follows people (rank correlation 0.70 over 6)"),
+        (Followed("m for style", 0.4, 6, ranks=True), "follows people loosely"),
+        (Followed("m for style", -0.2, 6, ranks=True), "does not follow people"),
+        (Followed("m for style", 0.9, 5, ranks=True), "5 are too few"),
+    ],
+)
+def test_conclusion_when_drawn_says_what_the_number_allows(followed: Followed, said: str) -> None:
+    assert said in followed.line()

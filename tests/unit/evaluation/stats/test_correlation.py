@@ -24,7 +24,15 @@ from fabula.evaluation.stats.correlation import (
     rank_correlations,
     spearman,
 )
-from fabula.evaluation.stats.paired import EXACT, Alternative, Pair, cohen_d, paired, signed_rank
+from fabula.evaluation.stats.paired import (
+    EXACT,
+    Alternative,
+    Pair,
+    cohen_d,
+    paired,
+    paired_lines,
+    signed_rank,
+)
 from fabula.evaluation.stats.ranks import levelled, mean_ranks, rank_intervals, ranks, scale_of
 from fabula.evaluation.stats.uncertainty import Uncertainty, bonferroni, holm, two_sided_p
 from fabula.validators.resampling import draws, fleiss_kappa, percentile_interval, resampled_sums
@@ -488,3 +496,13 @@ def test_cohen_d_when_worked_by_hand_is_mean_over_deviation():
     # differences 1, 2, 3: mean 2, standard deviation 1
     assert cohen_d(np.array([1.0, 2.0, 3.0])) == pytest.approx(2.0)
     assert np.isnan(cohen_d(np.array([0.5, 0.5])))
+
+
+def test_lines_of_comparisons_when_no_pair_has_enough_units_are_one_and_when_one_has_are_all() -> None:
+    few = [Pair("a", "b", np.array([0.1, 0.3])) for _ in range(33)]
+    (line,) = paired_lines(paired(few, "story", Uncertainty()))
+    assert "2 stories: too few to tell methods apart, which takes 6" in line
+    enough = Pair("a", "c", np.array([0.1, 0.2, 0.1, 0.3, 0.2, 0.1]))
+    first, last = paired_lines(paired([few[0], enough], "story", Uncertainty()))
+    assert first == "  a - b: +20.0, 2 stories, too few for a test"
+    assert "d=" in last and "[" in last
