@@ -330,11 +330,11 @@ DATA_FILES = (".parquet", ".jsonl", ".ndjson", ".json", ".csv")
 """Files of a data set on a Hub that are read where none is named: those of the first of these that it has."""
 
 
-def _from_hub(place: Path | str) -> Sequence[Path | str]:
-    """Return the files of a data set that a place such as ``hf://datasets/user/stories`` names."""
-    named = _ON_HUB.fullmatch(str(place))
+def _from_hub(source: Path | str) -> Sequence[Path | str]:
+    """Return the files of a data set that a source such as ``hf://datasets/user/stories`` names."""
+    named = _ON_HUB.fullmatch(str(source))
     if named is None:
-        return (place,)
+        return (source,)
     from ..releases.hub.fetch import fetch_files
 
     repo, revision, inner = named.groups()
@@ -350,7 +350,7 @@ def _from_hub(place: Path | str) -> Sequence[Path | str]:
             what = (
                 f"no file of {', '.join(DATA_FILES)} is there; there are: {', '.join(paths[:10]) or 'none'}"
             )
-            raise ConfigError(str(place), what=what, fix="name a file: hf://datasets/OWNER/NAME/FILE")
+            raise ConfigError(str(source), what=what, fix="name a file: hf://datasets/OWNER/NAME/FILE")
         return wanted
 
     return fetch_files(repo, revision or "", chosen)
@@ -362,7 +362,7 @@ def listed(sources: Sequence[Path | str] | Path | str, role: str, noun: str) -> 
     if not named:
         where = "videos" if noun == "videos" else "sources"
         raise ConfigError(where, what="no file or folder is given", fix=f"name the {noun}")
-    return [Source(role, Path(path)) for place in named for path in _from_hub(place)]
+    return [Source(role, Path(path)) for source in named for path in _from_hub(source)]
 
 
 def planner_texts(

@@ -68,8 +68,8 @@ class Reader:
         entries = (file for file in path.rglob("*") if file.is_file()) if path.is_dir() else ()
         others = [file.relative_to(path).as_posix() for file in islice(entries, 3)]
         if not others:
-            found = "an empty file or folder"
-            self.problem(path.name, "at least one row", found, "add a story, or leave it out")
+            nothing = "an empty file or folder"
+            self.problem(path.name, "at least one row", nothing, "add a story, or leave it out")
             return
         fix = f"of a folder only texts are read: name other files themselves, as {quoted(path / others[0])}"
         self.problem(path.name, f"texts ({', '.join(TEXT_FILES)})", ", ".join(others), fix)
@@ -90,8 +90,8 @@ class Reader:
             row = self._text_row(data, path, path.name)
             yield from [row] if row else []
         elif suffix and suffix not in JSON_FILES and data.lstrip()[:1] != b"{":
-            found, forms = f"a file {suffix}", ", ".join((*JSON_FILES, *TABLES, *TEXT_FILES))
-            self.problem(path.name, f"one of {forms}", found, "save it as one of these, or name another file")
+            ending, forms = f"a file {suffix}", ", ".join((*JSON_FILES, *TABLES, *TEXT_FILES))
+            self.problem(path.name, f"one of {forms}", ending, "save it as one of these, or name another file")
         else:
             yield from self.json_rows(data, path.name)
 
@@ -181,8 +181,8 @@ class Reader:
             if isinstance(entry, dict):
                 yield Row(f"{name}[{number}]", entry)
             else:
-                found = f"a JSON {type(entry).__name__}"
-                self.problem(f"{name}[{number}]", "a JSON object", found, "write a list of objects")
+                kind = f"a JSON {type(entry).__name__}"
+                self.problem(f"{name}[{number}]", "a JSON object", kind, "write a list of objects")
 
     # Tables
 
@@ -197,8 +197,8 @@ class Reader:
                     number += 1
                     yield Row(f"{name} row {number}", row)
         except (pa.ArrowException, OSError) as error:
-            found = str(error).splitlines()[0][:200]
-            self.problem(name, "a Parquet table", found, "write or copy it again")
+            reason = str(error).splitlines()[0][:200]
+            self.problem(name, "a Parquet table", reason, "write or copy it again")
 
     def _csv_rows(self, data: bytes, name: str) -> Iterator[Row]:
         text = self.decode(data, name)
@@ -587,8 +587,8 @@ class StoryRows:
             others = [name for name in row.data if ALIASES.get(name, name) not in (*COLUMNS, *DETAILS)]
             if others:
                 fix += f"; if another column holds it: --map {quoted(others[0])}={missing[0]}"
-            found = f"no {', no '.join(missing)}; it has {', '.join(map(str, row.data))[:200]}"
-            self.reader.problem(row.where, f"the columns {', '.join(needed)}", found, fix)
+            columns = f"no {', no '.join(missing)}; it has {', '.join(map(str, row.data))[:200]}"
+            self.reader.problem(row.where, f"the columns {', '.join(needed)}", columns, fix)
         for name, value in required.items():
             if value is not None and not normalize_text(value):
                 self.reader.problem(

@@ -31,9 +31,9 @@ class HumanReport:
             yield from self.study.method_lines(method, about)
         yield from _rater_lines(self.document)
         yield from self.study.result_lines(self.document)
-        found = list(self.study.followed(self.document))
-        yield from ("", "what to conclude") if found else ()
-        yield from (f"  {followed.line()}" for followed in found)
+        conclusions = list(self.study.followed(self.document))
+        yield from ("", "what to conclude") if conclusions else ()
+        yield from (f"  {followed.line()}" for followed in conclusions)
 
 
 def calibrate(evaluated: Evaluated, study: Study, settings: StudySettings | None = None) -> HumanReport:

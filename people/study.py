@@ -97,11 +97,11 @@ class Followed:
         if self.value is None or self.n < (LEAST_RANKED if self.ranks else LEAST_AGREED):
             return f"{self.what}: {self.n} are too few to conclude anything; ask people about more"
         if self.ranks:
-            found = f"rank correlation {self.value:.2f} over {self.n}"
+            ranked = f"rank correlation {self.value:.2f} over {self.n}"
             if self.value >= CLOSE:
-                return f"{self.what}: it follows people ({found}); its ranks may be read as theirs"
+                return f"{self.what}: it follows people ({ranked}); its ranks may be read as theirs"
             said = "follows people loosely" if self.value >= LOOSE else "does not follow people"
-            return f"{self.what}: it {said} ({found}); do not rank by it without people"
+            return f"{self.what}: it {said} ({ranked}); do not rank by it without people"
         agreed = f"it agrees with people on {self.value:.0%} of {self.n}"
         if self.people is None:
             return f"{self.what}: {agreed}; how far people agree among themselves is not known"
