@@ -284,8 +284,8 @@ def guessed_lines(request: "RunRequest") -> Iterator[str]:
     settings = request.config.stages["load_stories"]
     assert isinstance(settings, Settings)
     stories = [source.path for source in request.sources if source.role == "stories"]
-    if languages := guessed_languages(stories, settings):
-        counts = ", ".join(f"{language} ({tallied(count, 'stories')})" for language, count in languages.items())
+    if by_name := guessed_languages(stories, settings):
+        counts = ", ".join(f"{name} ({tallied(count, 'stories')})" for name, count in by_name.items())
         yield f"note: language guessed where none is named: {counts}; --language says it"
 
 
