@@ -91,7 +91,8 @@ class Reader:
             yield from [row] if row else []
         elif suffix and suffix not in JSON_FILES and data.lstrip()[:1] != b"{":
             ending, forms = f"a file {suffix}", ", ".join((*JSON_FILES, *TABLES, *TEXT_FILES))
-            self.problem(path.name, f"one of {forms}", ending, "save it as one of these, or name another file")
+            fix = "save it as one of these, or name another file"
+            self.problem(path.name, f"one of {forms}", ending, fix)
         else:
             yield from self.json_rows(data, path.name)
 
