@@ -36,6 +36,8 @@ FLAGS = {
     "readings": "--read", "episodes": "--episode", "measures": "--measure",
 }  # fmt: skip
 """Parameter -> its option, where that has another name."""
+ALSO = {"--judge": ("--model",)}
+"""Option -> how else it may be written, where no other option of its command is written so."""
 MEANINGS = {
     "run": "Run folder.",
     "release": "Release of events, in place of --suite.",
@@ -108,7 +110,9 @@ class Command:
             listed.append(_parameter(_FORM, str, None, "--format", meanings | {"form": PLAIN}))
         last = [parameter for parameter in listed if parameter.name in LAST]
         first = [parameter for parameter in listed if parameter not in last]
-        run.__signature__ = inspect.Signature([*first, *self._taken().values(), *last])  # type: ignore[attr-defined]
+        every = [*first, *self._taken().values(), *last]
+        _also(every)
+        run.__signature__ = inspect.Signature(every)  # type: ignore[attr-defined]
         return run
 
     def _call(self, **values: Any) -> int | None:  # noqa: ANN401 - the options of any command
@@ -215,6 +219,29 @@ class _Lazy(TyperCommand):
             self.params, self.callback = filled.params, filled.callback
         return super().get_params(ctx)
 
+    def format_options(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401
+        """Write options in groups of what they concern: the command, how it runs, what is printed."""
+        running = {each.name for each in fields(_load(RUN_OPTIONS))}
+        groups: dict[str, list[tuple[str, str]]] = {
+            "Arguments": [],
+            "Options": [],
+            **{name: [] for name in PANELS},
+        }
+        for parameter in self.get_params(ctx):
+            if (record := parameter.get_help_record(ctx)) is not None:
+                name = "Options" if parameter.name not in running else PANELS[0]
+                name = PANELS[1] if parameter.name in (*LAST, "help") else name
+                name = "Arguments" if parameter.param_type_name == "argument" else name
+                groups.setdefault(name, []).append(record)
+        for heading in ("Arguments", "Options", *PANELS):
+            if heading in groups:
+                with formatter.section(heading):
+                    formatter.write_dl(groups[heading])
+
+
+PANELS = ("How it runs", "What is printed")
+"""Headings of options that every run has, and of those that every command has."""
+
 
 def _load(name: str) -> Anything:
     module, _, cls = name.partition(":")
@@ -277,6 +304,15 @@ def _parameter(
     return inspect.Parameter(
         named.name, named.KEYWORD_ONLY, default=default, annotation=Annotated[annotation, info]
     )
+
+
+def _also(parameters: Sequence[inspect.Parameter]) -> None:
+    """Let options be written as :data:`ALSO` says, where no other option of the command is written so."""
+    infos = [get_args(parameter.annotation)[1] for parameter in parameters]
+    names = {name for info in infos for name in info.param_decls or ()}
+    for info in infos:
+        for flag in info.param_decls or ():
+            info.param_decls += tuple(name for name in ALSO.get(flag, ()) if name not in names)
 
 
 def _plain(annotation: Anything) -> Anything:

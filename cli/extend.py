@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ..schemas.text import quoted
 from .build import incomplete_lines, summary_first
 from .command import command
-from .common import say, show
+from .common import model_bill, say, show, used_since
 
 if TYPE_CHECKING:
     from ..builders.katha.extend import ExtendOptions
@@ -32,11 +32,14 @@ def extend(run: Path, sources: Sequence[Path], *, options: "ExtendOptions", as_j
     from ..api.reporters import choose_reporter
     from ..builders.katha.extend import extend_katha
 
+    before = model_bill(run)
     with summary_first(run, as_json=as_json):
         report = extend_katha(run, sources, options, reporter=choose_reporter(as_json=as_json))
     show(report, as_json=as_json)
     if not as_json and report.run is not None:
+        used = used_since(before, run)
         say(
+            *((used,) if used else ()),
             *incomplete_lines(run),
             f"next: fabula release pack {quoted(run)} --version auto --since RELEASE --out NEW",
             "RELEASE is the one published before, NEW a new folder",

@@ -201,6 +201,22 @@ class Grouped(Verb):
 class Evaluates(Verb):
     """The ways of evaluating, and benchmarks by name: each is one of them, under its own protocol."""
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - a type of Typer's own
+        """Read the options before a noun; ``--list`` says which nouns and benchmarks there are."""
+        if args[:1] == ["--list"]:
+            from ..kinds.benchmarks.benchmark import benchmarks
+
+            commands = {name: self.commands[name].get_short_help_str(100) for name in self.commands}
+            every = benchmarks()
+            named = {
+                name: f"{every[name].title}: {SPOKEN.get(every[name].noun, every[name].noun)}"
+                for name in every
+            }
+            width = max(map(len, (*commands, *named)))
+            say(*(f"{name:{width}}  {about}" for name, about in {**commands, **named}.items()))
+            raise typer.Exit
+        return super().parse_args(ctx, args)
+
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401 - a type of Typer's own
         """Put the noun, the set and the protocol of a benchmark in the place of its name."""
         if self.get_command(ctx, args[0]) is None:

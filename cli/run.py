@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from .build import incomplete_lines, run_folder, summary_first
+from .build import incomplete_lines, keep_lines, run_folder, summary_first
 from .command import command
-from .common import say, show
+from .common import model_bill, say, show, used_since
 
 
 @command("run status")
@@ -49,18 +49,20 @@ def spend(run: Path, *, by: str = "stage", as_json: bool = False) -> int:
 
 
 @command("run show")
-def show_one(run: Path, item: str, *, as_json: bool = False) -> int:
-    """Show one item: its record, and what each stage did.
+def show_one(run: Path, item: str, *, stages: bool = False, as_json: bool = False) -> int:
+    """Show the record of one item, whole, with the JSON paths that `fabula edit` takes.
 
-    The record comes first, whole, with the JSON paths that `fabula edit` takes. Then what each stage read,
-    got and wrote; long values are cut, unless with --json.
+    --stages adds what each stage read, got and wrote, long values cut; --json has all of it, uncut. An item
+    without a record is shown by its stages.
 
     Options:
         run: Run folder.
         item: Item id.
+        stages: Show what each stage did, too.
 
     Examples:
         fabula run show runs/mine kb25k_0001
+        fabula run show runs/mine kb25k_0001 --stages
     """
     from ..engine.status import show_item
     from ..kinds.verbs import pipeline_of
@@ -69,7 +71,10 @@ def show_one(run: Path, item: str, *, as_json: bool = False) -> int:
     if not as_json:
         from ..viewing.records import drafted_in, record_lines
 
-        say(*record_lines(drafted_in(stage.writes for stage in result.stages)))
+        record = list(record_lines(drafted_in(stage.writes for stage in result.stages)))
+        say(*record)
+        if record and not stages:
+            return 0
     show(result, as_json=as_json)
     return 0
 
@@ -211,6 +216,7 @@ def retry(
     batching = Batching(on=batch, deadline=batch_deadline, then_single=batch_then_single)
     reporter = choose_reporter(as_json=as_json)
     total, stage_costs = costs_of(max_cost)
+    before = model_bill(run)
     with summary_first(run, as_json=as_json):
         report = continue_run(
             run,
@@ -226,6 +232,6 @@ def retry(
         )
     show(report, as_json=as_json)
     if not as_json:
-        for line in incomplete_lines(run):
-            say(line)
+        used = used_since(before, run)
+        say(*((used,) if used else ()), *keep_lines(run, report), *incomplete_lines(run))
     return 0
