@@ -184,11 +184,7 @@ def test_files_of_others_when_read_are_opened_in_one_way_only() -> None:
     assert found == set(RAW_READING), "use fabula.schemas.plain_files, or releases.parquet for tables"
 
 
-<<<<<<< HEAD
 MOST_LINES, MOST_FILES, MOST_IN_A_ROOM = 163_000, 700, 40
-=======
-MOST_LINES, MOST_FILES, MOST_IN_A_ROOM = 159_500, 690, 40
->>>>>>> 16a30a0e (What verify and run show print is what pages say)
 """Of the package without ``testing``: raised only with what a new feature brings."""
 
 
