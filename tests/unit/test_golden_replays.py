@@ -312,6 +312,13 @@ def drawn_once(document: Any) -> Any:
     return made
 
 
+def leave_long_descriptions(file: str, made: Any, wanted: Any) -> None:
+    """Take out what a rule said of descriptions of more than 12 words, which now finds more than 30."""
+    if file == "entities-model/said/validate.json":
+        assert made.pop("counts") == {} and wanted.pop("counts") == {"description-long": 8}
+        assert made.pop("issues") == [] and len(wanted.pop("issues")) == 8
+
+
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[pytest.mark.slow] if name in DEAR else []) for name in GOLDEN]
 )
@@ -331,6 +338,7 @@ def test_commands_when_given_about_what_is_kept_say_what_they_said(kept: Kept, n
         if name == "evaluate-events" and file == "said/compare.json":  # then each method with itself
             pairs = [(pair["first"], pair["second"]) for pair in made.pop("comparisons")]
             assert pairs == [("model-a", "model-b")] and wanted.pop("comparisons")
+        leave_long_descriptions(f"{name}/{file}", made, wanted)
         if file == "said/report/page.json":
             assert made.pop("episodes") is None  # no kind had any then
             for part in LATER & made.keys() - wanted.keys():
