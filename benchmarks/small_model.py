@@ -63,9 +63,9 @@ def made(reply: Reply | CallFault, schema: ReplySchema | None) -> str:
     return "in form"
 
 
-async def ask_all(spec: str, asked: list[dict[str, Any]]) -> None:
+async def ask_all(spec: str, asked: list[dict[str, Any]], dtype: str) -> None:
     """Ask in batches, and write a row for each."""
-    options = options_for(parse_spec(spec), {spec: {"concurrency": BATCH}})
+    options = options_for(parse_spec(spec), {spec: {"concurrency": BATCH, "dtype": dtype}})
     model = open_model(parse_spec(spec), options, Redactor())
     texts = [row for row in asked if not row["pictures"]]
     for row in asked:
@@ -112,12 +112,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("requests", type=Path, help="requests, one a line; with --table: rows")
     parser.add_argument("model", nargs="?", help="spec of the model")
+    parser.add_argument("--dtype", default="auto", help="precision of the weights")
     parser.add_argument("--table", action="store_true")
     given = parser.parse_args()
     if given.table:
         table(given.requests)
     else:
-        asyncio.run(ask_all(given.model, read_requests(given.requests)))
+        asyncio.run(ask_all(given.model, read_requests(given.requests), given.dtype))
 
 
 if __name__ == "__main__":

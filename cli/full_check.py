@@ -76,7 +76,7 @@ async def ask_more(asking: Questioning, first: Heard, short: ModelCheck) -> Mode
     form = _form(asking.spec, asking.options, [*heard, told, seen], way, works=works)
     text, sight = _graded("text", told, TEXT), _graded("sight", seen, SIGHT)
     if seen.fault is not None:  # it may be a model of text, and good at that
-        said = f"it takes no pictures ({seen.fault.kind}: {seen.fault.message})"
+        said = f"no pictures are taken: {seen.fault.message}"
         sight = Step("sight", "warning", said, "judge pictures with another model")
     fit: list[Use] = []
     if form.status != "failed" and text.status == "ok":

