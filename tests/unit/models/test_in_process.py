@@ -223,6 +223,15 @@ def test_reply_when_the_schema_is_held_satisfies_it_whatever_the_weights_are(
     assert (cut.outcome, cut.text) == ("truncated", '{"l')
 
 
+def test_number_without_limits_comes_to_an_end(talking: str, held: None) -> None:
+    counted = {"type": "object", "properties": {"n": {"type": ["integer", "null"]}}, "required": ["n"]}
+    schema = ReplySchema("n", {**counted, "additionalProperties": False})
+    asked = [question(talking, schema=schema, seed=n, temperature=3.0, max_tokens=40) for n in range(8)]
+    replies = ask(talking, *asked)
+    assert {reply.outcome for reply in replies} == {"ok"}
+    assert all(abs(json.loads(reply.text)["n"] or 0) <= generation.LARGEST for reply in replies)
+
+
 def test_schema_that_cannot_be_held_is_unsupported_and_not_ignored(talking: str, held: None) -> None:
     wrong = ReplySchema("odd", {"type": "object", "properties": {"x": {"$ref": "https://elsewhere/x"}}})
     (fault,) = ask(talking, question(talking, schema=wrong))
