@@ -347,7 +347,7 @@ def test_execute_when_folder_was_moved_with_its_edits_finds_them(
 
 def test_execute_when_target_is_a_file_is_refused(run: Callable, tmp_path: Path) -> None:
     (tmp_path / "run").write_text("mine")
-    with pytest.raises(TargetError, match="File exists"):
+    with pytest.raises(TargetError, match="a file is there"):
         run()
     assert (tmp_path / "run").read_text() == "mine"
 
