@@ -234,7 +234,7 @@ class _Lazy(TyperCommand):
                 name = "Arguments" if parameter.param_type_name == "argument" else name
                 groups.setdefault(name, []).append(record)
         for heading in ("Arguments", "Options", *PANELS):
-            if heading in groups:
+            if groups[heading]:
                 with formatter.section(heading):
                     formatter.write_dl(groups[heading])
 
