@@ -90,7 +90,8 @@ def _extras() -> Iterator[Finding]:
         absent = [name for name in _required(extra) if _version(name) is None]
         if absent:
             cure = f'pip install "{PACKAGE}[{extra}]"'
-            yield Finding(f"extra {extra}", "absent", f"not installed: {', '.join(absent)}; {cure}")
+            apart = "" if {*absent} <= {*_required("all")} else "; the extra all leaves it out"
+            yield Finding(f"extra {extra}", "absent", f"not installed: {', '.join(absent)}{apart}; {cure}")
         else:
             yield Finding(f"extra {extra}", "ok", "installed")
 
