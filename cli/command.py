@@ -222,11 +222,7 @@ class _Lazy(TyperCommand):
     def format_options(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401
         """Write options in groups of what they concern: the command, how it runs, what is printed."""
         running = {each.name for each in fields(_load(RUN_OPTIONS))}
-        groups: dict[str, list[tuple[str, str]]] = {
-            "Arguments": [],
-            "Options": [],
-            **{name: [] for name in PANELS},
-        }
+        groups: dict[str, list[tuple[str, str]]] = {}
         for parameter in self.get_params(ctx):
             if (record := parameter.get_help_record(ctx)) is not None:
                 name = "Options" if parameter.name not in running else PANELS[0]
