@@ -178,8 +178,7 @@ def report(
         >>> report.figures["gaps"].title  # figures["gaps"].save("gaps.pdf") writes it for a paper
         'STG per dimension'
     """
-    from ..evaluation.report.formats import Table
-    from ..evaluation.report.writing import PAGE, check_page, write_report
+    from ..evaluation.report.formats import PAGE, Table, check_page, write_report
     from ..kinds.evaluations import make_report
 
     page = Path(folder) / PAGE if out is None else Path(out)

@@ -43,7 +43,7 @@ def metric(
         >>> fabula.metric("occm", device="cpu")
         PictureMetric(name='occm', device='cpu')
     """
-    from ..evaluation.metrics.registry import metrics, names
+    from ..evaluation.metrics.metric import metrics, names
     from ..evaluation.running import device_named
     from ..evaluation.shots.definitions import read_definitions
 
@@ -94,7 +94,7 @@ class PictureMetric:
                 cannot be read.
             MissingRequirement: a library or weights are missing.
         """
-        from ..evaluation.metrics.registry import metrics
+        from ..evaluation.metrics.metric import metrics
         from ..evaluation.metrics.story import Story
 
         named = references if isinstance(references, Mapping) else {_ALONE: references} if references else {}
@@ -127,12 +127,12 @@ class PictureMetric:
         """Return the story with what the models of the metric found in its pictures."""
         from ..engine.stage import Item, Made, Tools
         from ..evaluation.metrics.story import FoundStory
-        from ..evaluation.shots import detect_characters, encode_crops, encode_pictures
-        from ..evaluation.shots.pipeline import line_of
+        from ..evaluation.shots.looking import DETECT_CHARACTERS, ENCODE_CROPS, ENCODE_PICTURES
+        from ..evaluation.shots.requests import line_of
         from ..evaluation.shots.settings import models_needed
 
         wanted = models_needed([self.name])
-        for stage in (detect_characters, encode_crops, encode_pictures):
+        for stage in (DETECT_CHARACTERS, ENCODE_CROPS, ENCODE_PICTURES):
             settings: dict[str, Any] = {"device": self.device, "options": self.models}
             for need in (need for need in wanted if need.stage == stage.SPEC.name):
                 if need.setting in stage.SPEC.settings.model_fields:

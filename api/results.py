@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from ..engine.status import RunReport
-    from ..evaluation.report.writing import Written
+    from ..evaluation.report.formats import Written
     from ..pages.figures import Figure
 
 JUDGEMENTS = "judgements"

@@ -22,7 +22,7 @@ import httpx2 as httpx
 
 from fabula.people.review.design import Plan
 from fabula.people.review.folder import invite
-from fabula.people.review.journal import VoteJournal, read_events
+from fabula.people.review.standing import VoteJournal, read_events
 from fabula.testing.review_server import StudyProcess
 from fabula.testing.review_studies import NOW, toy_study
 from fabula.testing.simulated_reviewers import SimulatedReviewer, at_random

@@ -23,12 +23,11 @@ from fabula.engine.execute import Options
 from fabula.engine.journal import encode
 from fabula.engine.machines.merging import Merge, merge_shards
 from fabula.engine.machines.ray_pool import open_pools
-from fabula.engine.machines.shards import Shard
 from fabula.engine.manifest import EPOCH
-from fabula.engine.pool import Pool
+from fabula.engine.pipeline import Shard
+from fabula.engine.pool import Job, Pool, Task
 from fabula.engine.running import RunKind
 from fabula.engine.stage import Made, Tools
-from fabula.engine.worker import Job, Task
 from fabula.schemas.canonical import sha256_file
 from fabula.testing.drawn_episode import FRAMES, write_episode
 from fabula.testing.toy_pipeline import run_toy, toy

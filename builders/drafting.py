@@ -2,27 +2,29 @@
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
 
 from ..engine.calls import model_uses
 from ..engine.config import RunConfig, models_of
-from ..engine.estimate import CallPlan, plan_calls
+from ..engine.estimate import CallPlan, plan_calls, questions_of, run_apart
 from ..engine.execute import RunRequest, execute
 from ..engine.journal import NAME as JOURNAL
 from ..engine.manifest import NAME as MANIFEST
-from ..engine.manifest import read_manifest
-from ..engine.pipeline import Pipeline, load_pipeline
+from ..engine.manifest import Source, read_manifest
+from ..engine.pipeline import Pipeline, Stage, load_pipeline
 from ..engine.progress import Event
 from ..engine.run_options import RunOptions, Sets, setting_texts
 from ..engine.running import RunKind
-from ..engine.sources import Source
-from ..engine.stage import Tools
+from ..engine.stage import Item, Tools
 from ..engine.status import NAME as REPORT
-from ..engine.status import RunReport, read_report
-from ..errors import BelowThreshold, ConfigError, InputError, UserError
+from ..engine.status import RunReport, StageView, read_report, show_item
+from ..errors import BelowThreshold, ConfigError, InputError, RunError, UserError
+from ..models.chat import ChatRequest
 from ..models.spec import ModelSettings
 from ..prompts.loader import ENDING, other_form
 from ..schemas.canonical import Json
@@ -32,7 +34,6 @@ from .step import PlannerSettings, Worded, check_planner
 
 if TYPE_CHECKING:
     from ..engine.progress import Reporter
-
 
 # -- Telling what a build is about to cost, before it costs anything
 
@@ -392,3 +393,115 @@ def planner_texts(
         elif issubclass(kind, ModelSettings) and checking is not None and not kind.encodes:
             given[f"{name}.model"] = checking
     return setting_texts(given)
+
+
+# -- What a prompt looks like for one story: what a stage would ask a model about it, with nothing sent
+
+STAND_IN = "openai:none"
+"""The model that stands in a preview where the settings name none. It is never asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """One request that a stage would send."""
+
+    stage: str  # the stage that asks
+    item: str  # about which item
+    prompt: str  # the prompt, as ``id@version#hash``
+    request: ChatRequest  # the request, before the settings of the model are applied
+
+
+def stages_asking(pipeline: Pipeline, prompt_id: str) -> list[Stage]:
+    """Return the stages of a pipeline that ask a model with a prompt."""
+    return [
+        stage for stage in load_pipeline(pipeline).stages if stage.is_async and prompt_id in stage.spec.asks
+    ]
+
+
+def preview_run(pipeline: Pipeline, run: Path, item: str, prompt_id: str) -> list[Preview]:
+    """Return what the stages of a run would ask with a prompt about one item, from what the run holds of it.
+
+    A stage is taken as if its settings named a model. Questions that depend on a model's answers, such as
+    what to correct in a draft, cannot be shown.
+    """
+    loaded, manifest = load_pipeline(pipeline), read_manifest(run)
+    asking = stages_asking(pipeline, prompt_id)
+    if not asking:
+        raise not_asked(prompt_id)
+    views = {view.name: view for view in show_item(run, pipeline, item).stages}
+    config = manifest.config(loaded)
+    previews: list[Preview] = []
+    for stage in asking:
+        view = views[stage.name]
+        if view.reads.keys() != set(stage.spec.reads):
+            _unreached(run, item, stage.name, tuple(views.values()))
+        tools = Tools(_asking(config.stages[stage.name]), manifest.created_at, config.run.seed)
+        previews.extend(_asked_by(stage, Item(item, view.reads), tools))
+    chosen = _distinct(preview for preview in previews if preview.prompt.startswith(f"{prompt_id}@"))
+    if not chosen:
+        raise RunError(
+            f"{run}: item {item}",
+            what=f"nothing is asked with {prompt_id} about this item (looked at: "
+            f"{', '.join(stage.name for stage in asking)})",
+            fix="choose another story or prompt: nothing is asked about parts that are given, and some"
+            " questions depend on what a model answered before (fabula run show has those that were asked)",
+        )
+    return chosen
+
+
+def preview_story(
+    drafting: Drafting, stories: Path, item: str, prompt_id: str, options: Mapping[str, Any]
+) -> list[Preview]:
+    """Return what a new run would ask with a prompt about one story, on the drafts of the rules planner."""
+    with tempfile.TemporaryDirectory(prefix="fabula-preview-") as scratch:
+        run = Path(scratch) / "run"
+        chosen = {"items": (item,), "workers": 0, **options}
+        request = drafting.request(stories, run, drafting.options(**chosen))
+        with suppress(BelowThreshold):  # why the story goes no further is said below
+            try:
+                execute(replace(request, config=without_models(request.config, "rules")))
+            except ConfigError as error:
+                if error.where != "--items":
+                    raise
+                raise ConfigError(
+                    "--story", expected="the id of a story", found=item, fix=error.fix
+                ) from None
+        return preview_run(drafting.run.pipeline, run, item, prompt_id)
+
+
+def not_asked(prompt_id: str) -> ConfigError:
+    """Return the error for a prompt that no stage asks a model with."""
+    return ConfigError(
+        f"prompt {prompt_id}", what="no stage asks a model with this prompt",
+        fix=f"look at the file with: fabula prompts show {prompt_id}",
+    )  # fmt: skip
+
+
+def _asking(settings: Own) -> Own:
+    """Return a stage's settings as if they named a model, which one it ever is."""
+    values = settings.as_json()
+    if "judges" in values:
+        return type(settings).model_validate(values | {"judges": values["judges"][:1] or [STAND_IN]})
+    named = values.get("model") or STAND_IN
+    wanted = {"model": named, "planner": "model", "verifier": values.get("verifier") or named}
+    known = {name: value for name, value in wanted.items() if name in values}
+    return type(settings).model_validate(values | known)
+
+
+def _asked_by(stage: Stage, item: Item, tools: Tools) -> Iterator[Preview]:
+    for ask in run_apart(questions_of(stage, item, tools)):
+        yield Preview(stage.name, item.id, ask.prompt, ask.request)
+
+
+def _distinct(previews: Iterator[Preview]) -> list[Preview]:
+    return list({preview.request.key(): preview for preview in reversed(list(previews))}.values())[::-1]
+
+
+def _unreached(run: Path, item: str, stage: str, views: Sequence[StageView]) -> NoReturn:
+    last = next(view for view in views if view.status != "made")
+    raise RunError(
+        f"{run}: item {item}",
+        what=f"the item did not reach {stage}: {last.status} in {last.name}"
+        + (f", {last.reason}" if last.reason else ""),
+        fix="choose another story, or finish the run first: fabula run retry",
+    )

@@ -25,7 +25,7 @@ from ..schemas.plain_files import BadCsv, CsvTable, composed, json_reason, read_
 from ..schemas.text import is_language_tag, is_story_id, normalize_text, quoted, slug
 from ..schemas.values import Edit, Own, SourceDetails, Story
 from ..schemas.vocabulary import vocabulary
-from .text.words import guess_language
+from .text.segments import guess_language
 
 TEXT_FILES, JSON_FILES, TABLES = (".txt", ".md"), (".jsonl", ".ndjson", ".json"), (".csv", ".parquet")
 BOM = b"\xef\xbb\xbf"

@@ -305,7 +305,7 @@ def incomplete_lines(run: Path) -> Iterator[str]:
     """Yield lines about the records of a run that lack a required string; none if all are complete."""
     from ..schemas.layout import RECORDS
     from ..schemas.plain_files import open_plain, parse_json
-    from ..validators.record_rules import missing_fields
+    from ..validators.katha.scene_rules import missing_fields
 
     path = run / RECORDS
     if not path.exists():

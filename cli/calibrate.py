@@ -61,9 +61,8 @@ def calibrate(
     from ..kinds.evaluations import calibrate as compare
     from ..kinds.evaluations import definitions_said, judging_of, study_of
     from ..people.against import LEVELS
-    from ..people.calibrate import write_weights
     from ..people.participants import Resampling
-    from ..people.study import StudySettings
+    from ..people.study import StudySettings, write_weights
 
     form = chosen_form(form, as_json=as_json)
     settings = StudySettings(

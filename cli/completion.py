@@ -65,7 +65,7 @@ def _ids(context: Context) -> Iterator[str]:
 
 OFFERS: Mapping[str, Callable[[Context], Iterable[str]]] = {
     "prompt_id": _declared("prompts.loader:prompt_ids"),
-    "metrics": _declared("evaluation.metrics.registry:names"),
+    "metrics": _declared("evaluation.metrics.metric:names"),
     "preset": _declared("people.review.plan:preset_names"),
     "form": _declared("cli.common:FORMS"),
     "settings": _settings, "stage": _stages, "item": _ids, "story": _ids, "record": _ids, "stories": _ids,

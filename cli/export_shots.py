@@ -12,7 +12,7 @@ from .command import command
 from .common import answer, asked_for, released, wrote
 
 if TYPE_CHECKING:
-    from ..releases.shots.requests import RequestOptions as ShotRequests
+    from ..releases.shots.tree import RequestOptions as ShotRequests
     from ..releases.shots.tree import ShotSet
 
 
@@ -38,7 +38,7 @@ def export_vistory(
     return wrote(out, shot_set.sha256, shot_set.counts(), as_json=as_json)
 
 
-@command("export shots", "releases.shots.requests:RequestOptions", generator="--for", values="--value")
+@command("export shots", "releases.shots.tree:RequestOptions", generator="--for", values="--value")
 def export_shots(
     folder: Annotated[Path, typer.Argument(metavar="RELEASE")],
     *,

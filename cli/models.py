@@ -87,7 +87,7 @@ def fetch(
     Options:
         what: Vision, in small letters.
         model: Only this model.
-        metrics: Only models of this metric: {evaluation.metrics.registry:NAMES}, pillar-1, pillar-1-vbench,
+        metrics: Only models of this metric: {evaluation.metrics.metric:NAMES}, pillar-1, pillar-1-vbench,
             pillar-2, pillar-3.
         everything: All models that Fabula knows.
         plan: Fetch nothing: say what is missing, and the commands that fetch it elsewhere.

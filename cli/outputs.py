@@ -67,8 +67,7 @@ def check(
         fabula outputs check raw/model-x --release runs/vistory --map map.csv --out outputs/model-x
     """
     from ..evaluation.outputs.layout import arrange, suggest_map
-    from ..evaluation.outputs.shot_folders import Choice
-    from ..evaluation.outputs.shots import CheckOptions
+    from ..evaluation.outputs.shots import CheckOptions, Choice
 
     if (suggest is not None or table is not None) and len(folders) > 1:
         raise ConfigError("DIR", what="a map is of the outputs of one method", fix="give one folder")
@@ -223,7 +222,7 @@ def _show(
     rendered: "Mapping[str, Sequence[RenderedText]]" = {},  # noqa: B006 - never changed
 ) -> None:
     """Print what was found about each method, and the text that is rendered in its pictures."""
-    from ..evaluation.outputs.checked import NOTHING_FOUND, UNTOLD
+    from ..evaluation.outputs.layout import NOTHING_FOUND, UNTOLD
 
     if as_json:
         texts = {name: {"rendered": [text.as_json() for text in shown]} for name, shown in rendered.items()}

@@ -11,7 +11,7 @@ from .command import command
 from .common import answer, show
 
 if TYPE_CHECKING:
-    from ..builders.preview import Preview
+    from ..builders.drafting import Preview
     from ..prompts.fetching import Official
     from ..prompts.loader import Prompt
 

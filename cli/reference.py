@@ -285,7 +285,7 @@ def _kind(schema: Mapping[str, Any]) -> str:
 def metrics() -> Lines:
     """Yield a card for every metric of pictures and episodes."""
     from ..evaluation.entities.metrics.catalogue import METRICS
-    from ..evaluation.metrics.registry import registered
+    from ..evaluation.metrics.metric import registered
 
     yield from ("# Metrics", "", "How they are computed and where papers and public code differ:")
     yield from (

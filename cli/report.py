@@ -63,7 +63,7 @@ def report(
         fabula report runs/episodes --story ep_007 --pictures-mb 20
         fabula report runs/episodes --coverage table15 --gap intervening
     """
-    from ..evaluation.report.writing import PAGE, check_page, write_report
+    from ..evaluation.report.formats import PAGE, check_page, write_report
     from ..kinds.evaluations import definitions_said, make_report
 
     page = out or run / PAGE

@@ -146,8 +146,8 @@ def invite(
     """
     from ..people.review import folder
     from ..people.review.folder import open_study
-    from ..people.review.journal import VoteJournal
     from ..people.review.serve.running import clock
+    from ..people.review.standing import VoteJournal
 
     opened, address = open_study(study), url or folder.USUAL_ADDRESS
     with VoteJournal(study) as journal:
@@ -305,8 +305,8 @@ def adjudicate(
     """
     from ..people.review import points
     from ..people.review.folder import open_study
-    from ..people.review.journal import VoteJournal
     from ..people.review.serve.running import clock
+    from ..people.review.standing import VoteJournal
 
     opened = open_study(study)
     if take is not None:

@@ -61,7 +61,7 @@ def score(
         fabula score runs/eval-a --format latex > scores.tex
     """
     from ..evaluation.archive.archive import read_manifest
-    from ..evaluation.report.coverage import LEAST, below_the_line, least_covered
+    from ..evaluation.report.model import LEAST, below_the_line, least_covered
     from ..evaluation.report.people import People, saved_people
     from ..kinds.evaluations import definitions_said, judging_of, tables_of
     from ..kinds.evaluations import score as score_as
@@ -151,7 +151,7 @@ def compare(
         fabula compare runs/eval-a --against strongest --reference mine --format latex
     """
     from ..evaluation.archive.archive import read_manifest
-    from ..evaluation.report.coverage import compared_over
+    from ..evaluation.report.model import compared_over
     from ..kinds.evaluations import compare as compare_as
     from ..kinds.evaluations import comparison_tables, definitions_said
 

@@ -13,7 +13,7 @@ from .exports import usable_set
 
 if TYPE_CHECKING:
     from ..evaluation.report.model import CountTable
-    from ..releases.katha.review_card import ShownTable
+    from ..releases.katha.reviews import ShownTable
     from ..validators.entities.statistics import EntityStatistics
     from ..validators.entities.tables import Row, Table
 
@@ -128,7 +128,7 @@ def _apart(document: Mapping[str, Any]) -> "tuple[dict[str, Any], list[ShownTabl
     review = document.get("review")
     if not isinstance(review, dict) or "validation" not in review:
         return dict(document), []
-    from ..releases.katha.review_card import review_tables_shown
+    from ..releases.katha.reviews import review_tables_shown
 
     tables = review_tables_shown(review)
     names = {*(table.name for table in tables), "confidence"}

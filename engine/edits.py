@@ -15,10 +15,9 @@ from .config import RunConfig
 from .journal import Head, Journal, Known, decode, read_listing
 from .journal_file import NAME as JOURNAL
 from .journal_file import unwritable
-from .manifest import Manifest, read_manifest
+from .manifest import EDITS as NAME
+from .manifest import EDITS_ROLE, Fingerprint, Manifest, Source, place_of, read_manifest, unreadable
 from .pipeline import SOURCES, LoadedPipeline, Stage, load_object
-from .sources import EDITS as NAME
-from .sources import EDITS_ROLE, Fingerprint, Source, place_of, unreadable
 from .stage import Item, Made, Tools
 from .walk import Walk, root_key
 

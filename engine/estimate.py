@@ -35,13 +35,13 @@ from .execute import WORK, Options, RunRequest, creation_of, make_report, with_a
 from .journal import NAME as JOURNAL
 from .journal import Basis, Journal, gather_fields
 from .journal_file import copy_journal
+from .manifest import fingerprints
 from .model_pool import ModelPool
 from .pipeline import SOURCES, Stage, load_pipeline
 from .pool import WorkerPool, default_workers
 from .progress import SilentReporter
 from .replay import Past, past_of
 from .runner import Means, Runner
-from .sources import fingerprints
 from .spilled import Spilled
 from .stage import REHEARSED, Answer, Ask, Item, NoAnswer, Tools
 from .status import RunReport

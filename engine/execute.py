@@ -38,23 +38,34 @@ from .journal_file import unwritable
 from .lock import HOLDER, LOCK, Stopper, hold, is_private, keep_private, stop_on_signals
 from .machines.ray_pool import open_pools
 from .machines.reuse import Reused, bring_stored, check_reused
-from .machines.shards import STATE, Shard, check_same_shard
 from .manifest import (
+    EDITS,
     EPOCH,
     LAST_SEEN,
+    Fingerprint,
     Manifest,
+    Source,
     creation_time,
+    fingerprints,
     make_manifest,
     normal_time,
     read_manifest,
+    with_added,
     write_manifest,
 )
 from .manifest import NAME as MANIFEST
 from .model_pool import ModelPool
-from .pipeline import LoadedPipeline, Pipeline, library_versions, load_pipeline
+from .pipeline import (
+    STATE,
+    LoadedPipeline,
+    Pipeline,
+    Shard,
+    check_same_shard,
+    library_versions,
+    load_pipeline,
+)
 from .progress import Event, Reporter, SilentReporter
 from .runner import Means, Options, Runner
-from .sources import EDITS, Fingerprint, Source, fingerprints, with_added
 from .stage import PROGRESS
 from .status import NAME as REPORT
 from .status import ItemReport, RunReport, StageReport, meaning, read_report, write_report

@@ -31,10 +31,9 @@ from .calls import ON_THIS_MACHINE, Call, Calls
 from .config import models_of
 from .journal import Encoded, Journal, encode, gather_fields
 from .pipeline import Stage, load_stage
-from .pool import Result
+from .pool import Job, Result, Task, checked, failure
 from .progress import Event
 from .stage import Failed, Item, NoAnswer, Tools
-from .worker import Job, Task, checked, failure
 
 if TYPE_CHECKING:
     from ..models.options import ModelOptions

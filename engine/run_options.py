@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, get_type_hints
 
 if TYPE_CHECKING:
     from .execute import RunRequest
+    from .manifest import Source
     from .pipeline import Pipeline
     from .runner import Options
-    from .sources import Source
 
 
 SETTINGS_FILE = "fabula.toml"
@@ -120,7 +120,7 @@ class RunOptions:
     def for_engine(self, **more: Any) -> "Options":  # noqa: ANN401 - the other fields of Options
         """Return them as the engine takes them."""
         from .batches.books import Batching
-        from .machines.shards import Shard
+        from .pipeline import Shard
         from .runner import Options
 
         batching = Batching(on=self.batch, deadline=self.batch_deadline, then_single=self.batch_then_single)

@@ -30,16 +30,14 @@ from .journal import (
 )
 from .machines.ray_pool import check_pool
 from .machines.reuse import Held, Reused
-from .machines.shards import NOT_CHOSEN, WAITS, Shard
 from .made_with import copy_made_with, note_made_with
 from .model_pool import ModelPool
-from .pipeline import SOURCES, LoadedPipeline, Stage, unknown_stage
-from .pool import Pool
+from .pipeline import NOT_CHOSEN, SOURCES, WAITS, LoadedPipeline, Shard, Stage, unknown_stage
+from .pool import Job, Pool, Task, checked
 from .progress import Event, Reporter
 from .spilled import HELD, Spilled
 from .stage import UNAVAILABLE, Child, Made, Tools
 from .walk import TOGETHER, Group, LazyItems, Table, Walk, root_key
-from .worker import Job, Task, checked
 
 PLACES = "places"
 """The fact in a journal that says where the sources were when they were last taken in."""

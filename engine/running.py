@@ -13,11 +13,10 @@ from .batches.books import Batching
 from .config import models_of
 from .estimate import CallPlan
 from .execute import Options, RunRequest, execute, last_limit, last_stage_costs
+from .manifest import EDITS, read_manifest
 from .manifest import NAME as MANIFEST
-from .manifest import read_manifest
 from .pipeline import Pipeline, load_pipeline, prompt_hashes
 from .progress import Event, Reporter
-from .sources import EDITS
 from .status import NAME as REPORT
 from .status import RunReport, read_report
 

@@ -171,6 +171,16 @@ class OneStage(StageSpec):
 
 
 @dataclass(frozen=True, slots=True)
+class BatchStage(OneStage):
+    """The same of a stage whose function takes several items at once."""
+
+    @property
+    def run_batch(self) -> Callable[..., Any]:
+        """The function."""
+        return self.run
+
+
+@dataclass(frozen=True, slots=True)
 class Item:
     """What a stage is given: an id and the fields that it reads."""
 

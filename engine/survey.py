@@ -9,10 +9,8 @@ from typing import Any
 
 from ..errors import RunError
 from .journal import Basis, Head, Journal, Known, Listing, Origin, read_listing
-from .machines.shards import WAITS
-from .manifest import Manifest, read_manifest
-from .pipeline import MODEL, PROMPT, SOURCES, LoadedPipeline, Pipeline, Stage, load_pipeline
-from .sources import fingerprint, with_edits
+from .manifest import Manifest, fingerprint, read_manifest, with_edits
+from .pipeline import MODEL, PROMPT, SOURCES, WAITS, LoadedPipeline, Pipeline, Stage, load_pipeline
 from .spilled import Spilled, keys_only
 from .walk import Group, Items, Ref, Table, Walk, root_key
 

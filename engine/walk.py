@@ -10,9 +10,9 @@ from ..schemas.canonical import digest, digest_rows
 from .config import RunConfig, models_of
 from .journal import Basis, Head, Journal, Known, Listing, gather_fields, read_listing, table_digest
 from .pipeline import MODEL, SOURCES, LoadedPipeline, Stage, dependencies
+from .pool import Parts
 from .spilled import HELD, Spilled, keys_only
 from .stage import Item
-from .worker import Parts
 
 TOGETHER = 32  # items whose blobs are read at once
 _TAKEN_TOGETHER = 1000  # results that are looked for in other runs at once

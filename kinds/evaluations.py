@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from ..evaluation.report.formats import Table
     from ..evaluation.report.model import ReportDocument
     from ..evaluation.running import Evaluating
-    from ..people.calibrate import HumanReport
-    from ..people.study import Study, StudySettings
+    from ..people.study import HumanReport, Study, StudySettings
     from ..schemas import katha
 
 VOTES = "votes.jsonl"
@@ -37,7 +36,7 @@ def models_of_metrics(wanted: Sequence[str]) -> list[str]:
     """Return the default models of metrics; of all, in the paper's definitions, where none is named."""
     from ..evaluation.entities.quality.definitions import MODELS as QUALITY
     from ..evaluation.entities.requests import MODELS as PILLARS
-    from ..evaluation.metrics.registry import NAMES, registered
+    from ..evaluation.metrics.metric import NAMES, registered
 
     known: dict[str, list[str]] = {name: [] for name in NAMES}
     for name, metric in registered():
@@ -122,7 +121,7 @@ def tables_of(folder: Path, made: "Shown", least: float | None = None) -> "tuple
 
     ``least``: share of its outputs from which a method stands with the complete ones; None for the default.
     """
-    from ..evaluation.report.coverage import LEAST, least_covered, with_coverage
+    from ..evaluation.report.model import LEAST, least_covered, with_coverage
 
     scoring = judging_of(folder).scored()
     covered = least_covered(read_manifest(folder))
@@ -173,7 +172,7 @@ def make_report(
         raise ConfigError(
             str(folder), what=f"there is no page for an evaluation of {scoring.title}", fix="use fabula score"
         )
-    from ..evaluation.report.coverage import LEAST, below_the_line, least_covered, with_coverage
+    from ..evaluation.report.model import LEAST, below_the_line, least_covered, with_coverage
 
     document, covered = scoring.report(folder, _chosen(given)), least_covered(read_manifest(folder))
     least = given.get("least_coverage", LEAST)
@@ -390,12 +389,11 @@ def calibrate(
     ``settings``: definitions; None for the defaults.
     """
     from ..evaluation.archive.archive import read_archive
-    from ..people import calibrate as people
-    from ..people.study import Evaluated
+    from ..people.study import Evaluated, calibrate
 
     archive, study = read_archive(folder), study_of(folder)
     source, key = (None if path is None else Path(path) for path in (source, key))
     defined = _with_published({"define": tuple(define)}, [folder])["define"]
     said = Path(human) / VOTES if Path(human).is_dir() else Path(human)
     evaluated = Evaluated(archive, Path(folder), said, source, key, defined)
-    return people.calibrate(evaluated, study, settings)
+    return calibrate(evaluated, study, settings)

@@ -7,7 +7,7 @@ VIDEOS = Judging(
     "events",
     part("evaluation.events.requests:PROTOCOL"),
     part("people.events:STUDY"),
-    part("evaluation.events.scoring:SCORING"),
+    part("evaluation.events.score:SCORING"),
     part("evaluation.events.requests:EVALUATING"),
 )
 KIND = Kind(

@@ -14,10 +14,9 @@ from ..schemas.text import quoted
 from .studies import draw_items
 
 if TYPE_CHECKING:
-    from ..people.review.exclusions import Rules
     from ..people.review.folder import Study
     from ..people.review.items import Drawn
-    from ..people.review.plan import Plan, Preset, Seat
+    from ..people.review.plan import Plan, Preset, Rules, Seat
     from ..people.review.sources.source import Drawing
     from ..people.review.task import Task
 

@@ -76,7 +76,7 @@ def _compared(run: Path, file: "EditFile", release: Path, form: "ReleaseForm") -
 
 def _records_of(folder: Path, form: "ReleaseForm", file: "EditFile") -> dict[str, Json]:
     """Return id -> record of the stories of a file that a release holds as ``release.json`` states them."""
-    from ..releases.diff.sides import open_side
+    from ..releases.diff.form import open_side
 
     side, name = open_side(folder), form.changes.main
     return side.rows(name, file.ids & side.records.get(name, {}).keys())

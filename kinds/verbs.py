@@ -21,9 +21,8 @@ from .registry import (
 
 if TYPE_CHECKING:
     from ..builders.corrections import Correction, Editable
-    from ..builders.drafting import Drafting
+    from ..builders.drafting import Drafting, Preview
     from ..builders.edit_files import AppliedFile
-    from ..builders.preview import Preview
     from ..engine.estimate import CallPlan
     from ..engine.machines.merging import Merge, MergedRun
     from ..engine.pipeline import Pipeline
@@ -129,31 +128,30 @@ def editable_of(run: Path) -> "Editable":
 
 
 def preview_run(run: Path, item: str, prompt_id: str) -> list["Preview"]:
-    """Return what a run's stages would ask with a prompt; see :func:`fabula.builders.preview.preview_run`."""
-    from ..builders import preview
+    """Return what a run's stages would ask with a prompt; see :func:`.builders.drafting.preview_run`."""
+    from ..builders.drafting import preview_run
 
-    return preview.preview_run(pipeline_of(run), run, item, prompt_id)
+    return preview_run(pipeline_of(run), run, item, prompt_id)
 
 
 def preview_story(stories: Path, item: str, prompt_id: str, settings: Path | None = None) -> list["Preview"]:
-    """Return what a new run would ask about one story; see :func:`fabula.builders.preview.preview_story`.
+    """Return what a new run would ask about one story; see :func:`.builders.drafting.preview_story`.
 
     The kind is the one that the prompt is of, else the first whose stages ask with it.
     """
-    from ..builders import preview
+    from ..builders.drafting import not_asked, preview_story, stages_asking
 
     asking = [
         (kind.name, drafting)
         for kind in kinds()
-        if (drafting := kind.drafting()).of_stories
-        and preview.stages_asking(drafting.run.pipeline, prompt_id)
+        if (drafting := kind.drafting()).of_stories and stages_asking(drafting.run.pipeline, prompt_id)
     ]
     if not asking:
-        raise preview.not_asked(prompt_id)
+        raise not_asked(prompt_id)
     own = [drafting for name, drafting in asking if prompt_id.startswith(f"{name}/")]
     drafting = own[0] if own else asking[0][1]
     options = {"config": settings, "others": foreign_sections}
-    return preview.preview_story(drafting, stories, item, prompt_id, options)
+    return preview_story(drafting, stories, item, prompt_id, options)
 
 
 def build(
@@ -218,7 +216,7 @@ def pack(run: Path, out: Path, options: "PackOptions") -> "PackResult":
 
 def verify(path: str | Path, *, against: str | None = None, **how: Any) -> "VerifyReport":  # noqa: ANN401 - as the verb has them
     """Verify a release of any kind; see :func:`fabula.releases.verify.verification.verify`."""
-    from ..releases.verify.published import compare_with_published, published
+    from ..releases.verify.verification import compare_with_published, published
     from ..releases.verify.verification import verify as verify_as
 
     known = None if against is None else published(against)

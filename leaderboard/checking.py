@@ -9,8 +9,8 @@ from typing import Any
 from ..errors import ConfigError, FabulaError, InputError, UserError
 from ..evaluation.archive.archive import JUDGEMENTS, Archive, read_archive
 from ..evaluation.archive.replies import lacks, last_attempts
-from ..evaluation.report.coverage import coverages
 from ..evaluation.report.formats import Table, written
+from ..evaluation.report.model import coverages
 from ..kinds.evaluations import score_tables
 from ..releases.hidden.commitments import read_salt
 from ..releases.hidden.marks import Marks, marks_of, search, search_rows

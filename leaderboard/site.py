@@ -11,7 +11,7 @@ from typing import Any
 
 from ..errors import TargetError
 from ..evaluation.archive.replies import stand_in_notes
-from ..evaluation.report.formats import Table
+from ..evaluation.report.formats import Table, write_report
 from ..evaluation.report.model import (
     Cases,
     CountRow,
@@ -21,7 +21,6 @@ from ..evaluation.report.model import (
     ScoreTable,
 )
 from ..evaluation.report.page import with_parts
-from ..evaluation.report.writing import write_report
 from ..kinds.benchmarks.published import published_table
 from ..kinds.evaluations import make_report
 from ..pages.figures import Plot, PlotPoint

@@ -11,8 +11,7 @@ from ..evaluation.recoverability.definitions import Definitions
 from ..releases.loading import Release, load
 from ..schemas.judgement import HumanRow
 from ..schemas.katha import StoryRecord
-from .against import against
-from .judged import ENSEMBLE, Judged, fitted_weights, judged, label_agreement, preference_agreement
+from .against import ENSEMBLE, Judged, against, fitted_weights, judged, label_agreement, preference_agreement
 from .participants import lines_of
 from .ratings import human_ratings, methods_of, preferences, preferred_dimensions
 from .read import Known, read_human

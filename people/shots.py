@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..evaluation.metrics.registry import metrics
+from ..evaluation.metrics.metric import metrics
 from ..evaluation.shots.definitions import read_definitions
 from ..evaluation.shots.found import read_found
 from ..evaluation.shots.scores import ImageScores, score_archive

@@ -10,9 +10,8 @@ from .. import version
 from ..engine.config import RunSettings
 from ..engine.journal import decisions
 from ..engine.lock import hold, keep_private
+from ..engine.manifest import EDITS, Manifest, RunPart, SourceEntry, read_manifest, write_manifest
 from ..engine.manifest import NAME as MANIFEST
-from ..engine.manifest import Manifest, RunPart, SourceEntry, read_manifest, write_manifest
-from ..engine.sources import EDITS
 from ..engine.status import NAME as REPORT
 from ..engine.status import RunReport, read_report, write_report
 from ..errors import RunError, TargetError

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from ..people.review.design import Plan
-from ..people.review.exclusions import Rules
 from ..people.review.folder import Study, StudyPlan, make_study
 from ..people.review.items import Drawn, Part, Value
+from ..people.review.plan import Rules
 from .drawn import draw_panel, write_video
 
 ALL_TYPES = """{#---

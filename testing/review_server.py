@@ -15,10 +15,10 @@ from pathlib import Path
 
 from ..pages.serving import WAIT
 from ..people.review.folder import Study, invite, link_of, open_study
-from ..people.review.journal import VoteJournal
 from ..people.review.serve.routes import application
 from ..people.review.serve.running import Address, adjudication_routes, clock, configured, serve
 from ..people.review.serve.server import Server
+from ..people.review.standing import VoteJournal
 from ..schemas.canonical import Json
 
 PATIENCE = 30.0

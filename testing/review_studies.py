@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from ..people.review.design import Plan
-from ..people.review.exclusions import Rules
 from ..people.review.folder import Study, StudyPlan, make_study
 from ..people.review.items import Drawn, Part, Value
-from ..people.review.journal import Event, VoteJournal
+from ..people.review.plan import Rules
+from ..people.review.standing import Event, VoteJournal
 from ..people.review.task import Task, load_task
 from ..schemas.canonical import Json
 

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ..people.review.design import Plan
-from ..people.review.exclusions import Rules
 from ..people.review.folder import Study, StudyPlan, make_study, open_study
-from ..people.review.journal import Event, VoteJournal
+from ..people.review.plan import Rules
 from ..people.review.sources.records import Story, drawn_record
+from ..people.review.standing import Event, VoteJournal
 from ..people.review.task import is_due, place_of
 from ..schemas.canonical import Json, digest
 from ..schemas.katha import StoryRecord, Variant

@@ -15,10 +15,9 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from ..builders.shots.cast import character, named_first, named_in
-from ..builders.shots.write_characters import SPEAKER, find_people
+from ..builders.shots.cast import SPEAKER, character, find_people, named_first, named_in
 from ..builders.text.analyze_story import analyze
-from ..builders.text.words import pick
+from ..builders.text.segments import pick
 from ..schemas.canonical import Json
 from ..schemas.text import is_unspaced
 from ..schemas.vocabulary import vocabulary

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..builders.text.words import pick
+from ..builders.text.segments import pick
 from ..schemas.canonical import Json, digest, sha256_bytes
 from ..schemas.katha import StoryRecord
 from ..schemas.text import normalize_answer

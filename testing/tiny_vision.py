@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..evaluation.metrics.registry import needs
+from ..evaluation.metrics.metric import needs
 from ..models.vision.faces import ARCFACE, SIZE
 
 if TYPE_CHECKING:

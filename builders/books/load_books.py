@@ -25,8 +25,7 @@ from ...schemas.plain_files import by_name, composed, read_plain
 from ...schemas.text import counted, is_language_tag, normalize_answer, slug
 from ...schemas.values import Own
 from .blocks import BadBook, Block, Book, flat, markdown_blocks, plain_blocks
-from .encodings import MARKUP, text_of
-from .markup import Page, html_book, parsed
+from .markup import MARKUP, Page, html_book, parsed, text_of
 
 # -- EPUB into blocks: its documents in reading order, with limits on what is unpacked
 

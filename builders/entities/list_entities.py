@@ -14,8 +14,7 @@ from pydantic import Field, model_validator
 from ...engine.stage import NoAnswer, Tools
 from ...schemas.canonical import Json
 from ...schemas.text import normalize_answer, normalize_text
-from ..replies import LONGEST_TEXT, Drafted, Problems
-from ..step import PlannerSettings, Step
+from ..step import LONGEST_TEXT, Drafted, PlannerSettings, Problems, Step
 from .drafts import EntityKind, Repair
 from .films import (
     Account,

@@ -14,8 +14,7 @@ from pydantic import Field
 from ...engine.stage import REHEARSED, NoAnswer, Tools
 from ...schemas.canonical import Json
 from ...schemas.text import normalize_answer, normalize_text
-from ..replies import LONGEST_TEXT, Drafted, Problems, by_number, public_name
-from ..step import PlannerSettings, Step
+from ..step import LONGEST_TEXT, Drafted, PlannerSettings, Problems, Step, by_number, public_name
 from .drafts import Entity, EntityKind, Merge, Person, Repair
 from .films import Film, Identities, Local, chunks_of
 from .list_entities import LONG, frames_of

@@ -24,8 +24,8 @@ from ...models.vision.types import Box, cut
 from ...schemas.canonical import Json, sha256_bytes
 from ...schemas.text import normalize_answer, normalize_text
 from ...schemas.values import Own
-from ..replies import Drafted, Problems, script_problem, texts_in
-from ..replies import ask as ask_model
+from ..step import Drafted, Problems, script_problem, texts_in
+from ..step import ask as ask_model
 from .drafts import Box4, Person, Repair, Seen, Tracklet, Video
 from .load_videos import film_path
 

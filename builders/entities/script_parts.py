@@ -9,8 +9,7 @@ from pydantic import Field
 from ...engine.stage import NoAnswer, Tools
 from ...schemas.canonical import Json
 from ...schemas.text import normalize_answer
-from ..replies import Drafted, Problems, by_number
-from ..step import PlannerSettings, Step
+from ..step import Drafted, PlannerSettings, Problems, Step, by_number
 from .drafts import Entity, EntityKind, Repair, Script, ScriptShot
 from .films import (
     Episode,

@@ -14,8 +14,7 @@ from pydantic import Field
 from ...engine.stage import Item, NoAnswer, Tools
 from ...schemas.canonical import Json
 from ...schemas.text import normalize_answer
-from ..replies import Drafted, Problems, by_number
-from ..step import PlannerSettings, Step
+from ..step import Drafted, PlannerSettings, Problems, Step, by_number
 from .drafts import Entity, Repair, ScriptShot
 from .films import (
     Episode,

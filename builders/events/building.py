@@ -18,7 +18,7 @@ from ...releases.events.form import PROMPTS, SUITE, write_suite
 from ...schemas.canonical import jsonl_lines, write_atomic
 from ...schemas.events import EventPrompt, Suite
 from ..drafting import Drafting, estimate, tell_plan
-from .grade_prompts import RESULTS, write_results
+from .prompts import RESULTS, write_results
 
 if TYPE_CHECKING:
     from ...engine.progress import Reporter
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 
 STAGES = (
     "load_seeds",
-    "write_prompts",
-    "list_events",
-    "select_prompts:CHECK_CONDITIONS",
-    "select_prompts",
-    "grade_prompts",
-    "select_prompts:SETTLE_PROMPTS",
+    "prompts:WRITE_PROMPTS",
+    "load_seeds:LIST_EVENTS",
+    "prompts:CHECK_CONDITIONS",
+    "prompts:SELECT_PROMPTS",
+    "prompts:GRADE_PROMPTS",
+    "prompts:SETTLE_PROMPTS",
 )
 
 PIPELINE = Pipeline(

@@ -9,8 +9,7 @@ from types import MappingProxyType
 
 from ...schemas.canonical import Json
 from ...schemas.katha import Transition
-from ..replies import Problems, by_number, language, needed, optional, told_feeling
-from ..step import PlannerSettings, Step
+from ..step import PlannerSettings, Problems, Step, by_number, language, needed, optional, told_feeling
 from .drafts import NARRATIVE, Sketch
 
 TRANSITION_FIELDS = (

@@ -17,9 +17,9 @@ from ...schemas.layout import ASSIGNMENTS, BALANCE, RECORDS, RETELLINGS, SOURCES
 from ...validators.katha.set_rules import RunBalance
 from ..drafting import Drafting, StoryOptions, estimate, listed, planner_texts, tell_plan
 from ..step import added_fields, keeping_added, with_packages
+from .apply_edits import EDITING
 from .choosing.choose_stories import QuotaTally, execute_told
 from .measure_edits import ROWS, SUMMARY, EditSummary
-from .pending_edits import EDITING
 
 # -- The stages of the KathaBench builder, in order, and the files that a finished run holds
 
@@ -51,14 +51,14 @@ STAGES = (
 _ELSEWHERE = {
     "analyze_story": "fabula.builders.text.analyze_story",
     "verify_record": f"{__package__}.checks.verify_record",
-    **{
-        name: f"{__package__}.choosing.{name}"
-        for name in ("screen_stories", "assess_story", "choose_stories", "assign_splits")
-    },
+    **{name: f"{__package__}.choosing.{name}" for name in ("screen_stories", "choose_stories")},
     **{
         name: f"{__package__}.choosing.likeness:{name.upper()}"
         for name in ("sign_stories", "find_duplicates", "embed_stories", "find_retellings")
     },
+    "assess_story": f"{__package__}.choosing.screen_stories:ASSESS_STORY",
+    "assign_splits": f"{__package__}.choosing.choose_stories:ASSIGN_SPLITS",
+    "assemble_records": f"{__package__}.drafts:ASSEMBLE_RECORDS",
     "leave_surplus": f"{__package__}.choosing.choose_stories:LEAVE_SURPLUS",
 }
 """Stages that stand in another package than this, or beside others -> where they stand."""

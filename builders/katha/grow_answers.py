@@ -15,8 +15,8 @@ from ...engine.stage import Item, Made, Outcome, StageSpec, Tools
 from ...schemas.canonical import Json
 from ...schemas.text import is_unspaced, normalize_answer, normalize_text
 from ..step import Worded
-from ..text.words import word_set
-from .checks.verifying import Case, judge_answers, with_remark
+from ..text.segments import word_set
+from .checks.verify_record import Case, judge_answers, with_remark
 from .drafts import (
     GROWN,
     NARRATIVE,

@@ -14,12 +14,10 @@ from pydantic import Field
 from ...engine.stage import BadReply
 from ...schemas.canonical import Json, digest
 from ...schemas.text import is_unspaced, normalize_text
-from ..replies import Drafted, Problems, check_count, language, needed
-from ..step import PlannerSettings, Step
+from ..step import Drafted, PlannerSettings, Problems, Step, check_count, language, needed
 from ..text.analyze_story import analyze
 from ..text.boundaries import scene_spans
-from ..text.segments import source_sentences
-from ..text.words import word_count
+from ..text.segments import source_sentences, word_count
 from .drafts import Sketch
 
 LEAST_WORDS, MOST_WORDS = 4, 110

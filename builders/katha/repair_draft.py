@@ -19,14 +19,13 @@ from pydantic import Field
 
 from ...engine.stage import REHEARSED, Item, Made, NoAnswer, Outcome, StageSpec, Tools
 from ...schemas.canonical import Json
-from ..replies import Drafted, ask
-from ..step import PlannerSettings
+from ..step import Drafted, PlannerSettings, ask
 from ..text.segments import source_sentences
 from .annotate_transitions import read_transitions
 from .annotate_transitions import show_scenes as show_transitions
 from .checks.reading import depends_on_transition
 from .checks.rules import rule_checks
-from .checks.verifying import (
+from .checks.verify_record import (
     DEPENDS,
     DESCRIBED,
     DRAWABLE,
@@ -38,7 +37,7 @@ from .checks.verifying import (
     Checked,
     check_draft,
 )
-from .draft_scenes import ask_scenes
+from .draft_scenes import ask_scenes, prompted
 from .drafts import (
     IDS,
     LABELS,
@@ -55,7 +54,6 @@ from .drafts import (
     told_story,
     type_problem,
 )
-from .scene_prompts import prompted
 from .write_contrastives import read_variants
 from .write_contrastives import show_scenes as show_variants
 from .write_questions import DISTINCT, read_again

@@ -14,10 +14,9 @@ from ...schemas.text import normalize_answer, normalize_text
 from ...schemas.vocabulary import vocabulary
 from ...validators.katha.scene_rules import without_article
 from ...validators.view import mentions
-from ..replies import Problems, check_count, language, needed
-from ..step import PlannerSettings, Step
+from ..step import PlannerSettings, Problems, Step, check_count, language, needed
 from ..text.boundaries import Span, scene_spans, with_scene
-from ..text.words import share
+from ..text.segments import share
 from .drafts import NARRATIVE, Sketch
 
 LONGEST_GROWTH = 2

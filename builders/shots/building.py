@@ -29,7 +29,7 @@ from ..drafting import (
 )
 from ..step import added_fields, keeping_added, with_packages
 from ..text.boundaries import neighbour_of_moved
-from ..text.words import Renaming
+from ..text.segments import Renaming
 from .apply_edits import apply_edit
 from .cast import base_language
 from .draft import editable_form, make_draft, official_script
@@ -41,7 +41,7 @@ STAGES = (
     "fabula.builders.text.analyze_story",
     f"{__package__}.script_parts:PLAN_SCRIPT",
     f"{__package__}.script_parts:PLAN_SHOTS",
-    f"{__package__}.write_characters",
+    f"{__package__}.cast:WRITE_CHARACTERS",
     f"{__package__}.script_parts:PLACE_CHARACTERS",
     f"{__package__}.script_parts:DESCRIBE_SETTINGS",
     f"{__package__}.script_parts:DESIGN_PERSPECTIVES",
@@ -51,8 +51,8 @@ STAGES = (
     f"{__package__}.translation:TRANSLATE_SCRIPT",
     f"{__package__}.script_parts:CLASSIFY_STORY",
     f"{__package__}.apply_edits",
-    f"{__package__}.translate_edits",
-    f"{__package__}.assemble_scripts",
+    f"{__package__}.apply_edits:TRANSLATE_EDITS",
+    f"{__package__}.draft:ASSEMBLE_SCRIPTS",
 )
 
 PRODUCERS, FINDINGS = "producers.jsonl", "findings.jsonl"

@@ -9,14 +9,13 @@ from pydantic import Field
 from ...schemas.canonical import Json
 from ...schemas.text import is_unspaced, normalize_answer, normalize_text, primary_language, unspaced_count
 from ...validators.shots.script_rules import SHOTS, Camera, is_jump, is_repeated, words_of
-from ..replies import Drafted, Problems, language, needed
-from ..step import PlannerSettings, Step, Unfit
+from ..step import Drafted, PlannerSettings, Problems, Step, Unfit, language, needed
 from ..text.boundaries import divide, read_division
-from ..text.segments import Analysis, segment_texts
-from ..text.words import lower_words, word_count
-from . import write_characters
+from ..text.segments import Analysis, lower_words, segment_texts, word_count
 from .cast import (
     MOST_ONSTAGE,
+    WRITE_CHARACTERS,
+    CastSettings,
     Sketch,
     as_planned,
     base_language,
@@ -463,13 +462,13 @@ CLASSIFY_STORY = Step(
 # set. The parts are read as the stages of each part read theirs, and those stages then keep them.
 
 PARTS = (
-    PLAN_SHOTS, write_characters.STEP, PLACE_CHARACTERS, DESCRIBE_SETTINGS,
+    PLAN_SHOTS, WRITE_CHARACTERS, PLACE_CHARACTERS, DESCRIBE_SETTINGS,
     DESIGN_PERSPECTIVES, DESCRIBE_SHOTS,
 )  # fmt: skip
 """The steps whose fields the prompt asks for, in their order."""
 
 
-class ScriptSettings(DivisionSettings, write_characters.Settings):
+class ScriptSettings(DivisionSettings, CastSettings):
     """Settings of the stage."""
 
     one_prompt: bool = Field(default=False, description="Ask for all parts of a script with one prompt.")
@@ -496,7 +495,7 @@ def _show_script(sketch: Sketch, settings: ScriptSettings) -> Json:
     division = PLAN_SHOTS.show(sketch, settings)
     if division is None:
         return None
-    people = write_characters.STEP.show(sketch, settings) or {}
+    people = WRITE_CHARACTERS.show(sketch, settings) or {}
     return {**division, **{name: people[name] for name in ("given", "human", "most")}}
 
 

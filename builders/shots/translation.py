@@ -14,14 +14,13 @@ from ...engine.stage import Tools
 from ...schemas.canonical import Json
 from ...schemas.shots import LANGUAGES
 from ...schemas.text import normalize_answer, normalize_text, unspaced_count
-from ..replies import Drafted, Problems, ask, by_number, needed, optional
-from ..step import PlannerSettings, Step
+from ..step import Drafted, PlannerSettings, Problems, Step, ask, by_number, needed, optional
 from .cast import Sketch, named_in
 
 NAMES_OF_LANGUAGES = {"en": "English", "ch": "Chinese, in simplified characters"}
 AT_ONCE = 8
 """Shots of one request."""
-FIELDS: Mapping[str, str] = {"plot": "plot", "settings": "setting", "statics": "static"}
+TRANSLATED: Mapping[str, str] = {"plot": "plot", "settings": "setting", "statics": "static"}
 """Lists of a translation with one text for each shot -> what a model is shown each as."""
 
 
@@ -53,7 +52,7 @@ def names_given(cast: Sequence[Json]) -> Json:
 
 def untranslated(shots: int) -> Json:
     """Return texts of shots of which none is translated."""
-    return {name: [None] * shots for name in FIELDS}
+    return {name: [None] * shots for name in TRANSLATED}
 
 
 def _untold(sketch: Sketch, settings: TranslationSettings) -> Json:
@@ -117,13 +116,13 @@ async def _ask_texts(tools: Tools, sketch: Sketch) -> Drafted[Json]:
     count = len(sketch.plot)
     parts = [range(first, min(first + AT_ONCE, count)) for first in range(0, count, AT_ONCE)]
     drafted = await asyncio.gather(*(_ask_part(tools, sketch, part) for part in parts))
-    value = {name: [shot[name] for some in drafted for shot in some.value] for name in FIELDS}
+    value = {name: [shot[name] for some in drafted for shot in some.value] for name in TRANSLATED}
     return Drafted(value, "; ".join(dict.fromkeys(some.maker for some in drafted)))
 
 
 async def _ask_part(tools: Tools, sketch: Sketch, part: range) -> Drafted[list[Json]]:
     names, language = sketch.named["names"], other_language(sketch.base)
-    texts = {name: getattr(sketch, name) for name in FIELDS}
+    texts = {name: getattr(sketch, name) for name in TRANSLATED}
     texts["plot"] = sketch.plot if sketch.narration is None else sketch.narration
     return await ask(
         tools,
@@ -132,7 +131,7 @@ async def _ask_part(tools: Tools, sketch: Sketch, part: range) -> Drafted[list[J
         language=NAMES_OF_LANGUAGES[sketch.base],
         names=[f"{character['name']} = {names[character['key']]}" for character in sketch.cast] or ["-"],
         shots=[
-            {"shot": index + 1, **{shown: texts[name][index] for name, shown in FIELDS.items()}}
+            {"shot": index + 1, **{shown: texts[name][index] for name, shown in TRANSLATED.items()}}
             for index in part
         ],
         target=NAMES_OF_LANGUAGES[language],
@@ -147,7 +146,7 @@ def _read_texts(reply: Json, sketch: Sketch, part: range) -> list[Json]:
     called = [{**person, "name": names[person["key"]], "key": names[person["key"]]} for person in sketch.cast]
     for index, entry in zip(part, entries, strict=True):
         where, texts = f"shot {index + 1}", {}
-        for name, field in FIELDS.items():
+        for name, field in TRANSLATED.items():
             original = getattr(sketch, name)[index]
             texts[name] = None if original is None else needed(entry, field, where, problems)
         told = named_in(sketch.cast, sketch.statics[index] or "")

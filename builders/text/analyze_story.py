@@ -11,8 +11,7 @@ from functools import cache
 from ...engine.stage import Item, Made, Outcome, StageSpec, Tools
 from ...schemas.canonical import Json
 from ...schemas.text import primary_language
-from .segments import Analysis, Entity, Segment, segment_text
-from .words import Word, word_set, words_of
+from .segments import Analysis, Entity, Segment, Word, segment_text, word_set, words_of
 
 # -- Whom an English text names: names and beings that two of its sentences bear out, and nobody else
 #

@@ -13,9 +13,8 @@ from itertools import pairwise
 
 from ...schemas.canonical import Json
 from ...schemas.text import is_unspaced, normalize_text
-from ..replies import Problems, check_count
-from .segments import Analysis, Segment, quoted_spans
-from .words import lexicon, lower_words, phrase_pattern, whole_words
+from ..step import Problems, check_count
+from .segments import Analysis, Segment, lexicon, lower_words, phrase_pattern, quoted_spans, whole_words
 
 # -- Signs that a new scene begins at a sentence, or that the sentence still belongs to the one before
 #

@@ -24,15 +24,13 @@ from ..journal import Journal
 from ..journal_file import explained
 from ..lock import hold, is_private, keep_private
 from ..made_with import FACT as MADE_WITH
+from ..manifest import EDITS, Manifest, read_manifest
 from ..manifest import NAME as MANIFEST
-from ..manifest import Manifest, read_manifest
-from ..pipeline import load_pipeline
+from ..pipeline import STATE, Shard, load_pipeline
 from ..runner import PLACES
 from ..running import RunKind
-from ..sources import EDITS
 from ..status import RunReport
 from .reuse import take_file
-from .shards import STATE, Shard
 
 _TOGETHER = 500
 _COPIED = "shard copied "

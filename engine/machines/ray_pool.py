@@ -28,9 +28,8 @@ from ... import version
 from ...errors import ConfigError, MissingRequirement
 from ...schemas.shared_files import STORE, VECTORS
 from ..journal import Encoded, encode
-from ..pool import IDLE, LOST_TRIES, Flight, Pool, Result, WorkerPool, default_workers, run_inline
+from ..pool import IDLE, LOST_TRIES, Flight, Job, Pool, Result, Task, WorkerPool, default_workers, run_inline
 from ..stage import Failed
-from ..worker import Job, Task
 
 ADDRESS = "RAY_ADDRESS"
 """The variable, Ray's own, that names a cluster which is there already."""
@@ -51,13 +50,13 @@ class Worker:
 
     def ready(self) -> str:
         """Import what all stages need; return the version of Fabula on this node."""
-        from .. import worker  # noqa: F401
+        from .. import pool  # noqa: F401
 
         return version.__version__
 
     def run(self, job: Job, tasks: Sequence[Task]) -> tuple[list[Encoded], float]:
-        """Run a stage on some items; as :func:`..worker.run_chunk`."""
-        from ..worker import run_chunk
+        """Run a stage on some items; as :func:`..pool.run_chunk`."""
+        from ..pool import run_chunk
 
         return run_chunk(job, tasks)
 

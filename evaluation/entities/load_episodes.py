@@ -12,8 +12,8 @@ from ...errors import ConfigError
 from ...releases.entities.tree import EntitySet, Episode, read_entity_set
 from ...schemas.canonical import Json, digest, sha256_file
 from ...schemas.entities import ALL
-from ..outputs.checked import require_shots
 from ..outputs.entities import FATAL, CheckOptions, EpisodeOutput, EpisodeOutputs, check_episodes
+from ..outputs.layout import require_shots
 from ..outputs.named import require_distinct
 from .facts import entity_parts
 from .looking.settings import EpisodeSelection, scheduled

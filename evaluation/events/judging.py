@@ -29,7 +29,7 @@ from ...prompts.loader import load_prompt
 from ...schemas.canonical import Json
 from ..judging.answers import OUTCOMES, Asking, attempt, pictures_of, row_of, together
 from ..judging.presets import Published
-from .settings import EventJudgeSettings
+from .load_videos import EventJudgeSettings
 from .votes import MARK, Completion, Unreadable, parse_completion, parsed_completion
 
 DESCRIBE = "events/describe_video"

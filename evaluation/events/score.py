@@ -26,6 +26,8 @@ from ...schemas.values import Score
 from ..archive.archive import Archive, check_hash, nothing_to_compare, read_archive
 from ..archive.replies import archive_notes, lacks, last_attempts, not_judged
 from ..comparing import Comparisons, read_sides
+from ..protocol import UNCERTAINTY, Chosen, Scoring, later
+from ..report.model import ReportDocument
 from ..stats.paired import Pair, Paired, paired
 from ..stats.tables import number_of, read_table
 from .votes import Definitions, Panel, Votes, collect_votes, completion_rate
@@ -433,3 +435,60 @@ def _pair(ours: PanelScore, other: PanelScore, definitions: Definitions) -> Pair
     return Pair(
         ours.panel.method, other.panel.method, np.array(differences), {"judge": ours.panel.judge}
     )  # fmt: skip
+
+
+# -- Scoring, comparing and showing evaluations of videos as the commands ask for it
+
+
+def definitions_of(chosen: Chosen) -> Definitions:
+    """Return the definitions that were chosen; what no answer counts as is called ``zero`` here."""
+    given = chosen.of("voting", "nonresponse", "resamples", *UNCERTAINTY)
+    if given.get("nonresponse") == "incorrect":
+        given["nonresponse"] = "zero"
+    return Definitions(**given)
+
+
+def suite_of(chosen: Chosen) -> Path | None:
+    """Return the suite that was judged: as given, or that of the given release of events."""
+    suite, release = (chosen.options.get(name) for name in ("suite", "release"))
+    if suite is not None and release is not None:
+        raise ConfigError(
+            "--release", what="--suite and a release of events are both given, and one is enough",
+            fix="leave one out",
+        )  # fmt: skip
+    return suite if suite is not None else release
+
+
+def score(folder: Path, chosen: Chosen) -> EventScores:
+    """Return the scores."""
+    return score_folder(folder, suite_of(chosen), definitions_of(chosen))
+
+
+def compare(first: Path, second: Path, chosen: Chosen, allowed: Collection[str]) -> Comparisons:
+    """Return the methods of two evaluations, or of one, against each other."""
+    return compare_folders(first, second, suite_of(chosen), definitions_of(chosen), allowed)
+
+
+def report(folder: Path, chosen: Chosen) -> ReportDocument:
+    """Return what the page shows."""
+    if chosen.options.get("outputs"):
+        raise ConfigError(
+            "--outputs", what="this option is for evaluations of storyboards; this one is of videos",
+            fix="leave it out: the frames that judges saw are kept in the run folder",
+        )  # fmt: skip
+    document: ReportDocument = later("events.report:events_report")(folder, chosen.options.get("release"))
+    return document
+
+
+SCORING = Scoring(
+    "videos (events)",
+    score,
+    compare,
+    report,
+    None,
+    ("release", "suite", "voting", "nonresponse"),
+    tables=later("events.report:tables_of"),
+    of_people=later("events.report:people_tables"),
+    difference="completion rates (positive: the first completes more)",
+    compared_by="average",
+)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ...engine.execute import Source
-from ...engine.sources import fingerprint
+from ...engine.manifest import fingerprint
 from ...engine.stage import Item, Made, Tools
 from ...errors import ConfigError
 from ...models.chat import Image, ReplySchema, base64_text

@@ -12,14 +12,14 @@ from ...engine.stage import Child, Item, Made, StageSpec, Tools
 from ...errors import ConfigError, InputError, UserError
 from ...media.moving import is_video
 from ...releases.loading import Release, load
-from ...releases.subsets.requests import FOLDER
+from ...releases.subsets import FOLDER
 from ...schemas.canonical import Json, digest, jsonl_lines, write_atomic
 from ...schemas.katha import Scene, StoryRecord, Variant
 from ...schemas.layout import JSONL_FILES, VOTE_FILES
 from ...schemas.plain_files import parse_json, read_plain, reason_of
 from ..archive.archive import release_sha256
 from ..judging.settings import SelectionSettings
-from ..outputs.checked import Output, nothing_to_judge
+from ..outputs.layout import Output, nothing_to_judge
 from ..outputs.storyboards import Storyboards, can_be_shown, check_outputs, check_splits
 
 # -- What a contrastive variant tells, as a record of its own, and plans for generators of stories and
@@ -56,7 +56,7 @@ def variant_stories(release: Release, records: Iterable[StoryRecord]) -> list[St
 
 
 def _changed(scene: Scene, record: StoryRecord, variant: Variant) -> Scene:
-    from ...builders.katha.scene_prompts import looks_in, short_prompt, with_prompts
+    from ...builders.katha.draft_scenes import looks_in, short_prompt, with_prompts
 
     story = {"title": record.title, "language": record.language, "normalized_text": record.story_text}
     text = variant.contrastive_scene_text
@@ -72,7 +72,7 @@ def _changed(scene: Scene, record: StoryRecord, variant: Variant) -> Scene:
 
 def _lead(text: str, before: str, language: str) -> str:
     """Return the sentences of a changed scene that fit, those that are new first."""
-    from ...builders.katha.scene_prompts import LIMIT, clip_tokens
+    from ...builders.katha.draft_scenes import LIMIT, clip_tokens
     from ...builders.text.segments import sentence_spans
 
     sentences = [text[start:end] for start, end in sentence_spans(text, language)]

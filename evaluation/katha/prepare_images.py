@@ -6,7 +6,7 @@ from ...engine.stage import Failed, Item, Made, Outcome, StageSpec, Tools
 from ...errors import InputError
 from ...schemas.canonical import sha256_file
 from ..judging.pictures import ImageSettings, keep_pictures, prepare_storyboard
-from ..outputs.checked import UNREADABLE
+from ..outputs.layout import UNREADABLE
 
 SPEC = StageSpec(
     name="prepare_images",

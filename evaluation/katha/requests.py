@@ -35,8 +35,7 @@ from ..judging.settings import (
     trained_on,
 )
 from ..outputs.named import read_manifest
-from ..outputs.story_folders import find_story_folders, list_folder
-from ..outputs.storyboards import OutputsManifest
+from ..outputs.storyboards import OutputsManifest, find_story_folders, list_folder
 from ..running import Evaluating, check_request
 from .load_items import OUTPUTS, RELEASE, chosen_records, variant_stories
 from .pipeline import ASKING, PIPELINE, PUBLISHED

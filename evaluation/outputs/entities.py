@@ -22,18 +22,24 @@ from ...schemas.plain_files import CsvTable, below, composed, read_plain, reason
 from ...schemas.text import counted, tallied
 from ...schemas.values import Issue, Level
 from ...validators.report import IssueBin
-from .checked import (
+from .layout import (
     NOTHING_FOUND,
+    NUMBERED_FROM_ZERO,
+    VIDEOS,
+    Key,
+    Names,
     Output,
     OutputFile,
     Outputs,
+    Wanted,
     finding,
+    key_of,
     listed_names,
     look_at,
+    missing,
     repeated_names,
     report_of,
 )
-from .layout import NUMBERED_FROM_ZERO, VIDEOS, Key, Names, Wanted, key_of, missing
 from .named import entries, folders_in, pairs_once
 
 # -- Where the shots of an episode are in one video of all of it: a cut list, or cuts that are found

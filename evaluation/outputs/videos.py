@@ -19,19 +19,23 @@ from ...schemas.plain_files import below, composed
 from ...schemas.text import counted
 from ...schemas.values import Issue
 from ...validators.report import IssueBin
-from .checked import (
+from .layout import (
     NOTHING_FOUND,
+    VIDEOS,
+    Names,
     Output,
     OutputFile,
     Outputs,
+    Wanted,
     finding,
+    key_of,
     listed_names,
     look_at,
+    missing,
     repeated_names,
     report_of,
     unreadable,
 )
-from .layout import VIDEOS, Names, Wanted, key_of, missing
 from .named import MANIFEST, NamedFiles, entries, folders_in, named_places, read_manifest, require_distinct
 
 _SEED = re.compile(r"seed_(0|[1-9][0-9]{0,17})", re.ASCII)

@@ -24,7 +24,7 @@ from ..archive.archive import JUDGEMENTS, read_archive
 from ..metrics.metric import Quantity
 from ..stats.paired import LEVEL, Paired
 from ..stats.uncertainty import Uncertainty
-from .coverage import LEAST as LEAST_COVERAGE
+from .model import LEAST as LEAST_COVERAGE
 from .model import Comparison, CountRow, CountTable, Definition, Example, Examples, Frame, Snap
 from .pictures import MEGABYTES
 

@@ -5,8 +5,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from ...errors import ConfigError
-from ..metrics.metric import Choices
-from ..metrics.registry import choices
+from ..metrics.metric import Choices, choices
 from ..stats.uncertainty import Uncertainty
 
 

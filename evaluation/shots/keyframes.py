@@ -23,7 +23,7 @@ from ...schemas.paths import format_path
 from ...schemas.plain_files import read_plain
 from ...schemas.values import Own
 from ..outputs.layout import VIDEOS
-from ..outputs.shot_folders import REVIEW, shot_number
+from ..outputs.shots import REVIEW, shot_number
 
 
 class Found(Own):

@@ -40,10 +40,9 @@ from ..archive.archive import Archive, read_archive
 from ..archive.replies import archive_notes, not_judged
 from ..metrics.alignment import hundred
 from ..metrics.cids import Match, matched
-from ..metrics.metric import Metric, Terms
-from ..metrics.registry import base_of, metric_of, metrics
+from ..metrics.metric import Metric, Terms, base_of, metric_of, metrics
 from ..metrics.story import FoundStory, Story
-from ..report.coverage import coverages
+from ..report.model import coverages
 from ..stats.ranks import mean_ranks
 from .definitions import Definitions
 from .found import (

@@ -1,19 +1,205 @@
 """Scoring, comparing and showing evaluations of shot images as the commands ask for it."""
 
-from collections.abc import Collection
-from dataclasses import replace
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+
+from ...errors import InputError
+from ...schemas.values import Score
 from ..archive.archive import read_archive
-from ..comparing import Comparisons
+from ..comparing import Comparisons, method_pairs, read_sides
+from ..metrics.metric import in_order, lead_of, metric_of
 from ..protocol import UNCERTAINTY, Chosen, Scoring, later
-from ..report.model import ReportDocument
+from ..report.model import LEAST as LEAST_COVERAGE
+from ..report.model import Place, ReportDocument, coverages
+from ..stats.paired import Pair, Paired, paired
+from ..stats.ranks import rank_intervals, ranks
 from ..stats.tables import read_aliases
-from .compare import compare_folders
 from .definitions import Definitions, read_definitions
 from .found import read_found
-from .scores import ImageScores, score_folder
+from .scores import ImageScores, MethodScores, score_folder, values_of
 from .tables import scored_shots, write_scores
+
+# -- Methods side by side by their shot images: ranks by each score, how sure they are, paired differences
+
+LEAST = 0.5
+"""Share of the stories of which a method must have a value to be ranked."""
+
+
+@dataclass(frozen=True)
+class Leaderboard:
+    """All methods."""
+
+    names: tuple[str, ...]  # the scores, in order
+    lead: str | None  # the score by which rows are sorted
+    methods: tuple[str, ...]  # the methods, ranked ones first, by the lead score
+    unranked: dict[str, str]  # method -> why it is in no ranking
+    cells: dict[str, dict[str, Place]]  # method -> score -> where it stands
+
+
+def leaderboard(
+    methods: Sequence[MethodScores],
+    comparisons: Sequence[Paired],
+    definitions: Definitions,
+    excluded: Collection[str] = (),
+    least: float = LEAST_COVERAGE,
+) -> Leaderboard:
+    """Return where every method stands; one that left out too much stands below the others, unranked."""
+    names = in_order(dict.fromkeys(name for method in methods for name in method.scores))
+    unranked = {method.method: "excluded from ranking" for method in methods if method.method in excluded}
+    for scored in methods:
+        if not scored.accounting.get("shots_valid"):
+            unranked.setdefault(scored.method, "no picture")
+        for coverage in coverages(scored.accounting):
+            if why := coverage.too_little(least):
+                unranked.setdefault(scored.method, why)
+    cells: dict[str, dict[str, Place]] = {method.method: {} for method in methods}
+    among = [pair for pair in comparisons if not {pair.first, pair.second} & unranked.keys()]
+    for name in names:
+        there = [method for method in methods if name in method.scores]
+        for method, standing in _standings(name, there, unranked, definitions).items():
+            cells[method][name] = _tested(name, method, standing, among)
+    lead = lead_of(names)
+    return Leaderboard(tuple(names), lead, _sorted(methods, unranked, cells, lead), unranked, cells)
+
+
+def _standings(
+    name: str, methods: Sequence[MethodScores], unranked: dict[str, str], definitions: Definitions
+) -> dict[str, Place]:
+    made: dict[str, Place] = {}
+    ranked = []
+    among = [method for method in methods if method.method not in unranked]
+    most = max((method.scores[name].counts.get("pictures", 0) for method in among), default=0)
+    for method in methods:
+        score = method.scores[name]
+        why = unranked.get(method.method) or _too_little(name, score, most)
+        made[method.method] = Place(score=score, why=why)
+        if why is None:
+            ranked.append(method)
+    if not ranked:
+        return made
+    higher = metric_of(name).direction == "higher"
+    if metric_of(name).whole:
+        values = np.array([method.scores[name].value for method in ranked], dtype=np.float64)
+        for method, rank in zip(ranked, ranks(values, higher=higher), strict=True):
+            made[method.method] = Place(score=method.scores[name], rank=int(rank))
+        return made
+    table = _shared(name, ranked)
+    if not len(table):
+        why = "the methods share no story"
+        return made | {method.method: Place(score=method.scores[name], why=why) for method in ranked}
+    means = table.mean(axis=0)
+    drawn = definitions.resamples if definitions.method(len(table)) is not None else 0
+    ends = rank_intervals(table, higher=higher, resamples=drawn, seed=definitions.seed)
+    for index, (method, rank) in enumerate(zip(ranked, ranks(means, higher=higher), strict=True)):
+        low, high = ends[index] if ends else (None, None)
+        made[method.method] = Place(
+            score=method.scores[name], rank=int(rank), low=low, high=high, shared=float(means[index]),
+            stories=len(table),
+        )  # fmt: skip
+    return made
+
+
+def _too_little(name: str, score: Score, most: int) -> str | None:
+    if score.value is None:
+        return score.reason or "no value"
+    if not metric_of(name).ranked:
+        return "a diagnostic: neither end is better"
+    if metric_of(name).whole:
+        pictures = score.counts.get("pictures", 0)
+        return f"{pictures:,} pictures, others have {most:,}" if pictures < most else None
+    stories, counted = score.counts.get("stories", 0), score.counts.get("stories_counted", 0)
+    return f"values for {counted} of {stories} stories only" if counted < LEAST * stories else None
+
+
+def _shared(name: str, methods: Sequence[MethodScores]) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Return values of the stories that all methods have, shape (stories, methods)."""
+    columns = [
+        dict(
+            zip(
+                [story.story_id for story in method.stories],
+                values_of(method.stories, [name])[:, 0],
+                strict=True,
+            )
+        )
+        for method in methods
+    ]
+    shared = [key for key in columns[0] if all(not np.isnan(column.get(key, np.nan)) for column in columns)]
+    return np.array([[column[key] for column in columns] for key in shared], dtype=np.float64)
+
+
+def _tested(name: str, method: str, standing: Place, comparisons: Sequence[Paired]) -> Place:
+    metric = metric_of(name)
+    better: list[str] = []
+    worse: list[str] = []
+    for pair in comparisons if metric.ranked else ():
+        winner = pair.winner(higher=metric.direction == "higher") if pair.about["metric"] == name else None
+        if winner is None or method not in (pair.first, pair.second):
+            continue
+        other = pair.second if pair.first == method else pair.first
+        (better if winner == method else worse).append(other)
+    return standing.model_copy(update={"better": tuple(better), "worse": tuple(worse)})
+
+
+def _sorted(
+    methods: Sequence[MethodScores],
+    unranked: dict[str, str],
+    cells: dict[str, dict[str, Place]],
+    lead: str | None,
+) -> tuple[str, ...]:
+    def place(method: str) -> tuple[bool, bool, float, str]:
+        standing = cells[method].get(lead or "")
+        value = None if standing is None else standing.score.value
+        signed = 0.0 if value is None else -value if metric_of(lead or "").higher else value
+        return method in unranked, standing is None or standing.rank is None, signed, method
+
+    return tuple(sorted((method.method for method in methods), key=place))
+
+
+def compare_folders(
+    first: Path, second: Path, definitions: Definitions, allowed: Collection[str] = ()
+) -> Comparisons:
+    """Compare the methods of two evaluation folders of kind images; of one, its methods with each other."""
+    sides = read_sides(first, second, lambda folder: score_folder(folder, definitions), allowed)
+    comparisons = image_comparisons(method_pairs([scores.methods for scores in sides.scores]), definitions)
+    if not comparisons:
+        raise InputError.one(
+            str(second), what="no two methods have values for the same stories",
+            fix="compare evaluations of the same stories and metrics",
+        )  # fmt: skip
+    heading = f"differences of means over stories ({definitions.named()})"
+    return Comparisons(
+        "images", definitions, heading, comparisons, sides.differences, sides.notes, percent=False
+    )
+
+
+def image_comparisons(
+    pairs: Sequence[tuple[MethodScores, MethodScores]], definitions: Definitions
+) -> tuple[Paired, ...]:
+    """Return every pair compared in every metric in which the two share a story.
+
+    P-values are corrected for the number of pairs of a metric.
+    """
+    names = list(dict.fromkeys(name for a, b in pairs for name in a.scores if name in b.scores))
+    made: list[Paired] = []
+    for name in names:
+        shared = [pair for a, b in pairs if len((pair := _pair(name, a, b)).differences)]
+        made += paired(shared, "story", definitions)
+    return tuple(made)
+
+
+def _pair(name: str, a: MethodScores, b: MethodScores) -> Pair:
+    theirs = {story.story_id: story for story in b.stories}
+    shared = [(story, theirs[story.story_id]) for story in a.stories if story.story_id in theirs]
+    ours = values_of([story for story, _ in shared], [name])[:, 0]
+    gaps = ours - values_of([story for _, story in shared], [name])[:, 0]
+    return Pair(a.method, b.method, gaps[~np.isnan(gaps)], {"metric": name})
+
+
+# --
 
 OF_REPORT = ("define", "unranked", "stories", "methods", "megabytes")
 
@@ -42,17 +228,18 @@ def compare(first: Path, second: Path, chosen: Chosen, allowed: Collection[str])
 
 def report(folder: Path, chosen: Chosen) -> ReportDocument:
     """Return what the page shows."""
-    from ..report.coverage import LEAST
+    from ..report.model import LEAST
     from ..report.pictures import MEGABYTES
     from ..report.showing import Wanted
-    from .report.page import images_report
 
     given = chosen.options
     shown, methods = tuple(given.get("stories", ())), tuple(given.get("methods", ()))
     megabytes, unranked = given.get("megabytes", MEGABYTES), tuple(given.get("unranked", ()))
     least = given.get("least_coverage", LEAST)
     wanted = Wanted(definitions_of(chosen), shown, methods, megabytes, unranked, least)
-    return images_report(folder, given.get("release"), given.get("outputs", ()), wanted)
+    page, outputs = later("shots.report.page:images_report"), given.get("outputs", ())
+    document: ReportDocument = page(folder, given.get("release"), outputs, wanted)
+    return document
 
 
 SCORING = Scoring(

@@ -16,8 +16,7 @@ from ...schemas.values import Listed, Own
 from ..judging.pictures import ImageSettings
 from ..judging.settings import JudgeSettings
 from ..metrics.alignment import DIMENSIONS
-from ..metrics.metric import Need
-from ..metrics.registry import metrics
+from ..metrics.metric import Need, metrics
 from ..running import check_places, missing_libraries
 
 Dimension = Literal["scene", "shot", "interaction", "action"]

@@ -11,7 +11,7 @@ from ...schemas.canonical import csv_text, write_atomic
 from ..archive.archive import Archive
 from ..metrics.alignment import DIMENSIONS
 from ..metrics.cids import Match
-from ..metrics.registry import metrics
+from ..metrics.metric import metrics
 from ..metrics.story import FoundShot, FoundStory, Story
 from ..metrics.vectors import Floats, doubles, unit
 from .ratings import Panel, collect_panels

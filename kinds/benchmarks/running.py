@@ -180,7 +180,7 @@ def run(
 
     Without outputs: the row of the evaluation that the folder holds, such as an imported one.
     """
-    from ...evaluation.report.writing import PAGE, write_report
+    from ...evaluation.report.formats import PAGE, write_report
 
     report = None
     if outputs:

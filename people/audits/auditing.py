@@ -5,31 +5,35 @@ in a journal, continued by the same command, never paid for twice.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from ...builders.drafting import tell_plan, without_models
+from ...builders.katha.checks.reading import read_answers
 from ...builders.katha.measure_edits import SUMMARY
-from ...builders.replies import public_name
+from ...builders.step import ask, public_name
+from ...builders.step import language as prompt_language
 from ...engine.execute import RunRequest, Source
+from ...engine.pipeline import Pipeline
 from ...engine.run_options import RunOptions, Sets
 from ...engine.running import RunKind
+from ...engine.stage import Child, Item, Made, OneStage, Outcome, Tools
 from ...engine.status import read_report
 from ...errors import ConfigError
 from ...evaluation.recoverability.matching import matcher_of
 from ...evaluation.stats.uncertainty import Uncertainty
+from ...models.spec import ModelSettings
 from ...releases.loading import release_name
-from ...schemas.canonical import Json, pretty_bytes, write_atomic
+from ...schemas.canonical import Json, jsonl_lines, pretty_bytes, write_atomic
 from ...schemas.plain_files import read_json
 from ...schemas.text import normalize_answer
+from ...schemas.values import Own
 from ...validators.katha.dataset import Dataset, open_dataset
 from ...validators.lines import ignore, read_objects
-from .answer_blind import ANSWERS, PIPELINE, BlindSettings
 from .compare import Blind, Case, Comparing, Counts, scores
 from .form import judged, read_form
-from .load_questions import DRAFT, GOLD
 from .page import Audit, page_of
 from .records import Annotated as Record
 from .records import Pairs, pair_up, read_records
@@ -37,6 +41,109 @@ from .records import Pairs, pair_up, read_records
 if TYPE_CHECKING:
     from ...engine.estimate import CallPlan
     from ...engine.progress import Reporter
+
+
+# -- Stage: a model answers the questions of a record from its text alone, without having seen an answer
+#
+# An item is a record of the draft or of the gold set. Its first stage reads them; the last writes the
+# answers.
+
+ANSWERS = "answers.jsonl"
+"""What a finished run holds: one line per record that was answered."""
+PROMPT = "katha/answer_questions"
+
+
+class BlindSettings(ModelSettings):
+    """Settings of the stage: who answers."""
+
+
+async def answer_blind(item: Item, tools: Tools) -> Outcome:
+    """Return one short answer per question, null where the text is unclear; none without a model."""
+    questions = item["questions"]
+    if not questions or not tools.own(BlindSettings).models():
+        return Made({"answers": []})
+    answered = await ask(
+        tools,
+        PROMPT,
+        lambda reply: read_answers(reply, len(questions)),
+        (),
+        0,
+        language=prompt_language(item["story"]),
+        scenes=item["scenes"],
+        questions=questions,
+    )
+    return Made({"answers": [texts[0] if texts else None for texts in answered.value]})
+
+
+ANSWER_BLIND = OneStage(
+    name="answer_blind",
+    version=2,
+    shape="map",
+    reads=("role", "story", "scenes", "questions"),
+    writes=("answers",),
+    libraries=("jsonschema-rs",),
+    settings=BlindSettings,
+    asks=(PROMPT,),
+    run=answer_blind,
+)
+
+
+def finish(folder: Path, items: Iterable[Item]) -> None:
+    """Write the answers into the run folder; items come sorted by id."""
+
+    def lines() -> Iterator[dict[str, object]]:
+        for item in items:
+            yield {"role": item["role"], "story_id": item["story"]["id"], "answers": item["answers"]}
+
+    write_atomic(folder / ANSWERS, jsonl_lines(lines()))
+
+
+PIPELINE = Pipeline(
+    name="audit-katha",
+    stages=(f"{__name__}:LOAD_QUESTIONS", f"{__name__}:ANSWER_BLIND"),
+    finish=f"{__name__}:finish",
+    final_fields=("role", "story"),
+    private=True,  # drafts may hold stories of a hidden test
+)
+
+
+# -- Stage: one item per record of the draft and of the gold set, with its questions and no answer
+
+DRAFT, GOLD = "draft", "gold"
+"""Roles of the sources; the sources are files of records."""
+
+
+class Settings(Own):
+    """Settings of the stage; there are none."""
+
+
+def load_questions(item: Item, tools: Tools) -> Iterator[Child]:
+    """Yield one child per record that is compared; without gold records, one per draft."""
+    roles = [source["role"] for source in item["sources"]]
+    records = {role: read_records(path) for role, path in zip(roles, tools.paths, strict=True)}
+    shown = pair_up(records[DRAFT], records[GOLD]).pairs if GOLD in records else records[DRAFT]
+    for role in records:
+        for story_id in sorted(shown):
+            record = records[role][story_id].record
+            texts = records[role][story_id].texts
+            asked = [f"({part['question_type']}) {part['question']}" for part in record["questions"]]
+            story = {"id": story_id, "language": record["language"]}
+            fields = {"role": role, "story": story, "scenes": texts, "questions": asked}
+            yield Child(f"{role}-{story_id}", Made(fields))
+
+
+LOAD_QUESTIONS = OneStage(
+    name="load_questions",
+    version=3,
+    shape="expand",
+    reads=("sources",),
+    writes=("role", "story", "scenes", "questions"),
+    settings=Settings,
+    run=load_questions,
+)
+
+
+# --
 
 RESULT, PAGE, FORM = "audit.json", "audit.html", "form.csv"
 """What an audit writes into its folder: the result, the page, a form for people."""

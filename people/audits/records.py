@@ -11,9 +11,9 @@ from ...schemas.canonical import Json
 from ...schemas.text import tallies
 from ...schemas.vocabulary import vocabulary
 from ...validators.katha.dataset import open_dataset
-from ...validators.katha.set_files import producer_lines
+from ...validators.katha.scene_rules import check_part
+from ...validators.katha.validation import producer_lines
 from ...validators.lines import ignore
-from ...validators.record_rules import check_part
 from ...validators.report import MARK, as_user_error, is_simulated
 
 _UNREAD = "a program or nobody that is known wrote their questions, and no person has reviewed them"

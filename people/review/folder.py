@@ -18,13 +18,11 @@ from ...schemas.values import Own
 from ...validators.katha.votes import SEEN
 from .design import Place as SeatPlace
 from .design import Plan, Seat, Unit, design
-from .exclusions import Rules
-from .items import ITEMS, KEY, Drawn, Item, Media, Stands, distinct, hide
-from .journal import Event, VoteJournal, read_events
-from .media import MEDIA, store_file
+from .items import ITEMS, KEY, MEDIA, Drawn, Item, Media, Stands, distinct, hide, store_file
+from .plan import Rules
 from .protocol import PROTOCOL, SIMULATED, Protocol, versions, write_protocol
 from .serve.access import enter_token
-from .standing import TRAINING, Standing
+from .standing import TRAINING, Event, Standing, VoteJournal, read_events
 from .task import Task, load_task, read_task, text_in
 
 TASK, SEATS, SECRET = "task.j2", "seats.json", "secret.key"

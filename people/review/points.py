@@ -18,12 +18,10 @@ from ...schemas.values import Issue
 from ...validators.katha.votes import SEEN
 from ...validators.lines import read_objects
 from ...validators.report import as_user_error
-from .corrections import edits_after, edits_in, listed_edits, notes_after, problem_of, tidy, values_of
 from .flow import dealt_votes
 from .folder import Study
-from .items import Item
-from .journal import Event, VoteJournal
-from .standing import Reviewer, Standing, Vote
+from .items import Item, edits_after, edits_in, listed_edits, notes_after, problem_of, tidy, values_of
+from .standing import Event, Reviewer, Standing, Vote, VoteJournal
 from .task import LONGEST_TEXT, UNCLEAR, Question, place_of
 from .votes import Counted, counted_votes
 

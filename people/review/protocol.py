@@ -16,7 +16,7 @@ from ...schemas.plain_files import read_json, reason_of, type_reason
 from ...schemas.values import Own
 from ...validators.careless import SECONDS_PER_ANSWER
 from .design import Plan
-from .exclusions import Rules
+from .plan import Rules
 from .task import Texts
 
 PROTOCOL, EARLIER = "protocol.json", "protocols"
@@ -77,7 +77,7 @@ class Protocol(Own):
     training: int = Field(default=0, ge=0)  # how many training items come first
     # share of training answers that must be right to go on; 0: nobody is turned away
     training_pass: float = Field(default=0.0, ge=0, le=1)
-    rules: Rules  # who and what is left out, and when; see :class:`.exclusions.Rules`
+    rules: Rules  # who and what is left out, and when; see :class:`.plan.Rules`
     floor: Floor | None = None  # least time of a vote; None, as in studies from before: there is none
     # whether two of three decide; else 2 : 1 goes to adjudication. The value false is ours: Table 19 takes
     # the majority, A.11 routes corrections and ambiguity to adjudication.

@@ -16,8 +16,8 @@ import numpy as np
 from ...evaluation.stats.correlation import krippendorff_alpha, observed_agreement
 from ...schemas.canonical import Json, canonical_text
 from ...validators.resampling import Floats, fleiss_kappa
-from .corrections import edits_after, said_value
 from .folder import Study
+from .items import edits_after, said_value
 from .points import points, upright
 from .protocol import versions
 from .standing import Standing

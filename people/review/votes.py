@@ -14,9 +14,9 @@ from typing import Any
 from ...schemas.canonical import Json
 from ...schemas.judgement import HumanRow
 from ...validators.katha.votes import SEEN
-from .exclusions import Excluded, answer_of, apply
 from .folder import Study
 from .items import Item, Stands
+from .plan import Excluded, answer_of, apply
 from .protocol import SIMULATED
 from .standing import Reviewer, Standing, Vote
 from .task import UNCLEAR, Question, place_of

@@ -10,10 +10,8 @@ from ...pages.page import policy_of, save_page, style_of, template_of
 from ...schemas.canonical import Json
 from ...schemas.layout import FORMAT
 from ...schemas.text import printable
-from .compare import Gone, Move, ReleaseDiff
-from .form import Change, pattern_of
-from .sections import ABOUT, STATISTICS, SUBSETS, sections_of, shortened, values_text
-from .sides import Side
+from .compare import ABOUT, STATISTICS, SUBSETS, Gone, Move, ReleaseDiff, sections_of, shortened, values_text
+from .form import Change, Side, pattern_of
 
 SHOWN = 12
 """Most entries of one kind that people are shown; JSON has them all."""

@@ -18,12 +18,23 @@ from ...schemas.text import tallied
 from ...schemas.values import Issue
 from ..loading import stated_languages
 from ..options import AUTO, METADATA, PackOptions
-from ..subsets.requests import read_subsets
-from .compare import Move, RecordChange, ReleaseDiff, diff_sides, gone_from, version_of, with_reasons
-from .form import Change, DiffForm, Step, Version, changes_between, has_path, is_enough
+from ..subsets import read_subsets
+from .compare import (
+    ABOUT_CHANGED,
+    SUBSETS,
+    HiddenChange,
+    Move,
+    RecordChange,
+    ReleaseDiff,
+    SubsetChange,
+    diff_sides,
+    gone_from,
+    sections_of,
+    version_of,
+    with_reasons,
+)
+from .form import Change, DiffForm, Side, Step, Version, changes_between, has_path, is_enough, open_side
 from .render import changes_document
-from .sections import ABOUT_CHANGED, SUBSETS, HiddenChange, SubsetChange, sections_of
-from .sides import Side, open_side
 
 _MOST_NAMED = 20
 

@@ -14,7 +14,7 @@ from ...errors import ConfigError
 from ...schemas.canonical import Json, jsonl_lines, write_atomic
 from ...schemas.entities import ALL, TYPES, EntityType, EpisodeShot
 from ...validators.entities.view import EntityKey, EpisodeView, view_of
-from ..shots.requests import cut_at_space
+from ..shots.tree import cut_at_space
 from ..target import require_free, staged
 from .tree import EntitySet
 

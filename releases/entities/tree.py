@@ -30,8 +30,8 @@ from ...validators.entities.set_rules import (
 from ...validators.entities.statistics import EntityStatistics, entity_statistics
 from ...validators.entities.view import issue, view_of
 from ...validators.report import IssueBin, Opened, RuleSet, ValidationReport
+from ..loading import OfficialFiles
 from ..shots.tree import SYSTEM_FILES
-from ..strict_json import OfficialFiles
 from ..target import writing
 
 ENTITIES = "entities"

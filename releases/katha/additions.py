@@ -26,8 +26,18 @@ from ..hidden.commitments import (
     salt_beside,
 )
 from ..options import PackOptions
-from ..subsets.drawing import ALL, Traits, closeness, draw
-from ..subsets.requests import FOLDER, GOLD, OPTION, SubsetRequest, read_subsets, requested
+from ..subsets import (
+    ALL,
+    FOLDER,
+    GOLD,
+    OPTION,
+    SubsetRequest,
+    Traits,
+    closeness,
+    draw,
+    read_subsets,
+    requested,
+)
 from .composition import Composition
 from .reviews import (
     NO_REVIEWS,

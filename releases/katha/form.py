@@ -47,7 +47,7 @@ from .additions import Additions, StoryFacts, Subset, subset_files, title_of
 from .composition import PARTS, SIZES, TABLES, Composition, story_rows
 from .packing import StoryPacking
 from .reading import StoryReading
-from .review_card import review_tables_shown
+from .reviews import review_tables_shown
 from .selection import EVIDENCE, check_evidence
 
 # -- Nothing of a hidden-test story may be in a public file, and a hidden folder holds nothing else

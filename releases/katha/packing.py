@@ -39,7 +39,7 @@ from ...validators.report import as_user_error
 from ..form import Facts, FinishedRun, LeftOut, ReleaseForm
 from ..options import Licence, PackOptions, licence
 from ..parquet import TableWriter
-from ..subsets.drawing import Traits
+from ..subsets import Traits
 from ..tables import row_of
 from .additions import Additions, StoryFacts, Subset, Wanted, add, draw_subsets, traits_of, wanted
 from .composition import PARTS, SIZES, VARIANT_TABLE, Composition, Counted, known_details, record_rows
@@ -180,8 +180,8 @@ class StoryPacking:
 
     def take(self, run: FinishedRun) -> None:
         """Decide about every story, draw subsets, and refuse a run that validators find fault with."""
+        from ...validators.katha.scene_rules import incomplete_reason
         from ...validators.katha.validation import validate
-        from ...validators.record_rules import incomplete_reason
 
         # Rights that do not allow release keep a story out; every other error keeps the whole run out.
         errors = [one for one in validate(run.folder).issues if one.level == "error"]

@@ -31,7 +31,7 @@ from ...validators.lines import ignore
 from ...validators.report import BINDINGS, MARK, REVIEWED
 from ..diff.since import Since
 from ..form import Facts, LeftOut, ReleaseForm
-from ..subsets.requests import read_subsets
+from ..subsets import read_subsets
 from ..tables import read_lines
 from .additions import (
     Additions,

@@ -34,7 +34,7 @@ from ...schemas.layout import (
 from ...schemas.plain_files import read_json
 from ...schemas.text import tallies
 from ...validators.report import as_user_error
-from ..diff.sides import Side
+from ..diff.form import Side
 from ..diff.since import compare_with_previous, open_previous
 from ..form import Facts, FinishedRun, HiddenTest, LeftOut, Packing, ReleaseForm
 from ..hidden.commitments import salt_beside, write_salt

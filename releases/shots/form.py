@@ -19,8 +19,7 @@ from ...schemas.layout import SOURCE_MANIFEST, STATISTICS
 from ...schemas.plain_files import parse_json, read_plain
 from ...schemas.shots import ReferenceImage, ShotRecord, TwoLists
 from ...schemas.values import Issue
-from ..diff.form import DiffForm, FileSection, RecordFile, Step
-from ..diff.sides import Side
+from ..diff.form import DiffForm, FileSection, RecordFile, Side, Step
 from ..flat_records import FlatRecords
 from ..form import Facts, ReleaseForm
 from ..loading import LoadedRelease, load_records

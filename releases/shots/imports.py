@@ -15,8 +15,7 @@ from typing import Any, Literal
 
 from pydantic import Field, ValidationError
 
-from ...engine.manifest import SourceEntry, creation_time
-from ...engine.sources import Source, fingerprint
+from ...engine.manifest import Source, SourceEntry, creation_time, fingerprint
 from ...errors import ConfigError, InputError, UserError, mismatch
 from ...schemas.canonical import Json, jsonl_lines, write_atomic
 from ...schemas.plain_files import read_plain
@@ -24,10 +23,9 @@ from ...schemas.shots import LANGUAGES, CharacterSheet, ReferenceImage, Shot, Sh
 from ...schemas.text import tallies
 from ...schemas.values import Own
 from ...validators.report import RuleSet, ValidationReport
-from ...validators.shots.statistics import shot_statistics
+from ...validators.shots.script_rules import shot_statistics
 from ..loading import read_rows
 from ..target import require_free, require_outside, staged, write_imported_run
-from .requests import RequestOptions, shot_requests
 from .tree import (
     FOLDER,
     IMPORTED_SHOTS,
@@ -36,11 +34,13 @@ from .tree import (
     SHOT_SCRIPTS,
     STORIES,
     Line,
+    RequestOptions,
     ShotSet,
     ShotStory,
     check_shot_set,
     open_shot_set,
     read_shot_set,
+    shot_requests,
     write_stories,
 )
 

@@ -15,7 +15,7 @@ from ...schemas.plain_files import parse_json, read_plain
 from ...schemas.shots import LITE, ShotRecord, StoryFacts
 from ...schemas.text import tallied
 from ..loading import whole_rows
-from ..subsets.drawing import ALL, DIGITS, Spread, Traits, draw, fields_closeness, mean_size, spread
+from ..subsets import ALL, DIGITS, Spread, Traits, draw, fields_closeness, mean_size, spread
 from ..target import write_imported_run, writing
 from .imports import ROLE, given_records, read_story_facts, with_provenance, write_facts
 from .tree import FOLDER, IMPORTED_SHOTS, SHOT_SCRIPTS, ShotSet, ShotStory, write_shot_set

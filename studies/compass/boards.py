@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import TargetError
-from ...evaluation.outputs.checked import nothing_to_judge
+from ...evaluation.outputs.layout import nothing_to_judge
 from ...evaluation.outputs.named import MANIFEST
 from ...evaluation.outputs.storyboards import check_outputs
 from ...schemas.canonical import Json, link_or_copy, pretty_bytes, sha256_file, write_atomic

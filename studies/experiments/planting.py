@@ -13,7 +13,7 @@ from typing import Any, Literal
 from pydantic import Field, ValidationError, model_validator
 
 from ...errors import InputError, TargetError, UserError
-from ...evaluation.outputs.checked import Output, nothing_to_judge
+from ...evaluation.outputs.layout import Output, nothing_to_judge
 from ...evaluation.outputs.named import MANIFEST, read_manifest
 from ...evaluation.outputs.storyboards import OutputsManifest, Storyboards, check_outputs
 from ...models.generators.drawn.scene import Box

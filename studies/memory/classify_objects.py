@@ -5,7 +5,7 @@ Characters always get portraits and locations panoramas, so that nobody is asked
 
 import asyncio
 
-from ...builders.replies import ask
+from ...builders.step import ask
 from ...engine.stage import UNAVAILABLE, BadReply, Item, Made, NoAnswer, Outcome, StageSpec, Tools
 from ...models.spec import ModelSettings
 from ...schemas.canonical import Json

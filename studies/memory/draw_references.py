@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from ...builders.replies import ask
+from ...builders.step import ask
 from ...engine.stage import REHEARSED, UNAVAILABLE, BadReply, Item, Made, NoAnswer, Outcome, StageSpec, Tools
 from ...media.kept_files import keep_file
 from ...models.chat import Image as ChatImage

@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from ...builders.replies import ask
+from ...builders.step import ask
 from ...engine.stage import UNAVAILABLE, BadReply, Item, Made, NoAnswer, Outcome, StageSpec, Tools
 from ...models.spec import ModelSettings
 from ...schemas.canonical import Json

@@ -6,7 +6,7 @@ another colour of it changes nothing else.
 
 from collections.abc import Mapping
 
-from ...builders.replies import ask
+from ...builders.step import ask
 from ...engine.stage import UNAVAILABLE, BadReply, Item, Made, NoAnswer, Outcome, StageSpec, Tools
 from ...models.spec import ModelSettings
 from ...prompts.loader import load_prompt

@@ -10,9 +10,9 @@ from fabula.evaluation.entities.metrics.aggregate import Definitions as EpisodeD
 from fabula.evaluation.entities.report.page import episodes_report
 from fabula.evaluation.katha.report.page import katha_report
 from fabula.evaluation.recoverability.definitions import Definitions
+from fabula.evaluation.report.formats import write_report
 from fabula.evaluation.report.people import write_calibration
 from fabula.evaluation.report.showing import Wanted
-from fabula.evaluation.report.writing import write_report
 from fabula.evaluation.shots.definitions import Definitions as ImageDefinitions
 from fabula.evaluation.shots.report.page import images_report
 from fabula.kinds.evaluations import calibrate

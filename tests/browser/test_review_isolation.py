@@ -12,8 +12,8 @@ import pytest
 from fabula.kinds.making_studies import Wanted, make
 from fabula.people.review.folder import Study, StudyPlan, link_of, make_study, open_study
 from fabula.people.review.items import Drawn, Part
-from fabula.people.review.journal import VoteJournal
 from fabula.people.review.plan import Plan, load_preset
+from fabula.people.review.standing import VoteJournal
 from fabula.releases.loading import load
 from fabula.schemas.vocabulary import vocabulary
 from fabula.testing.review_server import StudyServer, serve_study

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from fabula.people.review.folder import Study, link_of
-from fabula.people.review.journal import read_events
 from fabula.people.review.points import cases
+from fabula.people.review.standing import read_events
 from fabula.testing.drawn_study import draw_study
 from fabula.testing.review_server import StudyProcess, StudyServer, serve_study
 from fabula.testing.review_visitor import KEPT, ONLINE, Visitor

@@ -15,8 +15,8 @@ import pytest
 
 from fabula.kinds.making_studies import Wanted, make
 from fabula.people.review.folder import Study, invite, open_study
-from fabula.people.review.journal import VoteJournal, read_events
 from fabula.people.review.points import cases, decide_from_file
+from fabula.people.review.standing import VoteJournal, read_events
 from fabula.testing.endurance import rounds
 from fabula.testing.review_server import StudyProcess
 from fabula.testing.review_visitor import Visitor

@@ -13,7 +13,7 @@ import fabula as fabula_package
 from fabula.builders.katha.building import BuildOptions, build_katha
 from fabula.cli.main import app
 from fabula.errors import ExitCode
-from fabula.people.review.journal import VoteJournal
+from fabula.people.review.standing import VoteJournal
 from fabula.testing.katha_folders import write_run
 from fabula.testing.katha_samples import sample_bundles
 from fabula.testing.review_exports import agreed_by, summary_of, votes_on, write_edits, write_review

@@ -19,7 +19,7 @@ from fabula.cli.checkup import checkup
 from fabula.cli.common import PLACES, VALUES, finding_lines, guarded
 from fabula.cli.main import app
 from fabula.errors import InputError, UserError
-from fabula.evaluation.metrics import registry
+from fabula.evaluation.metrics import metric
 from fabula.prompts.loader import prompt_ids
 from fabula.schemas.values import Issue
 
@@ -181,7 +181,7 @@ def offered(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
         (("build", "katha", "stories.jsonl", "--max"), ["--max-cost"]),
         (("build", "katha", "stories.jsonl", "--set", "draft_scenes.sc"), ["draft_scenes.scenes="]),
         (("prompts", "show", "events/"), [name for name in prompt_ids() if name.startswith("events/")]),
-        (("evaluate", "images", "--metrics", "c"), [name for name in registry.names() if name[0] == "c"]),
+        (("evaluate", "images", "--metrics", "c"), [name for name in metric.names() if name[0] == "c"]),
         (("score", "runs/x", "--format", "c"), ["csv"]),
         (("run", "show", "/nowhere", "k"), []),
     ],

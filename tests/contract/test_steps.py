@@ -96,7 +96,7 @@ from fabula.builders.shots.cast import Sketch
 from fabula.builders.shots.script_parts import DESCRIBE_SETTINGS
 from fabula.builders.step import Step
 from fabula.schemas.values import Issue
-from fabula.validators.record_rules import StoryRule
+from fabula.validators.katha.scene_rules import StoryRule
 
 MOODS = Step(
     id="shots/name_moods", version=1, writes=("moods",), reads=("story", "analysis", "plot"),

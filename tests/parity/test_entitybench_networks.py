@@ -14,7 +14,7 @@ from fabula.evaluation.entities.metrics.catalogue import METRICS
 from fabula.evaluation.entities.requests import EVALUATING, EpisodeOptions
 from fabula.evaluation.entities.scores.scores import score_folder
 from fabula.evaluation.metrics.vectors import unpacked
-from fabula.evaluation.report.writing import write_report
+from fabula.evaluation.report.formats import write_report
 from fabula.kinds.evaluations import make_report
 from fabula.media.video import walk_frames
 from fabula.schemas.plain_files import json_lines

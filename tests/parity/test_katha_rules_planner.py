@@ -22,7 +22,7 @@ from fabula.evaluation.archive.archive import read_archive
 from fabula.evaluation.judging.pictures import ImageSettings, prepare_storyboard
 from fabula.evaluation.katha.requests import EvaluateOptions, evaluate_katha
 from fabula.evaluation.outputs.storyboards import check_outputs
-from fabula.evaluation.report.writing import write_report
+from fabula.evaluation.report.formats import write_report
 from fabula.kinds.evaluations import make_report
 from fabula.releases.loading import Release
 from fabula.schemas.katha import StoryRecord

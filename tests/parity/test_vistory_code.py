@@ -25,10 +25,10 @@ from PIL import Image
 from fabula.engine.stage import Item, Tools
 from fabula.evaluation.metrics.inception import inception_score
 from fabula.evaluation.metrics.story import FoundStory
-from fabula.evaluation.shots import encode_crops, encode_pictures
+from fabula.evaluation.shots import looking
 from fabula.evaluation.shots.definitions import Definitions
-from fabula.evaluation.shots.pipeline import line_of
 from fabula.evaluation.shots.ratings import Panel, Rated, story_ratings
+from fabula.evaluation.shots.requests import line_of
 from fabula.evaluation.shots.scores import StoryScore, pooled, score_story
 from fabula.evaluation.shots.settings import CropSettings, PictureSettings
 from fabula.models.vision.store import VectorStore
@@ -450,15 +450,14 @@ def ours(stories: dict[int, Drawn], tree: Path) -> dict[str, tuple[FoundStory, S
     items = [_item(story, tree) for story in stories.values()]
     with pytest.MonkeyPatch.context() as patch, VectorStore() as store:
         models = {name: Known(name) for name in (*FACES, "clip", "style")} | {"classes": Classes("classes")}
-        for stage in (encode_crops, encode_pictures):
-            patch.setattr(stage, "opened", lambda name, *_: models[name])
-            patch.setattr(stage.VectorStore, "of_user", lambda: store)
-            patch.setattr(store, "close", lambda: None)
+        patch.setattr(looking, "opened", lambda name, *_: models[name])
+        patch.setattr(VectorStore, "of_user", lambda: store)
+        patch.setattr(store, "close", lambda: None)
         crops = CropSettings(pictures=("clip",), faces=FACES)
         pictures = PictureSettings(style="style", inception="classes")
         made = zip(
-            encode_crops.run_batch(items, Tools(crops, "2026-01-01T00:00:00Z")),
-            encode_pictures.run_batch(items, Tools(pictures, "2026-01-01T00:00:00Z")), strict=True,
+            looking.encode_crops(items, Tools(crops, "2026-01-01T00:00:00Z")),
+            looking.encode_pictures(items, Tools(pictures, "2026-01-01T00:00:00Z")), strict=True,
         )  # fmt: skip
         outcomes = [(one.fields | other.fields) for one, other in made]  # type: ignore[union-attr]
     found = {}

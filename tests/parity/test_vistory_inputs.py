@@ -17,8 +17,7 @@ from fabula.evaluation.metrics.alignment import average
 from fabula.evaluation.shots.scores import CATEGORIES, official_ranks
 from fabula.evaluation.stats.tables import correlate_tables, read_table
 from fabula.releases.shots.imports import export_inputs
-from fabula.releases.shots.requests import RequestOptions
-from fabula.releases.shots.tree import read_shot_set
+from fabula.releases.shots.tree import RequestOptions, read_shot_set
 from fabula.schemas.values import Score
 from fabula.testing.drawn_shots import draw_shot_set
 

@@ -18,7 +18,7 @@ from fabula.errors import ConfigError, InputError
 from fabula.evaluation.katha.requests import EvaluateOptions
 from fabula.evaluation.recoverability.definitions import Definitions
 from fabula.evaluation.recoverability.score import score_folder
-from fabula.evaluation.report.writing import write_report
+from fabula.evaluation.report.formats import write_report
 from fabula.kinds import evaluations, verbs
 from fabula.kinds.registry import kinds
 from fabula.testing.drawn_storyboards import draw_outputs, numbers_in

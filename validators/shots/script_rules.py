@@ -2,15 +2,17 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 
+from ...schemas.canonical import Json
 from ...schemas.shots import CharacterSheet, Shot, ShotScript, StoryFacts, TwoLists, TwoTexts
 from ...schemas.text import contains_phrase, normalize_answer, unspaced_count
 from ...schemas.values import Issue
 from ...schemas.vocabulary import vocabulary
 from ..report import issue_of, read_codes, show
+from ..statistics import NO_VALUE, distribution
 from ..view import find_redacted
 
 # -- Every code that the rules about shot scripts and their files report
@@ -355,16 +357,16 @@ def _both(text: TwoTexts, where: str, path: str) -> Iterator[Issue]:
 
 def _names(script: ShotScript, where: str) -> Iterator[Issue]:
     """Characters are told apart by their names, in texts and by people."""
-    for field in ("name_en", "name_ch"):
+    for language in ("name_en", "name_ch"):
         first: dict[str, str] = {}
         for key, sheet in script.characters.items():
-            name = getattr(sheet, field)
+            name = getattr(sheet, language)
             if not name or not name.strip():
                 continue
             owner = first.setdefault(folded(name), key)
             if owner != key:
                 message = f"{show(name)} is the name of {show(owner)}, too"
-                yield issue("repeated-name", where, f"$.Characters[{show(key)}].{field}", message)
+                yield issue("repeated-name", where, f"$.Characters[{show(key)}].{language}", message)
 
 
 def _cameras(script: ShotScript, where: str) -> Iterator[Issue]:
@@ -443,3 +445,84 @@ def check_plot(script: ShotScript, text: str, language: str, where: str) -> Iter
         yield issue(
             "plot-coverage", where, "$.Shots", f"the end of the story is in no shot: {show(left[:40])}"
         )
+
+
+# -- Counts over a set of shot scripts, as in ViStoryBench, section C; a pure function of its parts
+
+PUBLISHED: Mapping[str, float] = {
+    "stories": 80,
+    "shots": 1317,
+    "shots_per_story": 16.5,
+    "characters": 344,
+    "references": 509,
+    "characters_with_several_references": 89,
+}
+"""What the paper gives of its set; shown beside a set's own numbers, which need not be the same."""
+
+
+@dataclass
+class ShotCounts:
+    """Takes stories one by one; all it keeps are counts."""
+
+    lengths: list[int] = field(default_factory=list)  # shots of each story
+    references: list[int] = field(default_factory=list)  # reference images of each character
+    tables: dict[str, Counter[str]] = field(default_factory=dict)  # name of a distribution -> value -> count
+
+    def add(self, script: ShotScript, facts: StoryFacts | None, references: Mapping[str, int]) -> None:
+        """Count one story.
+
+        ``references``: character key -> number of reference images.
+        """
+        self.lengths.append(len(script.shots))
+        self.references += [references.get(key, 0) for key in script.characters]
+        self._count("story_type", script.kind)
+        self._count("style_category", facts.style if facts else None)
+        self._count("culture", facts.culture if facts else None)
+        realistic = facts.realistic if facts else None
+        self._count("realism", None if realistic is None else "realistic" if realistic else "unrealistic")
+        for key, sheet in script.characters.items():
+            known = facts.characters.get(key) if facts else None
+            self._count("character_tag", sheet.tag)
+            self._count("gender", known.gender if known else None)
+        for shot in script.shots:
+            self._count("characters_on_stage", str(len(script.cast(shot))))
+            camera = read_camera(shot.perspective.of("en") if shot.perspective is not None else "")
+            for name, value in zip(LISTS, camera.words, strict=True):
+                self._count(name, value)
+
+    def _count(self, name: str, value: str | None) -> None:
+        self.tables.setdefault(name, Counter())[value or NO_VALUE] += 1
+
+    def document(self) -> dict[str, Json]:
+        """Return totals, each beside the published one, and the distributions with their targets."""
+        stories, shots = len(self.lengths), sum(self.lengths)
+        own = {
+            "stories": stories,
+            "shots": shots,
+            "shots_per_story": round(shots / stories, 6) if stories else 0.0,
+            "characters": len(self.references),
+            "references": sum(self.references),
+            "characters_with_several_references": sum(count > 1 for count in self.references),
+        }
+        return {
+            "kind": "shots",
+            "totals": own,
+            "published": dict(PUBLISHED),
+            "shots_per_story": _span(self.lengths),
+            "references_per_character": _span(self.references),
+            **{name: distribution(name, counts) for name, counts in self.tables.items()},
+        }
+
+
+def shot_statistics(
+    stories: Iterable[tuple[ShotScript, StoryFacts | None, Mapping[str, int]]],
+) -> dict[str, Json]:
+    """Return the counts over stories, each with its facts and its numbers of reference images."""
+    counts = ShotCounts()
+    for script, facts, references in stories:
+        counts.add(script, facts, references)
+    return counts.document()
+
+
+def _span(numbers: list[int]) -> dict[str, Json]:
+    return {"least": min(numbers, default=0), "most": max(numbers, default=0)}

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from ....engine.stage import BadReply
 from ....schemas.canonical import Json
 from ....schemas.text import normalize_answer, normalize_text
-from ...replies import Problems, by_number
+from ...step import Problems, by_number
 from ..annotate_transitions import TRANSITION_FIELDS
 from ..draft_scenes import SCENE_FIELDS
 

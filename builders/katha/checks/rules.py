@@ -12,15 +12,19 @@ from functools import lru_cache
 
 from ....schemas.canonical import Json
 from ....schemas.text import contains_phrase, normalize_answer
-from ....validators.katha.scene_rules import answers_label, without_article
-from ....validators.record_rules import STORY_RULES, check_story, incomplete_reason
+from ....validators.katha.scene_rules import (
+    STORY_RULES,
+    answers_label,
+    check_story,
+    incomplete_reason,
+    without_article,
+)
 from ....validators.report import label
 from ....validators.view import mentions
-from ...replies import texts_in
-from ...text.words import language_detector, word_set
-from ..draft_scenes import unfit_scenes
+from ...step import texts_in
+from ...text.segments import language_detector, word_set
+from ..draft_scenes import LIMIT, clip_tokens, fits, unfit_scenes
 from ..drafts import make_bundle, make_check, maker_of, scene_texts
-from ..scene_prompts import LIMIT, clip_tokens, fits
 from ..write_questions import DISTINCT, repetitions
 
 # -- The check that what a model drafted is in the language of its story, languages of one script included

@@ -18,10 +18,10 @@ from ....schemas.plain_files import composed, read_plain
 from ....schemas.shots import Shot, ShotScript, TwoTexts
 from ....schemas.text import counted
 from ...archive.archive import sources_of
-from ...metrics.registry import label_of, lead_of, metric_of, metrics
+from ...metrics.metric import label_of, lead_of, metric_of, metrics
 from ...metrics.story import FoundStory
-from ...outputs.shot_folders import Choice as Outputs
-from ...outputs.shot_folders import find_root, story_folders
+from ...outputs.shots import Choice as Outputs
+from ...outputs.shots import find_root, story_folders
 from ...report.model import (
     DrawnBox,
     Examples,
@@ -37,8 +37,7 @@ from ...report.model import (
 )
 from ...report.pictures import Thumbnails, kept_picture
 from ...report.showing import Valued, examples_of
-from ..load_stories import OUTPUTS, SHOTS
-from ..references import generated_references
+from ..load_stories import OUTPUTS, SHOTS, generated_references
 from ..scores import ImageScores
 from ..tables import Key, ShotScore, style_table
 

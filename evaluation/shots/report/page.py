@@ -11,7 +11,7 @@ from ....releases.shots.tree import read_shot_set
 from ....schemas.judgement import EvaluationManifest
 from ....schemas.text import counted
 from ...archive.archive import Archive, read_archive
-from ...metrics.registry import base_of, in_order, label_of, metric_of, metrics
+from ...metrics.metric import base_of, in_order, label_of, metric_of, metrics
 from ...metrics.story import FoundStory
 from ...report.model import (
     Definition,
@@ -28,10 +28,10 @@ from ...report.showing import (
     resampling_definition,
     sentences,
 )
-from ..compare import Leaderboard, image_comparisons, leaderboard
 from ..definitions import Definitions
 from ..found import read_found
 from ..scores import ImageScores, score_archive
+from ..scoring import Leaderboard, image_comparisons, leaderboard
 from ..tables import Key, ShotScore, scored_shots, shot_scores
 from .cards import (
     Looked,

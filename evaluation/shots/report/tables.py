@@ -8,7 +8,7 @@ from ....pages.figures import Plot, PlotPoint
 from ....pages.grid import Unit, if_intervals, label_text
 from ....schemas.text import counted
 from ....schemas.values import Score
-from ...metrics.registry import in_order, label_of, metric_of, metrics
+from ...metrics.metric import in_order, label_of, metric_of, metrics
 from ...report.model import (
     Comparison,
     CountRow,
@@ -26,8 +26,8 @@ from ...report.showing import (
     comparison,
 )
 from ...stats.paired import Paired
-from ..compare import Leaderboard
 from ..scores import CATEGORIES, ImageScores, MethodScores
+from ..scoring import Leaderboard
 from ..tables import ShotScore
 from .cards import (
     mapping_of,

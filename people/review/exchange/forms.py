@@ -10,14 +10,12 @@ from ....engine.lock import hold
 from ....errors import ConfigError, InputError, RunBusy
 from ....schemas.canonical import Json, new_folder, pretty_bytes, sha256_file, write_atomic
 from ..folder import Study
-from ..journal import VoteJournal
 from ..protocol import SIMULATED
-from ..standing import Standing
+from ..standing import Standing, VoteJournal
 from ..task import text_in
-from .cells import read_csv, write_csv
+from .cells import Reading, Taking, read_csv, write_csv
 from .label_studio import read_label_studio, write_label_studio
 from .sheets import Load, sheets_of
-from .taking import Reading, Taking
 
 ABOUT, GUIDE = "export.json", "instructions.txt"
 LIMITS = (

@@ -25,9 +25,8 @@ from ..folder import Study
 from ..items import Media
 from ..serve.server import strings
 from ..task import UNCLEAR, Question, is_due, place_of, text_in
-from .cells import EQUALS, NONE, answer_of, token_of, tokens
+from .cells import EQUALS, LARGEST, NONE, Given, Reading, answer_of, moment_of, seconds_of, token_of, tokens
 from .sheets import Asked, Load, Sheet, copy_media, embedded, plain_evidence, sheets_of, stored_name
-from .taking import LARGEST, Given, Reading, moment_of, seconds_of
 
 # -- the interface
 

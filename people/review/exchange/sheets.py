@@ -13,12 +13,10 @@ from pathlib import Path
 
 from ....errors import ConfigError
 from ....schemas.canonical import canonical_text
-from ..corrections import values_of
 from ..design import Place
 from ..flow import open_places
 from ..folder import Study
-from ..items import Item, Media, Part, Value, shuffled_parts
-from ..media import MEDIA, TYPES, Marked
+from ..items import MEDIA, TYPES, Item, Marked, Media, Part, Value, shuffled_parts, values_of
 from ..serve.server import Pages, Reader, Shown
 from ..standing import Standing, placed
 from ..task import Question, place_of

@@ -11,8 +11,7 @@ from ....errors import FabulaError
 from ....schemas.canonical import Json
 from ....schemas.plain_files import parse_storable
 from ..flow import Step, find_place
-from ..items import opaque
-from ..media import MEDIA, TYPES, Marked
+from ..items import MEDIA, TYPES, Marked, opaque
 from ..points import ADJUDICATOR
 from ..standing import Reviewer, placed
 from .access import COOKIE, is_ours, page_token, policy, reviewer_of, session_cookie, session_of

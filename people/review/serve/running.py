@@ -16,13 +16,11 @@ from ....engine.lock import hold
 from ....errors import ConfigError, RunError
 from ....pages.serving import WAIT, few_lines, most_connections
 from ....schemas.canonical import Json
-from ..corrections import edits_after, listed_edits, values_of
 from ..design import Place
 from ..folder import Study
-from ..items import Part, Value, opaque
-from ..journal import VoteJournal
+from ..items import Part, Value, edits_after, listed_edits, opaque, values_of
 from ..points import ADJUDICATOR, REASON, Known, NotDecided, Point, cases, decide, has_reviewed
-from ..standing import Reviewer
+from ..standing import Reviewer, VoteJournal
 from ..task import LONGEST_TEXT, Question, place_of
 from .access import no_extra
 from .routes import Routes, application

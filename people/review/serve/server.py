@@ -12,14 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from ....engine.journal_file import on_disk
 from ....schemas.canonical import Json
-from ..corrections import values_of, wrong_corrections
 from ..design import Place
 from ..flow import Step, expired, find_place, free_seat, is_answered, next_step, seat_of, work_of
 from ..folder import Study
-from ..items import Item, Value, shuffled_parts
-from ..journal import DROP_DRAFT, Event, VoteJournal
+from ..items import Item, Value, shuffled_parts, values_of, wrong_corrections
 from ..points import ADJUDICATOR, has_reviewed
-from ..standing import TRAINING, Reviewer, Standing, placed
+from ..standing import DROP_DRAFT, TRAINING, Event, Reviewer, Standing, VoteJournal, placed
 from ..task import LONGEST_TEXT, Option, Question, TaskCard, place_of, text_in
 
 if TYPE_CHECKING:

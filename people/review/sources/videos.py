@@ -11,8 +11,7 @@ from typing import Any
 
 from ....errors import InputError, UserError
 from ....evaluation.archive.archive import JUDGEMENTS, read_manifest, sources_of
-from ....evaluation.events.load_videos import OUTPUTS, chosen_prompts, outputs_sha256
-from ....evaluation.events.settings import VideoSelection
+from ....evaluation.events.load_videos import OUTPUTS, VideoSelection, chosen_prompts, outputs_sha256
 from ....evaluation.outputs.videos import MethodVideos, check_methods, videos_of
 from ....releases.events.form import SUITE, load_suite
 from ....schemas.canonical import Json, digest, sha256_file

@@ -3,7 +3,7 @@
 Question: does an ensemble follow people better than its judges, and does weighting them by people help?
 Formula: agreement, Spearman's correlation per storyboard, pairwise agreement and calibration error against
     people as :mod:`fabula.people.against` has them; kappa = Cohen's, of right and wrong, against the majority
-    of people. Weights: :func:`fabula.people.judged.fitted_weights` on the validation split; a weighted
+    of people. Weights: :func:`fabula.people.against.fitted_weights` on the validation split; a weighted
     majority of right and wrong, a tie is wrong.
 Input: replies of the judges; people's answers under image-only evidence.
 Output: shares and errors in [0, 1], correlations and kappa in [-1, 1].
@@ -24,8 +24,7 @@ from ....evaluation.archive.archive import read_archive
 from ....evaluation.recoverability.definitions import Definitions
 from ....evaluation.recoverability.score import Judged as Evaluation
 from ....evaluation.stats.correlation import cohen_kappa
-from ....people.against import LEVELS, NAMES, against
-from ....people.judged import ENSEMBLE, Judged, fitted_weights, judged, unit_of
+from ....people.against import ENSEMBLE, LEVELS, NAMES, Judged, against, fitted_weights, judged, unit_of
 from ....people.participants import Resampling, lines_of
 from ....people.recoverability import majorities
 from ....schemas.canonical import plain_fields

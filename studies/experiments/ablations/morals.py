@@ -34,9 +34,9 @@ from ....evaluation.recoverability.items import LABELS
 from ....evaluation.recoverability.replies import UNCLEAR_LABEL
 from ....evaluation.recoverability.score import Judged
 from ....evaluation.stats.uncertainty import mean_of_known
-from ....people.judged import ENSEMBLE, label_agreement
-from ....people.judged import Judged as Followed
-from ....people.judged import judged as followed_of
+from ....people.against import ENSEMBLE, label_agreement
+from ....people.against import Judged as Followed
+from ....people.against import judged as followed_of
 from ....people.participants import Resampling, lines_of
 from ....schemas.canonical import plain_fields
 from ....schemas.judgement import HumanRow

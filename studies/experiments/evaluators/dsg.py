@@ -10,7 +10,7 @@ Localises: as the scene questions of :mod:`.tifa`.
 
 from collections.abc import Sequence
 
-from ....builders.replies import Problems, needed
+from ....builders.step import Problems, needed
 from ....engine.stage import BadReply
 from ....schemas.canonical import Json
 from ....schemas.katha import StoryRecord

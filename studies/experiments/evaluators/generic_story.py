@@ -8,7 +8,7 @@ Localises: four dimensions, from broad questions: visible acts, feelings, conseq
 
 from collections import Counter
 
-from ....builders.replies import Problems, listed, needed
+from ....builders.step import Problems, listed, needed
 from ....engine.stage import BadReply
 from ....schemas.canonical import Json
 from ....schemas.katha import StoryRecord

@@ -9,7 +9,7 @@ Localises: three dimensions, each by elements: characters, things and acts visib
 
 from collections.abc import Iterator
 
-from ....builders.replies import Problems, listed, needed
+from ....builders.step import Problems, listed, needed
 from ....engine.stage import BadReply
 from ....schemas.canonical import Json
 from ....schemas.katha import StoryRecord

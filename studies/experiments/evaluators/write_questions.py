@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from ....builders.replies import LONGEST_TAG, ask
+from ....builders.step import LONGEST_TAG, ask
 from ....engine.pipeline import Pipeline
 from ....engine.stage import Item, Made, Outcome, StageSpec, Tools
 from ....models.spec import ModelSettings

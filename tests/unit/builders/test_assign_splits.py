@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fabula.builders.katha.building import BuildOptions, build_katha
-from fabula.builders.katha.choosing.assign_splits import Groups, fill_splits, strata_of
-from fabula.builders.katha.choosing.choose_stories import Settings, choose
+from fabula.builders.katha.choosing.choose_stories import Groups, Settings, choose, fill_splits, strata_of
 from fabula.builders.katha.extend import ExtendOptions, extend_katha
 from fabula.engine.progress import Event
 from fabula.engine.stage import Item

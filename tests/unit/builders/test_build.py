@@ -13,10 +13,10 @@ import pytest
 
 import fabula
 import fabula.builders.katha
+from fabula.builders.drafting import Preview
 from fabula.builders.katha.building import BuildOptions, build_katha, build_request
 from fabula.builders.katha.checks.settling import APPLIED, SCREEN, SCREENED
-from fabula.builders.katha.choosing.assess_story import CRITERIA
-from fabula.builders.preview import Preview
+from fabula.builders.katha.choosing.screen_stories import CRITERIA
 from fabula.kinds.verbs import preview_story
 from fabula.releases.katha.composition import CHECKS
 from fabula.schemas.vocabulary import vocabulary

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from fabula.builders.corrections import Correction
+from fabula.builders.katha.apply_edits import consequence_of
 from fabula.builders.katha.building import BuildOptions, build_katha
-from fabula.builders.katha.pending_edits import consequence_of
 from fabula.engine.edits import NAME, edits_of
 from fabula.engine.status import run_status, show_item
 from fabula.errors import BelowThreshold, ConfigError, RunError, UserError

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from fabula.engine.stage import Rejected
 from fabula.schemas.katha import KathaBundle
-from fabula.validators.record_rules import check_story
+from fabula.validators.katha.scene_rules import check_story
 
 FOX = (
     "A hungry fox saw some grapes on a high vine. He jumped as high as he could, but he could not reach them."

@@ -5,7 +5,7 @@ import os
 import pytest
 
 from fabula.builders.katha.checks.rules import rule_checks
-from fabula.builders.katha.scene_prompts import (
+from fabula.builders.katha.draft_scenes import (
     LIMIT,
     clip_tokens,
     described,

@@ -14,8 +14,17 @@ import pytest
 from fabula.engine import edits
 from fabula.engine.edits import NAME, append_edits, edits_of, read_edits
 from fabula.engine.journal import Basis, decode, encode, encode_lists, gather_fields
-from fabula.engine.manifest import creation_time, normal_time, read_manifest
-from fabula.engine.sources import Source, fingerprint, fingerprints, path_from, path_in, with_added
+from fabula.engine.manifest import (
+    Source,
+    creation_time,
+    fingerprint,
+    fingerprints,
+    normal_time,
+    path_from,
+    path_in,
+    read_manifest,
+    with_added,
+)
 from fabula.engine.stage import Failed, Made, Rejected
 from fabula.errors import ConfigError, InputError, RunBusy, RunError
 from fabula.schemas.canonical import digest, sha256_bytes

@@ -35,8 +35,8 @@ from fabula.engine.journal import Journal, decode, encode
 from fabula.engine.journal_file import NAME as JOURNAL
 from fabula.engine.machines import ray_pool
 from fabula.engine.machines.ray_pool import RayPool, open_pools
+from fabula.engine.pool import Job, Task
 from fabula.engine.stage import Made, Tools
-from fabula.engine.worker import Job, Task
 from fabula.errors import ConfigError, ExitCode, MissingRequirement
 from fabula.kinds.verbs import build
 from fabula.schemas.shared_files import STORE

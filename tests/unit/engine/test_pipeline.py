@@ -20,11 +20,11 @@ from fabula.engine.pipeline import (
     load_stage,
     prompt_hashes,
 )
+from fabula.engine.pool import Task, run_items
 from fabula.engine.progress import SilentReporter
 from fabula.engine.run_options import RunOptions
 from fabula.engine.stage import StageSpec, Tools
 from fabula.engine.status import RunReport, run_status
-from fabula.engine.worker import Task, run_items
 from fabula.errors import BelowThreshold, ConfigError, MissingRequirement
 from fabula.prompts.loader import load_prompt
 from fabula.testing import toy_pipeline as toys

@@ -12,9 +12,8 @@ import pytest
 
 from fabula.engine import pool as pool_module
 from fabula.engine.journal import encode
-from fabula.engine.pool import WorkerPool
+from fabula.engine.pool import Job, Task, WorkerPool
 from fabula.engine.stage import Made, Tools
-from fabula.engine.worker import Job, Task
 from fabula.errors import MissingRequirement
 from fabula.testing.toy_pipeline import HERE, WorkSettings
 

@@ -16,8 +16,7 @@ from fabula.engine import journal as journals
 from fabula.engine.execute import Options
 from fabula.engine.journal import Entry, Journal, encode
 from fabula.engine.machines.merging import Merge, MergedRun, merge_shards
-from fabula.engine.machines.shards import WAITS, Shard
-from fabula.engine.pipeline import Pipeline
+from fabula.engine.pipeline import WAITS, Pipeline, Shard
 from fabula.engine.running import Again, RunKind, continue_as
 from fabula.engine.spilled import Spilled
 from fabula.engine.stage import Made

@@ -12,7 +12,7 @@ import fabula
 from fabula.errors import ConfigError
 from fabula.evaluation.entities.metrics.catalogue import METRICS
 from fabula.evaluation.judging.settings import PRESETS, SERVED
-from fabula.evaluation.metrics.registry import registered
+from fabula.evaluation.metrics.metric import registered
 from fabula.kinds.benchmarks import benchmark as module
 from fabula.kinds.benchmarks.benchmark import OURS, Benchmark, benchmark_named, benchmarks, is_benchmark
 from fabula.kinds.benchmarks.page import page

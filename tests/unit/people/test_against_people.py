@@ -19,10 +19,19 @@ from fabula.evaluation.recoverability.items import items_of
 from fabula.evaluation.recoverability.pooling import UNJUDGED, boards
 from fabula.evaluation.recoverability.replies import RIGHT, replies_of
 from fabula.evaluation.stats.correlation import correlate
-from fabula.people.against import LEVELS, Against, against, spearman_of
+from fabula.people.against import (
+    ENSEMBLE,
+    LEVELS,
+    Against,
+    against,
+    fitted_weights,
+    judged,
+    label_agreement,
+    preference_agreement,
+    spearman_of,
+)
 from fabula.people.episodes import Judged, Table, agreement, majority
 from fabula.people.events import ALL, alignment, human_rates
-from fabula.people.judged import ENSEMBLE, fitted_weights, judged, label_agreement, preference_agreement
 from fabula.people.participants import Resampling
 from fabula.people.ratings import agreements, preferences
 from fabula.people.read import Known, read_human, read_key
@@ -230,7 +239,7 @@ def test_labels_when_people_have_a_majority_are_compared_with_it(line: Line, rep
     judge = judged([], {})
     assert judge == {}
     named = {"a": "kindness", "b": "wisdom", "c": None}
-    from fabula.people.judged import Judged
+    from fabula.people.against import Judged
 
     found = label_agreement(
         rows, Judged(labels={("image", "m", None, story): label for story, label in named.items()}), FEW

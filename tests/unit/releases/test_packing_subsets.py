@@ -14,7 +14,7 @@ from fabula.kinds.verbs import load, pack, verify
 from fabula.releases.hidden.commitments import read_salt
 from fabula.releases.katha.additions import KINDS, QUESTIONS, check_subsets
 from fabula.releases.options import PackOptions
-from fabula.releases.subsets.drawing import ALL, Traits, closeness, draw
+from fabula.releases.subsets import ALL, Traits, closeness, draw
 from fabula.testing.katha_folders import write_jsonl, write_run
 from fabula.testing.katha_samples import sample_bundles
 from fabula.testing.review_exports import summary_of

@@ -22,9 +22,8 @@ from fabula.releases.shots.imports import (
     read_story_facts,
     with_provenance,
 )
-from fabula.releases.shots.requests import RequestOptions, shot_requests
-from fabula.releases.shots.tree import FOLDER, ShotSet, read_shot_set
-from fabula.releases.subsets.requests import GOLD, SubsetRequest, requested
+from fabula.releases.shots.tree import FOLDER, RequestOptions, ShotSet, read_shot_set, shot_requests
+from fabula.releases.subsets import GOLD, SubsetRequest, requested
 from fabula.testing.drawn_shots import draw_shot, draw_shot_set, drawn_script
 from fabula.testing.made_runs import CREATED, shots_run
 

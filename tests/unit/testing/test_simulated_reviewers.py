@@ -27,10 +27,9 @@ from fabula.models.registry import open_model
 from fabula.models.spec import parse_spec
 from fabula.people.review.design import Plan
 from fabula.people.review.folder import USUAL_ADDRESS, Study, invite
-from fabula.people.review.journal import VoteJournal, read_events
 from fabula.people.review.serve.routes import application
 from fabula.people.review.serve.server import Server
-from fabula.people.review.standing import Standing
+from fabula.people.review.standing import Standing, VoteJournal, read_events
 from fabula.people.review.status import status
 from fabula.schemas.katha import Question, StoryRecord
 from fabula.schemas.text import normalize_answer

@@ -28,9 +28,9 @@ from fabula.validators.katha.review_tables import (
     validation_table,
     workload_table,
 )
+from fabula.validators.katha.scene_rules import check_story
 from fabula.validators.katha.validation import validate
 from fabula.validators.katha.votes import FIELDS, UNITS
-from fabula.validators.record_rules import check_story
 from fabula.validators.resampling import fleiss_kappa
 
 BUNDLE = sample_bundles(2)[1]

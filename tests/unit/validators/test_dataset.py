@@ -18,9 +18,9 @@ from fabula.schemas.vocabulary import vocabulary
 from fabula.testing.katha_folders import rehash, write_jsonl, write_release, write_run
 from fabula.testing.katha_samples import sample_bundles
 from fabula.validators.katha.dataset import iter_bundles, open_dataset
+from fabula.validators.katha.scene_rules import check_story, incomplete_reason
 from fabula.validators.katha.validation import statistics_of, validate
 from fabula.validators.lines import check_schema
-from fabula.validators.record_rules import check_story, incomplete_reason
 from fabula.validators.statistics import HiddenCounts, StatisticsCollector, distribution, moral_balance
 
 

@@ -10,9 +10,8 @@ import pytest
 
 from fabula.builders.books.blocks import BadBook, Book, flat, plain_blocks
 from fabula.builders.books.building import BookOptions, import_books
-from fabula.builders.books.encodings import text_of
 from fabula.builders.books.load_books import epub_book
-from fabula.builders.books.markup import html_book
+from fabula.builders.books.markup import html_book, text_of
 from fabula.builders.books.split_book import Limits, outline
 from fabula.builders.katha.building import BuildOptions, build_katha
 from fabula.engine.status import read_report

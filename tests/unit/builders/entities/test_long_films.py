@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from fabula.builders.entities import load_videos
-from fabula.engine import sources
+from fabula.engine import manifest
 from fabula.engine.execute import WORK, execute
 from fabula.engine.stage import PROGRESS
 from fabula.engine.status import RunReport
@@ -205,7 +205,7 @@ def test_run_when_some_videos_cannot_be_read_makes_the_others(
     if os.geteuid():
         (folder / "closed.mp4").chmod(0)
     else:  # rights do not bind root
-        for module in (sources, load_videos):
+        for module in (manifest, load_videos):
             real = module.sha256_file
 
             def refusing(path: Path, real: Any = real) -> str:

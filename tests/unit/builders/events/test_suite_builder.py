@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from fabula.builders.events.building import SuiteOptions, build_suite
-from fabula.builders.events.grade_prompts import grade, labelled
-from fabula.builders.events.settings import GradeSettings
+from fabula.builders.events.prompts import GradeSettings, grade, labelled
 from fabula.errors import ConfigError, InputError
 from fabula.kinds.verbs import validate
 from fabula.releases.events.form import load_suite, suite_bytes

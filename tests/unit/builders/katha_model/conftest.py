@@ -13,10 +13,9 @@ from fabula.builders.katha import (
     write_contrastives,
     write_questions,
 )
-from fabula.builders.katha.choosing import assess_story
+from fabula.builders.katha.choosing import screen_stories
 from fabula.builders.katha.drafts import Sketch
-from fabula.builders.replies import Drafted
-from fabula.builders.step import PlannerSettings, Step
+from fabula.builders.step import Drafted, PlannerSettings, Step
 from fabula.builders.text.analyze_story import analyze
 from fabula.engine.stage import Answer, Ask, BadReply, Tools
 from fabula.models.chat import ChatRequest, Message
@@ -71,7 +70,7 @@ class Drafting:
         return await self._draft(draft_scenes.STEP, sketch, scenes=count)
 
     async def labels(self, sketch: Sketch) -> Drafted:
-        return await self._draft(assess_story.STEP, sketch)
+        return await self._draft(screen_stories.ASSESS_STORY, sketch)
 
     async def transitions(self, sketch: Sketch) -> Drafted:
         return await self._draft(annotate_transitions.STEP, sketch)

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from fabula.builders.katha.checks.verifying import check_draft
+from fabula.builders.katha.checks.verify_record import check_draft
 from fabula.prompts.loader import fenced, load_prompt, prompt_ids
 from fabula.testing.asked_prompts import prompt_of
 from fabula.testing.katha_model import KathaModel
@@ -46,7 +46,7 @@ def test_planner_when_it_drafts_shows_the_whole_story_once_in_each_request(model
 
 
 def test_verifier_when_it_answers_has_not_seen_answers_labels_or_descriptions(model, hat, draft) -> None:
-    from fabula.builders.katha.checks.verifying import check_draft
+    from fabula.builders.katha.checks.verify_record import check_draft
 
     tools = model.tools()
     model.run(check_draft(hat.story, draft, tools))

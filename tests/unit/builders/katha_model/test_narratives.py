@@ -5,8 +5,7 @@ import json
 import pytest
 
 from fabula.builders.katha.checks.rules import rule_checks
-from fabula.builders.katha.choosing.assess_story import STEP
-from fabula.builders.katha.choosing.assess_story import STEP as ASSESS
+from fabula.builders.katha.choosing.screen_stories import ASSESS_STORY
 from fabula.builders.katha.draft_scenes import STEP as SCENES
 from fabula.builders.katha.draft_scenes import ask_scenes
 from fabula.builders.katha.drafts import Sketch, make_bundle, told_story
@@ -127,7 +126,7 @@ def assessed(model, story, verdicts, **labels):
 
     tools = model.tools(handler, PlannerSettings(model="openai:tested", planner="model"))
     item = Item(story["id"], {"story": story, "given": None})
-    return model.run(ASSESS.run(item, tools))
+    return model.run(ASSESS_STORY.run(item, tools))
 
 
 def test_story_when_unfit_by_a_criterion_is_turned_away_with_the_reason(model, hat) -> None:
@@ -167,10 +166,10 @@ def test_labels_when_they_do_not_agree_with_the_number_of_morals_go_back(model, 
 
 def test_step_when_its_planner_is_model_asks_and_else_the_rules_draft(model, hat) -> None:
     asking, ruled = model.tools(), model.tools(settings=PlannerSettings(model="openai:tested"))
-    assert model.run(STEP.draft(hat.sketch(), asking)).maker.startswith(
+    assert model.run(ASSESS_STORY.draft(hat.sketch(), asking)).maker.startswith(
         "openai:tested via katha/assess_story@"
     )
-    assert model.run(STEP.draft(hat.sketch(), ruled)).maker == "", "rules know no labels"
+    assert model.run(ASSESS_STORY.draft(hat.sketch(), ruled)).maker == "", "rules know no labels"
     assert [len(tools.asker.asks) for tools in (asking, ruled)] == [1, 0]
 
 

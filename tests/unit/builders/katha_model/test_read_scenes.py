@@ -3,8 +3,7 @@
 import pytest
 
 from fabula.builders.katha.annotate_transitions import read_transitions
-from fabula.builders.katha.draft_scenes import read_division, read_scenes
-from fabula.builders.katha.scene_prompts import looks_in
+from fabula.builders.katha.draft_scenes import looks_in, read_division, read_scenes
 from fabula.builders.katha.write_contrastives import read_variants
 from fabula.builders.katha.write_questions import (
     questions_shown,
@@ -12,7 +11,7 @@ from fabula.builders.katha.write_questions import (
     read_again,
     read_questions,
 )
-from fabula.builders.replies import main_script, script_problem
+from fabula.builders.step import main_script, script_problem
 from fabula.builders.text.boundaries import scene_spans
 
 TEXTS = (

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from fabula.builders.katha.checks.reading import depends_on_transition
-from fabula.builders.katha.checks.verify_record import VerifySettings
-from fabula.builders.katha.checks.verifying import (
+from fabula.builders.katha.checks.verify_record import (
     MORAL,
     PROMPTS,
     READ,
     Case,
+    VerifySettings,
     check_draft,
     guess,
     verifier_settings,

@@ -11,7 +11,7 @@ import pytest
 
 import fabula
 from fabula.builders.katha.building import BuildOptions, build_katha
-from fabula.builders.katha.checks.verifying import PROMPTS
+from fabula.builders.katha.checks.verify_record import PROMPTS
 from fabula.builders.katha.extend import ExtendOptions, extend_katha
 from fabula.engine.calls import replies_by_prompt
 from fabula.errors import ConfigError, InputError
@@ -21,7 +21,7 @@ from fabula.schemas.canonical import sha256_bytes
 from fabula.testing.asked_prompts import prompt_of
 from fabula.testing.katha_model import KathaModel
 from fabula.testing.model_server import Asked, EmptyText, ModelServer, Prose
-from fabula.validators.record_rules import check_story, incomplete_reason
+from fabula.validators.katha.scene_rules import check_story, incomplete_reason
 
 SAMPLES = Path(fabula.__file__).parent / "builders" / "katha" / "samples" / "stories.jsonl"
 CREATED = "2026-01-01T00:00:00Z"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fabula.builders.shots.building import ShotOptions, build_shots
-from fabula.builders.text.words import Renaming
+from fabula.builders.text.segments import Renaming
 from fabula.kinds.verbs import continue_run, correct
 from fabula.validators.shots.script_rules import FIELDS
 

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from fabula.errors import ConfigError, InputError
-from fabula.evaluation.outputs.checked import require_shots
-from fabula.evaluation.outputs.shot_folders import Choice
-from fabula.evaluation.outputs.shots import FATAL, CheckOptions, ShotOutputs, check_shots
+from fabula.evaluation.outputs.layout import require_shots
+from fabula.evaluation.outputs.shots import FATAL, CheckOptions, Choice, ShotOutputs, check_shots
 from fabula.evaluation.shots.requests import EVALUATING, ImageOptions
 from fabula.releases.shots.tree import ShotSet, read_shot_set
 from fabula.testing.drawn import picture_bytes, write_video

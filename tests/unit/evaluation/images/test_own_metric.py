@@ -10,7 +10,7 @@ import pytest
 import fabula
 from fabula.errors import ConfigError, InputError
 from fabula.evaluation.archive.archive import read_archive
-from fabula.evaluation.metrics.registry import names, registered
+from fabula.evaluation.metrics.metric import names, registered
 from fabula.evaluation.report.page import render_page
 from fabula.evaluation.report.showing import Wanted
 from fabula.evaluation.shots.definitions import Definitions, read_definitions

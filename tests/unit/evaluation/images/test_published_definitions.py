@@ -16,7 +16,7 @@ from fabula.evaluation.entities.scoring import definitions_of as episode_definit
 from fabula.evaluation.metrics.story import FoundShot, FoundStory, Story
 from fabula.evaluation.metrics.vectors import packed, unpacked
 from fabula.evaluation.protocol import Chosen
-from fabula.evaluation.shots import encode_crops
+from fabula.evaluation.shots import looking
 from fabula.evaluation.shots.definitions import Definitions
 from fabula.evaluation.shots.report.tables import by_official_ranks
 from fabula.evaluation.shots.scores import ImageScores, MethodScores, official_ranks, score_story
@@ -145,11 +145,11 @@ def test_references_when_no_crop_has_a_face_count_whole(
         files.append({"file": str(tmp_path / f"{number}.png")})
     story = {"script": {"Characters": {"Ann": {"tag": "realistic_human"}}}, "references": {"Ann": files}}
     boxes = {"shots": {}, "references": {"Ann": [[[0, 0, 8, 20, 0.9]], []]}}
-    monkeypatch.setattr(encode_crops, "opened", lambda *_: Faces(width))
+    monkeypatch.setattr(looking, "opened", lambda *_: Faces(width))
     monkeypatch.setattr(VectorStore, "of_user", VectorStore)
     settings = CropSettings(pictures=(), faces=("faces",))
     item = Item("m/01", {"story": story, "shots": [], "boxes": boxes})
-    (made,) = encode_crops.run_batch([item], Tools(settings, "2026-01-01T00:00:00Z"))
+    (made,) = looking.run_batch([item], Tools(settings, "2026-01-01T00:00:00Z"))
     assert isinstance(made, Made)
     crops = made.fields["crops"]
     rows = unpacked(crops["references"]["Ann"]["faces"])

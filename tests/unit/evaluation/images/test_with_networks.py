@@ -16,7 +16,7 @@ import pytest
 import fabula
 from fabula.errors import MissingRequirement
 from fabula.evaluation.metrics.metric import CROPS
-from fabula.evaluation.outputs import checked
+from fabula.evaluation.outputs import layout
 from fabula.evaluation.running import check_weights
 from fabula.evaluation.shots import found
 from fabula.evaluation.shots.definitions import Definitions
@@ -175,7 +175,7 @@ def asked_for(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
         return opened
 
-    monkeypatch.setattr(checked, "open_picture", counted("check"))
+    monkeypatch.setattr(layout, "open_picture", counted("check"))
     monkeypatch.setattr(found, "open_picture", counted("stages"))
     return counts
 

@@ -18,7 +18,7 @@ from fabula.evaluation.katha.load_items import variant_stories
 from fabula.evaluation.katha.report.page import katha_report
 from fabula.evaluation.katha.requests import EvaluateOptions, evaluate_katha
 from fabula.evaluation.recoverability.score import score_folder
-from fabula.evaluation.report.writing import write_report
+from fabula.evaluation.report.formats import write_report
 from fabula.prompts.sets import SetManifest, SetText, write_set
 from fabula.releases.events.form import suite_bytes
 from fabula.schemas.canonical import sha256_bytes

@@ -8,7 +8,6 @@ from typer.testing import CliRunner
 
 from fabula.cli.main import app
 from fabula.errors import InputError
-from fabula.evaluation.outputs.checked import require_shots
 from fabula.evaluation.outputs.entities import (
     FATAL,
     BadCuts,
@@ -18,6 +17,7 @@ from fabula.evaluation.outputs.entities import (
     check_episodes,
     read_cuts,
 )
+from fabula.evaluation.outputs.layout import require_shots
 from fabula.releases.entities.tree import EntitySet, read_entity_set
 from fabula.testing.drawn import write_video
 from fabula.testing.drawn_entities import write_outputs

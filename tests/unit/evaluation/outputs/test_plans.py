@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from fabula.builders.katha.scene_prompts import LIMIT, clip_tokens
+from fabula.builders.katha.draft_scenes import LIMIT, clip_tokens
 from fabula.evaluation.katha.load_items import PLANS, plans, variant_stories, write_plans
 from fabula.evaluation.outputs.storyboards import check_outputs
 from fabula.testing.drawn import write_outputs

@@ -21,8 +21,7 @@ from fabula.evaluation.recoverability.method import (
 )
 from fabula.evaluation.recoverability.recoverability import values_of
 from fabula.evaluation.recoverability.score import judged_folder, score_folder
-from fabula.evaluation.report.formats import written
-from fabula.evaluation.report.writing import write_report
+from fabula.evaluation.report.formats import write_report, written
 from fabula.studies.experiments.tables.failures import failures_of
 from fabula.testing.simulated_evaluations import write_simulated
 from fabula.testing.simulated_judgements import Truth

@@ -10,18 +10,18 @@ import numpy as np
 import pytest
 
 from fabula.errors import ConfigError, InputError
+from fabula.evaluation.report.formats import scores_csv, shots_csv, write_report
 from fabula.evaluation.report.model import ReportDocument, ShotCard, ShotsPart, Snap
 from fabula.evaluation.report.page import coverage_text, render_page
 from fabula.evaluation.report.people import write_calibration
 from fabula.evaluation.report.pictures import GONE, SPENT
 from fabula.evaluation.report.showing import METHODS, Wanted
-from fabula.evaluation.report.writing import scores_csv, shots_csv, write_report
-from fabula.evaluation.shots.compare import compare_folders
 from fabula.evaluation.shots.definitions import Definitions
 from fabula.evaluation.shots.found import IMAGES, read_found
 from fabula.evaluation.shots.report.cards import CARDS, EACH
 from fabula.evaluation.shots.report.page import images_report
 from fabula.evaluation.shots.scores import score_folder
+from fabula.evaluation.shots.scoring import compare_folders
 from fabula.kinds.evaluations import calibrate, export_archive
 from fabula.people.participants import Resampling
 from fabula.people.study import StudySettings

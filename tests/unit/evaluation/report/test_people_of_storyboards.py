@@ -12,11 +12,10 @@ import pytest
 from fabula.errors import InputError
 from fabula.evaluation.katha.report.page import katha_report
 from fabula.evaluation.recoverability.definitions import Definitions
-from fabula.evaluation.report.formats import written
+from fabula.evaluation.report.formats import scores_csv, write_report, written
 from fabula.evaluation.report.model import ReportDocument
 from fabula.evaluation.report.page import render_page
 from fabula.evaluation.report.people import CALIBRATION, SHORT, people_warnings, write_calibration
-from fabula.evaluation.report.writing import scores_csv, write_report
 from fabula.kinds.evaluations import calibrate
 from fabula.people.participants import Resampling
 from fabula.people.study import StudySettings

@@ -21,10 +21,10 @@ from fabula.people.audits.records import read_records
 from fabula.people.episodes import judged
 from fabula.people.read import Known, read_human
 from fabula.people.review.design import Plan
-from fabula.people.review.exclusions import Rules
 from fabula.people.review.flow import Step
 from fabula.people.review.folder import Study, StudyPlan, make_study
 from fabula.people.review.items import Drawn
+from fabula.people.review.plan import Rules
 from fabula.people.review.serve.server import Given, Pages, Reader
 from fabula.people.review.sources.source import DrawOptions, draw_methods
 from fabula.people.review.standing import Reviewer

@@ -23,11 +23,10 @@ from fabula.people.review.exchange.cells import answer_of, hint
 from fabula.people.review.exchange.forms import FORMS, ExportOptions, export_seat, import_answers
 from fabula.people.review.exchange.label_studio import interface_of
 from fabula.people.review.exchange.sheets import Asked, Load, sheets_of
-from fabula.people.review.exclusions import Rules
 from fabula.people.review.folder import Study, StudyPlan, make_study
 from fabula.people.review.items import Drawn, Part, Value
-from fabula.people.review.journal import read_events
-from fabula.people.review.standing import Standing
+from fabula.people.review.plan import Rules
+from fabula.people.review.standing import Standing, read_events
 from fabula.people.review.task import Question, is_due, load_task, task_names
 from fabula.people.review.votes import human_rows
 from fabula.testing.filled_forms import Answers, cell_of, fill_csv, results_of
@@ -428,7 +427,7 @@ def test_import_when_somebody_else_has_the_seat_or_answered_in_it_is_refused(
     with pytest.raises(InputError, match="seat 1 is held by simulated-bob"):
         take(lines)
     events = read_events(study.folder)
-    from fabula.people.review.journal import Event, VoteJournal
+    from fabula.people.review.standing import Event, VoteJournal
 
     left = Event("bob/left", NOW, study.protocol.sha256, "simulated-bob", "left", None, {"why": "returned"})
     with VoteJournal(study.folder) as journal:

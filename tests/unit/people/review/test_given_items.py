@@ -15,9 +15,9 @@ from scipy.stats import binomtest, chisquare
 from fabula.errors import ConfigError, InputError
 from fabula.kinds.studies import draw_items
 from fabula.people.review.design import Place, Plan
-from fabula.people.review.exclusions import Rules
 from fabula.people.review.folder import Study, StudyPlan, make_study
 from fabula.people.review.items import Drawn, Item, Part, Value, shuffled_parts
+from fabula.people.review.plan import Rules
 from fabula.people.review.serve.server import FIRST, Given, Shown, blocks, languages, strings
 from fabula.people.review.sources.answers import answers_of, sampled
 from fabula.people.review.sources.given import marked

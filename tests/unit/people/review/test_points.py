@@ -12,13 +12,12 @@ from starlette.testclient import TestClient
 from fabula.errors import InputError
 from fabula.people.review.flow import free_seat
 from fabula.people.review.folder import Study, link_of
-from fabula.people.review.journal import Event, VoteJournal
 from fabula.people.review.points import NotDecided, Said, cases, decide, decide_from_file, lines, verdict_of
 from fabula.people.review.serve.access import page_token, session_of
 from fabula.people.review.serve.routes import application
 from fabula.people.review.serve.running import adjudication_routes
 from fabula.people.review.serve.server import Server
-from fabula.people.review.standing import Reviewer
+from fabula.people.review.standing import Event, Reviewer, VoteJournal
 from fabula.people.review.task import Option, Question
 from fabula.schemas.canonical import Json
 from fabula.testing.review_studies import NOW, add_votes, toy_answers, toy_study

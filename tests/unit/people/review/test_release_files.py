@@ -14,15 +14,12 @@ from fabula.engine.manifest import read_manifest
 from fabula.errors import ConfigError
 from fabula.kinds.studies import draw_items
 from fabula.kinds.verbs import continue_run, correct_from, pack
-from fabula.people.review.exclusions import Rules
-from fabula.people.review.exporting import write_review_files
+from fabula.people.review.exporting import Reviewed, reviewed_records, withdrawal_of, write_review_files
 from fabula.people.review.folder import Study, StudyPlan, drop, make_study, open_study, replace_protocol
-from fabula.people.review.journal import Event, VoteJournal
-from fabula.people.review.plan import Plan
+from fabula.people.review.plan import Plan, Rules
 from fabula.people.review.points import cases, decide
 from fabula.people.review.protocol import amended
-from fabula.people.review.records import Reviewed, reviewed_records, withdrawal_of
-from fabula.people.review.standing import Standing
+from fabula.people.review.standing import Event, Standing, VoteJournal
 from fabula.people.review.task import load_task
 from fabula.releases.katha.reviews import is_accepting, read_reviews
 from fabula.releases.options import PackOptions

@@ -17,17 +17,16 @@ from fabula.kinds.evaluations import calibrate
 from fabula.kinds.making_studies import Wanted, make
 from fabula.people.participants import Resampling
 from fabula.people.read import Known, read_human
-from fabula.people.review.exclusions import Rules
 from fabula.people.review.exporting import export_files, public_name, publish, write_published
 from fabula.people.review.folder import Study, StudyPlan, invite, make_study, open_study, replace_protocol
 from fabula.people.review.items import Drawn, Part
-from fabula.people.review.journal import Event, VoteJournal
-from fabula.people.review.plan import Plan
+from fabula.people.review.plan import Plan, Rules
 from fabula.people.review.points import cases, decide
 from fabula.people.review.protocol import amended
 from fabula.people.review.results import lines, results
 from fabula.people.review.serve.routes import application
 from fabula.people.review.serve.server import Server
+from fabula.people.review.standing import Event, VoteJournal
 from fabula.people.study import StudySettings
 from fabula.releases.loading import Release
 from fabula.schemas.canonical import Json, csv_text

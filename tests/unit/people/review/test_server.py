@@ -22,13 +22,13 @@ from fabula.pages import serving
 from fabula.pages.serving import FewLines, most_connections
 from fabula.people.review.design import Plan
 from fabula.people.review.folder import Invited, Study, drop, invite, revoke
-from fabula.people.review.journal import VoteJournal, read_events
-from fabula.people.review.media import Marked
+from fabula.people.review.items import Marked
 from fabula.people.review.serve import routes, running
 from fabula.people.review.serve.access import page_token, session_of
 from fabula.people.review.serve.routes import application
 from fabula.people.review.serve.running import Bounded, House
 from fabula.people.review.serve.server import Refused, Server
+from fabula.people.review.standing import VoteJournal, read_events
 from fabula.people.review.votes import human_rows
 from fabula.testing.review_server import StudyServer
 from fabula.testing.review_studies import toy_answers, toy_items, toy_study

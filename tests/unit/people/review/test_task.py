@@ -17,11 +17,10 @@ from fabula.errors import ConfigError, InputError, RunError
 from fabula.evaluation.archive.archive import release_sha256
 from fabula.kinds.studies import draw_items, material_of
 from fabula.kinds.verbs import correct, pack
-from fabula.people.review.corrections import problem_of, values_of, wrong_corrections
 from fabula.people.review.design import Place
 from fabula.people.review.flow import open_places
 from fabula.people.review.folder import open_study, replace_protocol
-from fabula.people.review.items import Drawn, Value
+from fabula.people.review.items import Drawn, Value, problem_of, values_of, wrong_corrections
 from fabula.people.review.protocol import amended, versions
 from fabula.people.review.results import results
 from fabula.people.review.serve.server import Pages, Reader, Shown

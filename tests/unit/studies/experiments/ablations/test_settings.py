@@ -11,7 +11,7 @@ from fabula.evaluation.recoverability.definitions import Definitions
 from fabula.evaluation.recoverability.matching import keyword
 from fabula.evaluation.recoverability.score import score_folder
 from fabula.evaluation.stats.uncertainty import Uncertainty
-from fabula.people.judged import Judged as Followed
+from fabula.people.against import Judged as Followed
 from fabula.releases.loading import Release, load
 from fabula.schemas.canonical import canonical_text
 from fabula.schemas.judgement import HumanRow

@@ -24,9 +24,8 @@ from starlette.testclient import TestClient
 from fabula.errors import FabulaError, RunError
 from fabula.people.review.design import Plan
 from fabula.people.review.folder import Study, drop, open_study, revoke
-from fabula.people.review.journal import NAME, Event, VoteJournal, read_events
 from fabula.people.review.serve.routes import application
-from fabula.people.review.standing import Standing
+from fabula.people.review.standing import NAME, Event, Standing, VoteJournal, read_events
 from fabula.people.review.status import status
 from fabula.people.review.votes import active_seconds, human_rows
 from fabula.testing.endurance import rounds

@@ -17,13 +17,11 @@ from fabula.evaluation.stats.correlation import counts_of, krippendorff_alpha
 from fabula.kinds.making_studies import Wanted, make
 from fabula.people.ratings import agreements
 from fabula.people.review.design import Place, Seat, Unit, design
-from fabula.people.review.exclusions import Rules, apply
-from fabula.people.review.exporting import export_files
+from fabula.people.review.exporting import export_files, reviewed_records
 from fabula.people.review.folder import Study, open_study
 from fabula.people.review.items import Item, Part
-from fabula.people.review.plan import Plan
+from fabula.people.review.plan import Plan, Rules, apply
 from fabula.people.review.protocol import Floor, Protocol
-from fabula.people.review.records import reviewed_records
 from fabula.people.review.results import results
 from fabula.people.review.status import care, lines, status
 from fabula.people.study import Exclusion, exclude

@@ -1,0 +1,349 @@
+"""Stages: what models see in the pictures of a story: people, crops, vectors, and views for judges."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...engine.stage import BatchStage, Item, Made, OneStage, Outcome, Tools
+from ...media.images import Picture
+from ...models.vision.needs import opened
+from ...models.vision.store import VectorStore
+from ...models.vision.types import Definition, Rows
+from ...schemas.canonical import Json
+from ...schemas.shots import ShotScript, TwoTexts
+from ..judging.pictures import keep_pictures, prepare_picture
+from ..metrics.cids import characters_of, cids, shots_of
+from ..metrics.vectors import packed
+from .found import BoxRows, boxes_of, crop_of, open_shot
+from .load_stories import TextMeans, compare_texts
+from .settings import CropSettings, DetectSettings, MatchSettings, PictureSettings, ViewSettings
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+
+# -- Stage: pictures and crops as judges get them: encoded once, kept by content, without metadata
+
+
+def prepare_views(item: Item, tools: Tools) -> Outcome:
+    """Return the file in the run's store of every picture and every matched crop; none without judges."""
+    settings = tools.own(ViewSettings)
+    shots: dict[str, Json] = {}
+    crops: list[Json] = []
+    for shot in item["shots"] if settings.wanted else ():
+        if shot["file"] is None:
+            continue
+        image = open_shot(shot["file"])
+        shots[str(shot["number"])] = _view(image, settings, tools)
+        for match in item["matches"]:
+            if match["shot"] != shot["number"]:
+                continue
+            cut = image if match["box"] is None else crop_of(image, match["box"])
+            if cut is not None:
+                crops.append({**match, **_view(cut, settings, tools)})
+    return Made({"views": {"shots": shots, "crops": crops}})
+
+
+PREPARE_VIEWS = OneStage(
+    name="prepare_views",
+    version=2,
+    shape="map",
+    reads=("shots", "matches"),
+    writes=("views",),
+    libraries=("pillow",),
+    settings=ViewSettings,
+    run=prepare_views,
+)
+
+
+def _view(image: "Image", settings: ViewSettings, tools: Tools) -> dict[str, Json]:
+    prepared = prepare_picture(Picture(image, "PNG"), settings)
+    if tools.store is not None:
+        keep_pictures([prepared], tools.store)
+    return {"file": prepared.file_name, "width": prepared.width, "height": prepared.height}
+
+
+# -- Stage: what models say of whole pictures: style, aesthetic value, classes, likeness to the shot's text
+
+
+def encode_pictures(items: Sequence[Item], tools: Tools) -> Sequence[Outcome]:
+    """Return rows by model, one per picture in the order of ``numbers``; null for a model that is not named.
+
+    What further metrics need stands there only if it is named, and with it which shots share a setting.
+    References are encoded for style alone. Of the encoder of texts, cosines are kept.
+    """
+    settings = tools.own(PictureSettings)
+    models = {
+        "style": _model(settings.style, settings, "encoder"),
+        "aesthetic": _model(settings.aesthetic, settings, "predictor"),
+        "inception": _model(settings.inception, settings, "predictor"),
+        "clip": _model(settings.clip, settings, "text encoder"),
+        **{part: opened(name, settings, None) for part, name in settings.more.items()},
+    }
+    if not any(model is not None for model in models.values()):
+        return [Made({"pictures": None}) for _ in items]
+    with VectorStore.of_user() as store:
+        means = _PictureModels(models, store, settings.batch)
+        return [Made({"pictures": _pictures(item, means, settings.more)}) for item in items]
+
+
+ENCODE_PICTURES = BatchStage(
+    name="encode_pictures",
+    version=3,
+    shape="map",
+    reads=("story", "shots"),
+    writes=("pictures",),
+    libraries=("pillow", "numpy"),
+    settings=PictureSettings,
+    patience=20,
+    run=encode_pictures,
+)
+
+
+@dataclass(frozen=True)
+class _PictureModels:
+    """The models by what they are for, and what keeps their rows."""
+
+    models: Mapping[str, Any]
+    store: VectorStore
+    batch: int
+
+    def rows(self, name: str, images: "Sequence[Image]") -> Json:
+        """Return the packed rows of pictures; null without a model."""
+        model = self.models[name]
+        return None if model is None else packed(self.store.rows(model, images, self.batch))
+
+
+def _pictures(item: Item, means: _PictureModels, more: Collection[str]) -> Json:
+    there = [shot for shot in item["shots"] if shot["file"] is not None]
+    images = [open_shot(shot["file"]) for shot in there]
+    numbers = [shot["number"] for shot in there]
+    clip, likeness = means.models["clip"], None
+    if clip is not None:
+        likeness = compare_texts(item["story"], numbers, images, TextMeans(clip, means.store, means.batch))
+    references = item["story"]["references"] if means.models["style"] is not None else {}
+    return {
+        "numbers": numbers,
+        "models": {name: None if model is None else model.identity for name, model in means.models.items()},
+        **{name: means.rows(name, images) for name in ("style", "aesthetic", "inception", *more)},
+        "clip": likeness,
+        "references": {
+            key: means.rows("style", [open_shot(image["file"]) for image in some])
+            for key, some in references.items()
+        },
+        **({"scenes": _scenes(item["story"])} if more else {}),
+    }
+
+
+def _scenes(story: Json) -> Json:
+    """Return for each shot the number of the first one that has the same setting; one without is alone."""
+    first: dict[str, int] = {}
+    shots = ShotScript.model_validate(story["script"]).shots
+    texts = [(shot.setting or TwoTexts()).of("en") or (shot.setting or TwoTexts()).of("ch") for shot in shots]
+    return [
+        first.setdefault(text.strip(), shot.index) if text.strip() else shot.index
+        for shot, text in zip(shots, texts, strict=True)
+    ]
+
+
+def _model(name: str | None, settings: PictureSettings, kind: Any) -> Any:  # noqa: ANN401 - of that kind
+    return None if name is None else opened(name, settings, kind)
+
+
+# -- Stage: where characters are in the pictures of a story, and in the references of its characters
+
+
+def detect_characters(items: Sequence[Item], tools: Tools) -> Sequence[Outcome]:
+    """Return the boxes of every picture, as left, top, right, bottom and score; null where nobody looks."""
+    settings = tools.own(DetectSettings)
+    if settings.model is None:
+        return [Made({"boxes": None}) for _ in items]
+    detector = BoxRows(opened(settings.model, settings, "detector"))
+    with VectorStore.of_user() as store:
+        return [Made({"boxes": _boxes(item, detector, store, settings.batch)}) for item in items]
+
+
+DETECT_CHARACTERS = BatchStage(
+    name="detect_characters",
+    version=2,
+    shape="map",
+    reads=("story", "shots"),
+    writes=("boxes",),
+    libraries=("pillow", "numpy"),
+    settings=DetectSettings,
+    patience=20,
+    run=detect_characters,
+)
+
+
+def _boxes(item: Item, detector: BoxRows, store: VectorStore, batch: int) -> Json:
+    def found(files: Sequence[str]) -> list[list[list[float]]]:
+        images = [open_shot(file) for file in files]
+        return [boxes_of(row) for row in store.rows(detector, images, batch)]
+
+    there = [shot for shot in item["shots"] if shot["file"] is not None]
+    shots = found([shot["file"] for shot in there])
+    return {
+        "model": detector.identity,
+        "shots": {str(shot["number"]): boxes for shot, boxes in zip(there, shots, strict=True)},
+        "references": {
+            key: [boxes[:1] for boxes in found([image["file"] for image in images])]
+            for key, images in item["story"]["references"].items()
+        },
+    }
+
+
+# -- Stage: vectors of the crops of a story's pictures and of its characters' references
+#
+# A reference is cropped to its best box. Where no reference of a character has a box, or no crop of any has a
+# vector, all of them count whole, as the public code has it; a reference without a box beside others that
+# have one has no vector.
+
+
+@dataclass(frozen=True)
+class _CropModels:
+    """The encoders by name, and what keeps their vectors."""
+
+    models: Mapping[str, Any]
+    store: VectorStore
+    settings: CropSettings
+
+    def rows(self, name: str, images: "Sequence[Image | None]") -> Rows:
+        """Return a row for every picture, ``nan`` where there is none."""
+        there = [index for index, image in enumerate(images) if image is not None]
+        some = [image for image in images if image is not None]
+        made = self.store.rows(self.models[name], some, self.settings.batch)
+        rows = np.full((len(images), max(1, made.shape[1])), np.nan, dtype=np.float32)
+        if there:
+            rows[there] = made
+        return rows
+
+    def all(self, names: Sequence[str], images: "Sequence[Image | None]") -> dict[str, Rows]:
+        """Return the rows of several encoders."""
+        return {name: self.rows(name, images) for name in names}
+
+
+def encode_crops(items: Sequence[Item], tools: Tools) -> Sequence[Outcome]:
+    """Return the vectors by encoder; null where nobody looked for characters or nobody encodes."""
+    settings = tools.own(CropSettings)
+    names = tuple(dict.fromkeys((*settings.pictures, *settings.faces)))
+    if not names or all(item["boxes"] is None for item in items):
+        return [Made({"crops": None}) for _ in items]
+    models = {name: opened(name, settings, "encoder") for name in names}
+    with VectorStore.of_user() as store:
+        means = _CropModels(models, store, settings)
+        return [
+            Made({"crops": None if item["boxes"] is None else _crops(item, names, means)}) for item in items
+        ]
+
+
+ENCODE_CROPS = BatchStage(
+    name="encode_crops",
+    version=3,
+    shape="map",
+    reads=("story", "shots", "boxes"),
+    writes=("crops",),
+    libraries=("pillow", "numpy"),
+    settings=CropSettings,
+    patience=20,
+    run=encode_crops,
+)
+
+
+def _crops(item: Item, names: Sequence[str], means: _CropModels) -> Json:
+    sheets = item["story"]["script"].get("Characters", {})
+    encoders = {key: means.settings.encoders(sheet.get("tag")) for key, sheet in sheets.items()}
+    references, mirrors, whole = {}, {}, []
+    for key, images in item["story"]["references"].items():
+        opened_images = [open_shot(image["file"]) for image in images]
+        boxes = item["boxes"]["references"][key]
+        pictures = _cut_references(opened_images, boxes, means.settings.reference_crop)
+        rows = means.all(encoders[key], pictures)
+        if images and encoders[key] and not _known(rows):
+            whole.append(key)
+            pictures = [*opened_images]
+            rows = means.all(encoders[key], pictures)
+        references[key] = {name: packed(table) for name, table in rows.items()}
+        mirrors[key] = _mirror(pictures, rows, means)
+    shots = {}
+    for shot in item["shots"]:
+        if shot["file"] is not None:
+            wanted = {name for key in shot["expected"] for name in encoders[key]}
+            shots[str(shot["number"])] = _shot(item, shot, names, wanted, means)
+    return {
+        "encoders": {key: list(some) for key, some in encoders.items()},
+        "models": {name: means.models[name].identity for name in names},
+        "shots": shots, "references": references, "mirrors": mirrors, "whole_references": whole,
+    }  # fmt: skip
+
+
+def _cut_references(
+    images: "Sequence[Image]", boxes: Sequence[Json], definition: Definition
+) -> "list[Image | None]":
+    """Return each reference cropped to its best box; None where it has none."""
+    pairs = zip(images, boxes, strict=True)
+    return [crop_of(image, some[0], definition) if some else None for image, some in pairs]
+
+
+def _known(rows: Mapping[str, Rows]) -> bool:
+    """Whether any picture has a vector by any of the encoders."""
+    return any(bool((~np.isnan(table).any(axis=1)).any()) for table in rows.values())
+
+
+def _mirror(pictures: "Sequence[Image | None]", rows: Mapping[str, Rows], means: _CropModels) -> Json:
+    """Return the vectors of the mirror image of the first reference that an encoder knows."""
+    from PIL import ImageOps
+
+    for index, picture in enumerate(pictures):
+        if picture is not None and any(not np.isnan(table[index]).any() for table in rows.values()):
+            made = means.all(tuple(rows), [ImageOps.mirror(picture)])
+            return {name: packed(table) for name, table in made.items()}
+    return {}
+
+
+def _shot(item: Item, shot: Json, names: Sequence[str], wanted: set[str], means: _CropModels) -> Json:
+    """Return a shot's rows by encoder; those that tell nobody on stage have no vectors."""
+    image = open_shot(shot["file"])
+    cut = [crop_of(image, box) for box in item["boxes"]["shots"][str(shot["number"])]]
+    nothing = np.full((len(cut), 1), np.nan, dtype=np.float32)
+    return {name: packed(means.rows(name, cut) if name in wanted else nothing) for name in names}
+
+
+# -- Stage: which crop of a shot shows which character on stage, for the judges of individual actions
+#
+# Scoring matches anew, under its own definition; this is what the judges were shown.
+
+
+def match_crops(item: Item, tools: Tools) -> Outcome:
+    """Return shot, character and box of every match; a box that is null is the whole picture."""
+    settings = tools.own(MatchSettings)
+    if settings.whole:
+        there = [shot for shot in item["shots"] if shot["file"] is not None]
+        triples = [(shot["number"], key, None) for shot in there for key in shot["expected"]]
+    elif item["crops"] is None:
+        triples = []
+    else:
+        crops = item["crops"]
+        matched = cids(characters_of(crops), shots_of(item["shots"], crops))
+        boxes = item["boxes"]["shots"]
+        triples = [
+            (match.shot, match.character, boxes[str(match.shot)][match.crop])
+            for match in matched.matches
+            if match.crop is not None
+        ]
+    rows = [{"shot": shot, "character": key, "box": box} for shot, key, box in triples]
+    return Made({"matches": rows})
+
+
+MATCH_CROPS = OneStage(
+    name="match_crops",
+    version=1,
+    shape="map",
+    reads=("shots", "boxes", "crops"),
+    writes=("matches",),
+    libraries=("numpy", "scipy"),
+    settings=MatchSettings,
+    run=match_crops,
+)

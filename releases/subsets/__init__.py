@@ -1,1 +1,0 @@
-"""Subsets of releases: asked for, drawn so that they are spread as the whole is, and checked."""
