@@ -230,7 +230,7 @@ class _Lazy(TyperCommand):
                 name = "Arguments" if parameter.param_type_name == "argument" else name
                 groups.setdefault(name, []).append(record)
         for heading in ("Arguments", "Options", *PANELS):
-            if groups[heading]:
+            if heading in groups:
                 with formatter.section(heading):
                     formatter.write_dl(groups[heading])
 
