@@ -441,7 +441,7 @@ class Step(Generic[S, P]):
             maker = f"{settings.model}"
         return self._ruled(sketch, settings, maker)
 
-    def _ruled(self, sketch: S, settings: T, maker: str) -> Drafted[Json]:
+    def _ruled(self, sketch: S, settings: P, maker: str) -> Drafted[Json]:
         value = self.rules(sketch, settings)
         return Drafted(value, "" if value is None else maker)
 

@@ -186,7 +186,7 @@ def _shown(item: Item, path: str) -> Json:
 
 def _edits_of(item: Item, asked: Iterable[Point]) -> Iterator[Edit]:
     """Yield the corrections of a record, those of its labels first: its parts follow a label."""
-    listed = [edit for point in asked for edit in _edits_of(point, _values(item, point))]
+    listed = [edit for point in asked for edit in _edits_at(point, _values(item, point))]
     yield from sorted(listed, key=lambda edit: edit.path not in (LABEL_PATH, CATEGORY_PATH))
 
 
@@ -197,7 +197,7 @@ def _values(item: Item, point: Point) -> dict[str, Value]:
     return {value.path: value for value in (held if point.part else item.values)}
 
 
-def _edits_of(point: Point, values: Mapping[str, Value]) -> Iterator[Edit]:
+def _edits_at(point: Point, values: Mapping[str, Value]) -> Iterator[Edit]:
     changes = dict(point.edits)
     if point.question.name == VARIANT and point.answer == INVALID:
         changes |= {path: False for path in values if path.endswith(ACTIVE)}
