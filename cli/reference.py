@@ -165,6 +165,7 @@ def _docstring(text: str) -> Lines:
 def settings() -> Lines:
     """Yield the settings of every stage, by the kinds of runs."""
     from ..engine.pipeline import load_pipeline
+    from ..engine.stage import OneStage
     from ..kinds.registry import kinds, run_kinds
 
     yield from (
@@ -182,7 +183,10 @@ def settings() -> Lines:
             loaded = load_pipeline(run.pipeline)
             yield from (f"## Runs of `{loaded.name}`", "")
             for stage, path in zip(loaded.stages, loaded.pipeline.stages, strict=True):
-                what = (inspect.getdoc(sys.modules[path.partition(":")[0]]) or "").partition("\n\n")[0]
+                place, _, name = path.partition(":")
+                value = getattr(sys.modules[place], name, None)
+                documented = value.run if isinstance(value, OneStage) else sys.modules[place]
+                what = (inspect.getdoc(documented) or "").partition("\n\n")[0]
                 what = " ".join(what.split()).removeprefix("Stage: ")
                 yield from (f"### {loaded.name}: {stage.name}", "", _plain(what[:1].upper() + what[1:]), "")
                 fields = stage.spec.settings.model_fields

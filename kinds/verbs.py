@@ -200,7 +200,7 @@ def _licence_of(path: Path, run: Path) -> dict[str, str]:
 
     kind = kind_with(read_manifest(run).kind) if path.is_file() else None
     stages = () if kind is None else kind.drafting().run.pipeline.stages
-    if not any(stage.endswith(f".{ASSEMBLING}") for stage in stages):
+    if not any(stage.lower().endswith((f".{ASSEMBLING}", f":{ASSEMBLING}")) for stage in stages):
         return {}
     section = read_settings(path).get(ASSEMBLING)
     stated = section.get("license") if isinstance(section, dict) else None

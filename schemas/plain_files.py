@@ -181,11 +181,16 @@ def type_reason(detail: Any) -> str:  # noqa: ANN401 - a mistake as pydantic tel
     told = f", found {value!r}"[:90] if shown else ""
     if kind in _TYPES:
         absent = kind in ("missing", "extra_forbidden")
-        return _TYPES[kind].format(**detail.get("ctx", {})) + ("" if absent else told)
+        bounds = {key: _whole(bound) for key, bound in detail.get("ctx", {}).items()}
+        return _TYPES[kind].format(**bounds) + ("" if absent else told)
     if kind == "string_pattern_mismatch":
         return f"{value!r} is not written as {detail['ctx']['pattern']} says"[:200]
     message = str(detail["msg"]).removeprefix("Value error, ")
     return re.sub(r"^[\w ]+ should (be |have )?", "expected ", message) + told
+
+
+def _whole(bound: object) -> object:
+    return int(bound) if isinstance(bound, float) and bound.is_integer() else bound
 
 
 def alike(path: Path) -> str:

@@ -336,9 +336,10 @@ def publish(
     """Put a release into a data set repository: one commit, and a tag named as the version."""
     checked_repo(options.repo)
     checked_endpoint(options.endpoint)
-    tell(f"checking {folder}")
-    local, private = _sound(folder, form, options), options.private
+    private = options.private
     with open_hub(options.repo, options.endpoint, retries=options.retries, progress=options.progress) as hub:
+        tell(f"checking {folder}")
+        local = _sound(folder, form, options, lambda: _require_writer(hub))
         plan = plan_of(hub, local, private=private)
         if plan.tagged is not None:
             return Published(plan, plan.tagged, committed=False, tagged=False)
@@ -356,8 +357,22 @@ def publish(
     return Published(plan, commit, committed=bool(plan.changes), tagged=True)
 
 
-def _sound(folder: Path, form: ReleaseForm, options: PublishOptions) -> Local:
-    """Return the files of a release that may be published in a repository."""
+def _require_writer(hub: Hub) -> None:
+    """Refuse a token that is none, or may only read: asking takes a second, the check minutes."""
+    try:
+        who = hub.ask("ask whose token it is", lambda api: api.whoami())
+    except HubFault as fault:
+        if fault.kind == "no_repository":  # a Hub that does not know the question
+            return
+        raise
+    if who.get("auth", {}).get("accessToken", {}).get("role") == "read":
+        raise HubFault("refused", "it may only read")
+
+
+def _sound(
+    folder: Path, form: ReleaseForm, options: PublishOptions, before: Callable[[], None] = lambda: None
+) -> Local:
+    """Return the files of a release that may be published; ``before`` runs ahead of what takes long."""
     document = read_release_document(folder)
     if SEMVER.fullmatch(version := str(document.get("version"))) is None:
         what = f"{version!r} is not a semantic version"
@@ -382,6 +397,7 @@ def _sound(folder: Path, form: ReleaseForm, options: PublishOptions) -> Local:
             raise _unsound(
                 folder / path, "no hidden files in a release", "a file whose path begins with a dot"
             )
+    before()
     report = verify(folder, form, readers=False)
     problems = [as_user_error(issue) for issue in report.issues if issue.level == "error"]
     if problems:

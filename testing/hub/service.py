@@ -163,7 +163,9 @@ class Service:
     def _whoami(self, call: Call) -> Reply:
         if call.user is None:
             raise Refusal(401, "Invalid user token.")
-        return json_reply({"type": "user", "name": call.user, "orgs": []})
+        role = "read" if call.user.endswith("-reads") else "write"
+        token = {"accessToken": {"role": role}}
+        return json_reply({"type": "user", "name": call.user, "orgs": [], "auth": token})
 
     def _check_yaml(self, call: Call) -> Reply:
         text = str(call.document()["content"])

@@ -118,7 +118,7 @@ def test_build_when_the_service_repeats_the_key_keeps_it_nowhere_and_says_so(
 
     for story, path in marked:
         correction = ("--new", '"A sign hangs there."', "--who", "ana", "--why", "a key stood there")
-        assert fabula_command("edit", run, story, path, *correction).returncode == 0
+        assert fabula_command("edit", run, story, path, *correction, "--later").returncode == 0
     assert fabula_command(*build, env={"ECHOED_KEY": KEY}).returncode == 0
     packed = fabula_command(*pack)
     assert packed.returncode == 0, packed.stderr

@@ -159,7 +159,7 @@ def test_versions_page_when_its_commands_are_run_as_printed_packs_the_next_versi
     block = re.search(r"```\n(fabula extend.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
     assert block is not None
     commands = [shlex.split(line, comments=True)[1:] for line in block[1].splitlines()]
-    assert [command[0] for command in commands] == ["extend", "edit", "edit", "run", "release"]
+    assert [command[0] for command in commands] == ["extend", "edit", "edit", "release"]
     monkeypatch.chdir(tmp_path)
     for command in commands:
         done = fabula_command(*command)

@@ -45,6 +45,7 @@ def test_readme_walk_when_followed_ends_in_a_sound_release(
     assert [scene.scene_index for record in loaded.records for scene in record.scenes] == [1, 2, 3, 4, 5]
 
 
+@pytest.mark.slow
 def test_command_when_quiet_tells_no_progress_and_when_verbose_also_what_is_logged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -120,7 +120,9 @@ def test_declaration_when_read_is_complete(stage: Stage) -> None:
     assert stage.spec.version >= 1
     assert stage.spec.writes
     assert module.__doc__ is not None
-    assert module.__doc__.startswith(("Stage: ", "Stages: "))
+    assert attribute or module.__doc__.startswith(("Stage: ", "Stages: ")), (
+        "a value stands in the module of its concept"
+    )
     assert all(stage.spec.reject_codes.values()), "every reject code says what it means"
     settings = stage.spec.settings()
     assert settings.model_config["frozen"] is True

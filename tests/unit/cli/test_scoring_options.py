@@ -116,7 +116,8 @@ def said(*args: str) -> str:
 def test_study_when_a_stage_is_limited_is_refused(tmp_path: Path) -> None:
     study = tmp_path / "study.toml"
     study.write_text("")
-    assert "valid number" in said("experiment", "run", str(study), "--max-cost", "judge_text=1")
+    told = said("experiment", "run", str(study), "--max-cost", "judge_text=1")
+    assert "'--max-cost': a number is wanted here" in told
 
 
 # What records lack: every field is named, and counted over the whole of each record.

@@ -225,7 +225,7 @@ def test_options_when_given_as_toml_values_are_read() -> None:
     ("values", "expected"),
     [
         ({"concurency": 1}, "concurency: there is no such key; there are: base_url"),
-        ({"concurrency": 0}, "concurrency: expected greater than or equal to 1, found 0"),
+        ({"concurrency": 0}, "concurrency: at least 1 is wanted here, found 0"),
         ({"structured": "xml"}, "structured: expected 'schema', 'json' or 'prompt'"),
         ({"base_url": "localhost:8000"}, "base_url: expected an address that starts with http"),
         ({"base_url": "http://u:p@host"}, "base_url: expected the password of the address as ${VARIABLE}"),
@@ -233,7 +233,7 @@ def test_options_when_given_as_toml_values_are_read() -> None:
         ({"proxy": "ftp://host"}, "proxy: expected an address that starts with http"),
         ({"headers": {"X Y": "a"}}, "headers: expected header names"),
         ({"headers": {"X-A": "a\nb"}}, "headers.X-A: expected printable ASCII"),
-        ({"prices": {"input": -1, "output": 1}}, "prices.input: expected greater than or equal to 0"),
+        ({"prices": {"input": -1, "output": 1}}, "prices.input: at least 0 is wanted here, found -1"),
         (
             {"prices": {"input": 1}},
             "prices: expected both input and output, in USD per million tokens, found one",

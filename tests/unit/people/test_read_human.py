@@ -87,7 +87,7 @@ def test_file_when_csv_and_jsonl_say_the_same_gives_the_same_lines(
         ({"answer": None}, "", "answer: a line of kind answer needs it"),
         ({"condition": "picture"}, "condition", "expected 'text', 'image' or 'text_image'"),
         ({"confidence": "sure"}, "confidence", "expected 'low', 'medium' or 'high'"),
-        ({"seconds": -1}, "seconds", "at least 0.0 is wanted here"),
+        ({"seconds": -1}, "seconds", "at least 0 is wanted here"),
         ({"rater": 5}, "rater", "a text is wanted here"),
         ({"mood": "good"}, "mood", "there is no such field"),
     ],

@@ -390,9 +390,9 @@ def test_needs_when_neither_weights_nor_file_are_there_lists_all_of_them(needs_i
     with pytest.raises(MissingRequirement) as raised:
         check_people(config())
     found = raised.value.found
-    for name in ("people-yolo11n", "faces-scrfd-10g", "arcface-r100", "dinov2-l-14"):
-        assert f"for {name}" in found
-    assert "yolo11n.pt of Ultralytics/YOLO11" in found
+    names = ("people-yolo11n", "faces-scrfd-10g", "arcface-r100", "dinov2-l-14")
+    assert f"weights, for {', '.join(names)} (it is not in the cache, " in found
+    assert f"fabula models fetch vision --model {' --model '.join(names)}, " in raised.value.fix
     assert "--detections" in raised.value.fix
 
 

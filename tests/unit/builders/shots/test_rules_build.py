@@ -142,7 +142,7 @@ def test_numbers_when_stories_are_added_do_not_move(tmp_path: Path) -> None:
         ({"id": "hat", "style": "sketchy"}, "one of: photorealistic"),
         ({"id": "hat", "characters": {"../x": {}}}, "cannot be the name of a folder"),
         ({"id": "hat", "characters": {"Mira": {"tag": "human"}}}, "one of: realistic_human"),
-        ({"id": "hat", "shots": 40}, "less than or equal to 30"),
+        ({"id": "hat", "shots": 40}, "given.jsonl:1 $.shots: at most 30 is wanted here, found 40"),
     ],
 )
 def test_given_facts_when_wrong_are_reported_before_anything_is_built(

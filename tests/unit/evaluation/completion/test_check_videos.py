@@ -83,7 +83,7 @@ def test_videos_when_outputs_json_says_which_is_which_are_those_of_the_suite(
         ({"files": {NAMES[0]: "1.mp4", NAMES[1]: "1.mp4"}}, "'1.mp4' is also the file of"),
         ({"files": {NAMES[0]: NAMES[1]}}, f"{NAMES[1]} is the video of another prompt"),
         ({"folders": {NAMES[0]: "x"}}, "unknown key 'folders'"),
-        ([], "Input should be"),
+        ([], "outputs.json $: an object is wanted here"),
     ],
 )
 def test_videos_when_outputs_json_is_wrong_says_where(

@@ -227,15 +227,21 @@ def folder(tmp_path: Path, suite: Suite) -> Callable[..., Path]:
 def test_two_evaluations_when_compared_are_paired_over_prompts(archive: Finish, folder) -> None:
     first = folder("a", archive({"a.mp4": [(1, 1)] * 2, "b.mp4": [(1, 0)] * 2, "c.mp4": [(1, 1, 1)] * 2}))
     second = folder("b", archive({"a.mp4": [(1, 0)] * 2, "b.mp4": [(0, 0)] * 2, "c.mp4": ["refused"] * 2}))
-    (one,) = compare_folders(first, second, None, Definitions(interval="percentile")).comparisons
+    found = compare_folders(first, second, None, Definitions(interval="percentile"))
+    (one,) = found.comparisons
     # 1 - 1/2, 1/2 - 0, 1 - 0
     assert (one.n, one.difference) == (3, pytest.approx(2 / 3))
     assert one.low == pytest.approx(0.5)
     assert one.rank_biserial == 1
+    assert any("+66.7 [50.0, 100.0], 3 prompts" in line for line in found.lines())
     found = compare_folders(first, second, None, Definitions(nonresponse="excluded", resamples=0))
     assert (found.comparisons[0].n, found.comparisons[0].low) == (2, None)
     assert found.as_json()["comparisons"][0]["prompts"] == 2
-    assert any("+50.0" in line for line in found.lines())
+    assert found.comparisons[0].difference == pytest.approx(0.5)
+    assert [line for line in found.lines() if "prompts: too few to tell methods apart" in line] == [
+        "  2 prompts: too few to tell methods apart, which takes 6;"
+        " --format csv has the differences of their means"
+    ]
     assert found.as_json()["comparisons"][0]["first"] == "m"
 
 

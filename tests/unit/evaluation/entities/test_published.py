@@ -175,8 +175,9 @@ def test_results_when_several_methods_are_imported_have_a_row_each_and_one_judge
 
 @pytest.mark.parametrize(
     ("entry", "problem"),
-    [("{", "the result of an episode"), ("[]", "result of an episode"), ({"metrics": 3}, "metrics"),
-     ({"metrics": {"cs_face": {"value": "good"}}}, "cs_face"), ({"metrics": {"cs_face": 0.5}}, "cs_face"),
+    [("{", "the result of an episode"), ("[]", r"run2\.json \$: an object is wanted"),
+     ({"metrics": 3}, "metrics"), ({"metrics": {"cs_face": {"value": "good"}}}, "cs_face"),
+     ({"metrics": {"cs_face": 0.5}}, "cs_face"),
      ({"metrics": {"cs_face": {"value": 0.5, "n_evaluated": "3"}}}, "n_evaluated"), ({}, "film__run1 again"),
      ({"per_entity_scores": {"face_Ana": 3}}, "face_Ana"),
      ({"gap_decay_data": [{"gap": 1}]}, "gap_decay_data"),

@@ -149,7 +149,7 @@ def test_references_when_no_crop_has_a_face_count_whole(
     monkeypatch.setattr(VectorStore, "of_user", VectorStore)
     settings = CropSettings(pictures=(), faces=("faces",))
     item = Item("m/01", {"story": story, "shots": [], "boxes": boxes})
-    (made,) = looking.run_batch([item], Tools(settings, "2026-01-01T00:00:00Z"))
+    (made,) = looking.encode_crops([item], Tools(settings, "2026-01-01T00:00:00Z"))
     assert isinstance(made, Made)
     crops = made.fields["crops"]
     rows = unpacked(crops["references"]["Ann"]["faces"])

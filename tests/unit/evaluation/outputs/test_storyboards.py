@@ -309,7 +309,7 @@ def test_a_folder_when_called_nearly_like_a_title_is_not_taken(
     [
         ({"methd": "x"}, "unknown key 'methd'\n  fix: did you mean 'method'?"),
         ({"weather": "x"}, "unknown key 'weather'\n  fix: remove it; the known keys are"),
-        ({"seeds": "x"}, "expected a value that is allowed"),
+        ({"seeds": "x"}, "$.seeds: a list is wanted here"),
     ],
 )
 def test_manifest_when_a_key_is_not_known_names_the_one_that_was_meant(
@@ -364,8 +364,8 @@ HOSTILE: dict[str, tuple[Any, str]] = {
         "is also the folder of kb25k_0001",
     ),
     "unknown id": ({"folders": {"kb25k_9999": "a"}}, "kb25k_9999 is not a story of the release"),
-    "number": ({"folders": {"kb25k_0001": 7}}, "a value that is allowed"),
-    "list": ({"folders": ["a"]}, "a value that is allowed"),
+    "number": ({"folders": {"kb25k_0001": 7}}, "$.folders.kb25k_0001: a text is wanted here"),
+    "list": ({"folders": ["a"]}, "$.folders: an object is wanted here"),
     "no JSON": ("{folders", "a JSON object"),
     "key twice": ('{"folders": {"kb25k_0001": "a", "kb25k_0001": "b"}}', "the key 'kb25k_0001' twice"),
     "deep": ("[" * 100_000, "a JSON object"),

@@ -168,7 +168,7 @@ def test_fault_when_the_program_takes_too_long_ends_it_and_what_it_started(
 @pytest.mark.parametrize(
     ("extra", "words"),
     [
-        ({}, "extra.command: Field required"),
+        ({}, "extra.command: it is missing"),
         (
             {"command": ["no-such-program-here", "{prompt_file}", "{out}"]},
             "no-such-program-here cannot be started",
@@ -178,7 +178,7 @@ def test_fault_when_the_program_takes_too_long_ends_it_and_what_it_started(
             "there is no {sead}; placeholders are {prompt_file}",
         ),
         ({"command": ["x", "{prompt_file}"]}, "{out} is missing"),
-        ({"command": ["x", "{prompt_file}", "{out}"], "cwd": "/"}, "extra.cwd: Extra inputs"),
+        ({"command": ["x", "{prompt_file}", "{out}"], "cwd": "/"}, "extra.cwd: there is no such field"),
     ],
 )
 def test_settings_when_wrong_are_named_and_stop_the_run(

@@ -137,8 +137,9 @@ def test_protocol_when_amended_is_a_new_version_that_names_the_one_before(tmp_pa
     ("changes", "fault"),
     [
         ({"seed": 1}, "fixed"), ({"plan": {}}, "fixed"), ({"task": "x"}, "fixed"), ({"nothing": 1}, "fixed"),
-        ({"consensus": False}, "nothing changes"), ({"lease_hours": 0}, "greater than 0"),
-        ({"lease_hours": "soon"}, "number"), ({"created_at": NOW}, "fixed"),
+        ({"consensus": False}, "nothing changes"), ({"created_at": NOW}, "fixed"),
+        ({"lease_hours": 0}, r"lease_hours: more than 0 is wanted here, found 0"),
+        ({"lease_hours": "soon"}, "lease_hours: a number is wanted here, found 'soon'"),
     ],
 )  # fmt: skip
 def test_amendment_when_it_makes_another_study_is_refused(

@@ -278,14 +278,25 @@ def unhide(folder: Path, helpers: Any) -> None:
 @pytest.mark.parametrize(
     "damage", [damage_line, add_dot_file, add_stray, unhide], ids=lambda one: one.__name__
 )
-def test_publishing_when_release_is_not_sound_refuses_before_the_hub_is_asked(
+def test_publishing_when_release_is_not_sound_refuses_and_sends_nothing(
     client: Any, versions: Versions, tmp_path: Path, helpers: Any, damage: Any
 ) -> None:
     folder = Path(shutil.copytree(versions[0].folder, tmp_path / "copy"))
     damage(folder, helpers)
     with pytest.raises(InputError):
         publish(folder, client.to())
-    assert client.hub.log == ()
+    assert {each.route for each in client.hub.log} <= {"whoami"}
+
+
+@pytest.mark.parametrize("who", ["ana-reads", None])
+def test_publishing_when_the_token_may_not_write_says_so_before_the_release_is_checked(
+    client: Any, versions: Versions, tmp_path: Path, helpers: Any, who: str | None
+) -> None:
+    folder = Path(shutil.copytree(versions[0].folder, tmp_path / "copy"))
+    damage_line(folder, helpers)
+    client.hub.tokens = {} if who is None else dict.fromkeys(client.hub.tokens, who)
+    with pytest.raises(HubUnavailable, match="may only read" if who else "does not accept the token"):
+        publish(folder, client.to())
 
 
 def test_publishing_when_an_imported_package_holds_hidden_stories_says_so(

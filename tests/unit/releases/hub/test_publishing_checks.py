@@ -60,7 +60,7 @@ def test_publishing_when_programs_reviewed_the_release_refuses_marked_or_not(
     helpers.reseal(folder)
     with pytest.raises(InputError, match=r"simulated-1 at human_validation\.jsonl:1 .* is a program"):
         publish(folder, client.to())
-    assert client.hub.log == ()
+    assert {each.route for each in client.hub.log} <= {"whoami"}
 
 
 def test_publishing_when_a_stand_in_wrote_records_refuses_unless_it_is_allowed(
@@ -73,7 +73,7 @@ def test_publishing_when_a_stand_in_wrote_records_refuses_unless_it_is_allowed(
     for ask in (publish, plan_publishing):
         with pytest.raises(ConfigError, match=r"--allow-stand-in: .*compatible:stand-in"):
             ask(folder, client.to())
-    assert client.hub.log == ()
+    assert {each.route for each in client.hub.log} <= {"whoami"}
     assert publish(folder, replace(client.to(), allow_stand_in=True)).committed
 
 

@@ -191,7 +191,7 @@ def test_read_results_when_files_are_broken_says_which_line_and_what_to_do(small
     with pytest.raises(InputError, match=r"study\.json: this cannot be used"):
         read_results(study.folder)
     path.write_text('{"study": {"name": "x"}}')
-    with pytest.raises(InputError, match="release: Field required"):
+    with pytest.raises(InputError, match=r"study\.json: .*release: it is missing"):
         read_results(study.folder)
     with pytest.raises(InputError, match="this is no study folder"):
         read_results(tmp_path)
