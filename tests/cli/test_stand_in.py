@@ -117,7 +117,10 @@ def build_events(run: Callable[..., None], folder: Path, model: str) -> None:
 def build_entities(run: Callable[..., None], folder: Path, model: str) -> None:
     video, detections = write_episode(folder, ["AB1", "A2", "B1", "AC2", "B1", "C2", "A3", "AB1", "C3", "A1"])
     sets = settings(
-        "detect_shots.method=histogram", "filter_shots.copies=false", f"judge_style.model={model}"
+        "detect_shots.method=histogram",
+        "filter_shots.copies=false",
+        f"judge_style.model={model}",
+        "list_entities.characters=true",
     )
     run("build", "entities", video, "--detections", detections, *sets,
         "--model", model)  # fmt: skip
