@@ -111,7 +111,7 @@ def test_weights_when_several_are_missing_are_listed_at_once(
         "grounding-dino-swin-t", "clip-vit-l-14", "arcface-r100", "adaface-ir101", "facenet-vggface2",
         "csd-vit-l", "aesthetic-v2.5", "inception-v3",
     ):  # fmt: skip
-        assert f"for {name}" in found
+        assert name in found
     for file in ("adaface_ir_101.onnx", "20180402-114759-vggface2.onnx", "aesthetic_predictor_v2_5.pth"):
         assert file in found
     assert "fetch it with: fabula models fetch vision --model adaface-ir101" in found
