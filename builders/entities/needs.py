@@ -70,7 +70,8 @@ def check_media(config: RunConfig) -> None:
     if lacks:
         raise MissingRequirement(
             "finding and filtering shots", what=f"libraries or weights are not installed: {listed(lacks)}",
-            fix='pip install "fabula[entities,ocr]"; or do without: --set detect_shots.method=histogram,'
+            fix="; ".join(filter(None, ('pip install "fabula[entities,ocr]"', fetching(lacks))))
+            + "; or do without: --set detect_shots.method=histogram,"
             " and see docs/episodes.md for read_subtitles.reader and measure_quality.aesthetic",
         )  # fmt: skip
 
