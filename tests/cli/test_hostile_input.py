@@ -108,7 +108,7 @@ CASES = (
 
 
 def write_stories(folder: Path) -> None:
-    told = "A fox {} saw a crow. She was hungry because it was winter. The crow sang. The cheese fell. She ate it."
+    told = "A fox {} saw a crow. She was hungry, for it was winter. The crow sang. The cheese fell. She ate."
     rows = [
         {"id": f"kb25k_{n:04}", "title": f"Tale {n}", "language": "en", "text": told.format(n)}
         for n in range(3)
