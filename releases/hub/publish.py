@@ -358,7 +358,9 @@ def publish(
 
 
 def _require_writer(hub: Hub) -> None:
-    """Refuse a token that is none, or may only read: asking takes a second, the check minutes."""
+    """Refuse a token that is not there, or may only read: asking takes a second, the check minutes."""
+    if not hub.api.token:
+        raise HubFault("no_token", "there is none")
     try:
         who = hub.ask("ask whose token it is", lambda api: api.whoami())
     except HubFault as fault:
