@@ -106,9 +106,12 @@ MANY = 12
 WORDING = {
     r"Input should be a valid integer.*": "a whole number is wanted here",
     r"Input should be a valid number.*": "a number is wanted here",
+    r"'.*' is not a valid integer.*": "a whole number is wanted here",
+    r"'.*' is not a valid float.*": "a number is wanted here",
+    r"\('(\(Possible options: [^)]*\))',\)": r"\1",
     r"No such (command|option):? ('?[^ ]+'??)\.?(?= |$)": r"there is no \1 \2",
 }
-"""Words of the parser of commands -> ours."""
+"""Words of the parser of commands, in its versions -> ours."""
 UsageError: Any = typer.BadParameter.__base__  # wherever the installed Typer has it
 
 
