@@ -184,7 +184,8 @@ def test_vistorybench_lite_when_got_from_a_tree_and_run_ends_with_a_row(referenc
     row = next(line for line in told.splitlines() if line.startswith("mine "))
     assert "3.00" in row and "here; compatible:gpt-4.1; 1 of 1 stories" in row
     assert re.search(r"^UNO \(FLUX1\) +0\.425 .* printed; Gemini-3 Pro$", told, re.MULTILINE)
-    assert "judged by compatible" not in told and "mine: 1 story of the 20 of the benchmark" in told
+    assert "judged by compatible:gpt-4.1; the printed rows by Gemini-3 Pro" in told
+    assert "mine: 1 story of the 20 of the benchmark" in told
 
 
 @pytest.fixture
