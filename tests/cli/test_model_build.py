@@ -302,7 +302,7 @@ def test_study_when_killed_at_random_points_ends_with_the_same_bytes_and_asks_li
         study.write_text(STUDY.format(judge=judge) + f'\n[models."{judge}"]\nconcurrency = 1\n')
         assert fabula_command(*run(study, "whole")).returncode == 0
         undisturbed = Counter(exchange.asked.key for exchange in server.log)
-        # The judge of arms that are alike is asked in each arm's own folder.
+        # One picture may be judged in the evaluation, for Compass and among the plants.
         assert max(undisturbed.values()) <= 3, "runs share replies but for those of other folders"
         before = len(server.log)
         for _ in range(KILLS_EXPERIMENT_COMMAND):
