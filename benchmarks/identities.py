@@ -13,10 +13,9 @@ and reported on the others.
 
 import argparse
 import json
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from importlib.metadata import files
-from math import comb
+from math import nan
 from pathlib import Path
 from typing import Any
 
@@ -70,24 +69,21 @@ def encoded(rows: Sequence[Any], name: str) -> Iterator[tuple[str, Any]]:
             yield str(row["shot"]), vector
 
 
-def adjusted_rand(ours: Sequence[str], theirs: Sequence[str]) -> float:
-    """Return the adjusted Rand index of two groupings (Hubert and Arabie, 1985)."""
-    both = sum(comb(count, 2) for count in Counter(zip(ours, theirs, strict=True)).values())
-    one, other = (sum(comb(count, 2) for count in Counter(some).values()) for some in (ours, theirs))
-    by_chance, most = one * other / comb(len(ours), 2), (one + other) / 2
-    return 1.0 if most == by_chance else (both - by_chance) / (most - by_chance)
-
-
 def scores(tracks: Sequence[tuple[str, Tracklet]], limit: float) -> tuple[float, float, int]:
-    """Return ARI of tracks, IDF1 of boxes, and the number of people that clustering finds."""
+    """Return ARI of tracks, IDF1 of boxes (nan where there is none), and the number of people found."""
+    from sklearn.metrics import adjusted_rand_score  # type: ignore[import-untyped]
+
     people = people_of([track for _, track in tracks], Settings(face_limit=limit)).people
     group = {track: person.person_id for person in people for track in person.tracklets}
     found = [group[track.tracklet_id] for _, track in tracks]
     truth = [(seen.frame, who, seen.box) for who, track in tracks for seen in track.seen]
     named = [(seen.frame, group[track.tracklet_id], seen.box) for _, track in tracks for seen in track.seen]
+    f1 = identity_scores(truth, named).f1
     return (
-        adjusted_rand([who for who, _ in tracks], found), identity_scores(truth, named).f1 or 0.0, len(people)
-    )  # fmt: skip
+        float(adjusted_rand_score([who for who, _ in tracks], found)),
+        nan if f1 is None else f1,
+        len(people),
+    )
 
 
 def main() -> None:
