@@ -37,6 +37,12 @@ WRONG = {"resultTypes": ["violations", "incomplete"]}
 CONTRAST = {**WRONG, "runOnly": ["color-contrast"]}
 
 
+def follow(page: Any, link: Any) -> None:  # noqa: ANN401 - Playwright's
+    """Click what leads to another page, and wait until that page has loaded: a click alone does not wait."""
+    with page.expect_navigation():
+        link.click()
+
+
 class Visitor:
     """A browser of one person.
 

@@ -39,7 +39,7 @@ from fabula.testing.katha_folders import rehash, write_run
 from fabula.testing.katha_samples import sample_bundles
 from fabula.testing.memory_banks import write_bank
 from fabula.testing.report_documents import HOSTILE
-from fabula.testing.review_visitor import HOLLOW
+from fabula.testing.review_visitor import HOLLOW, follow
 from fabula.testing.simulated_evaluations import write_simulated
 from fabula.testing.simulated_judgements import Truth
 from fabula.testing.simulated_studies import Simulation, write_simulated_study
@@ -91,15 +91,15 @@ def test_pages_when_walked_through_are_accessible_quiet_and_fit(
             assert page.evaluate("document.documentElement.scrollHeight") <= HIGHEST_RECORD
             page.set_viewport_size({"width": 400, "height": 800})
         if step == "first":
-            page.locator('tbody a:is([href^="/unit/"], [href^="/row/"])').first.click()
+            follow(page, page.locator('tbody a:is([href^="/unit/"], [href^="/row/"])').first)
         elif step == "unit":
             page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
             assert Axe().run(page).response["violations"] == [], "unfolded"
             assert page.evaluate("document.documentElement.scrollWidth") <= 400, "unfolded"
             assert page.evaluate("[...document.images].every(image => image.complete && image.naturalWidth)")
-            page.get_by_role("link", name="calls of models").click()
+            follow(page, page.get_by_role("link", name="calls of models"))
         elif step == "calls":
-            page.locator("tbody a").first.click()
+            follow(page, page.locator("tbody a").first)
     assert complaints == []
     context.close()
 
@@ -123,7 +123,7 @@ def test_pages_when_opened_or_filtered_show_something_below_every_heading(
         )
         for value in values[1:3]:  # of each filter, the two values that most rows have
             page.select_option(f"select[name={name}]", value)
-            page.get_by_role("button", name="show").click()
+            follow(page, page.get_by_role("button", name="show"))
             assert page.evaluate(HOLLOW) == [] and page.locator("tbody tr").count() > 0, (name, value)
             page.goto(address)
     page.close()
@@ -165,7 +165,7 @@ def test_field_when_edited_shows_findings_at_once_and_is_saved_as_a_line(
     page.on("console", lambda message: complaints.append(message.text))
     page.on("pageerror", lambda error: complaints.append(str(error)))
     page.goto(editing)
-    page.locator('tbody a[href^="/row/"]').first.click()
+    follow(page, page.locator('tbody a[href^="/row/"]').first)
     assert Axe().run(page).response["violations"] == []
     page.set_viewport_size({"width": 1400, "height": 800})
     assert page.evaluate("document.documentElement.scrollHeight") <= HIGHEST_RECORD
@@ -189,7 +189,7 @@ def test_field_when_edited_shows_findings_at_once_and_is_saved_as_a_line(
     saved = json.loads((tmp_path / "run" / "edits.jsonl").read_text("utf-8"))
     assert (saved["path"], saved["new"], saved["who"]) == ("$.title", "A new title", "ana")
     dialog.get_by_role("button", name="close").click()
-    page.get_by_role("link", name="records", exact=True).click()
+    follow(page, page.get_by_role("link", name="records", exact=True))
     page.locator("summary", has_text="Change all").click()
     form = page.locator("form.all")
     form.locator("[name=path]").fill("$.scenes[*].scene_text")
