@@ -156,8 +156,9 @@ def _apply(run: Path, made: "Correction | AppliedFile") -> str:
     from ..kinds.verbs import continue_run
 
     before = model_bill(run)
+    corrected = {edit.id for edit in (made.added if hasattr(made, "added") else (made.edit,))}
     try:
-        report = continue_run(run, workers=0 if hasattr(made, "edit") else None)  # one record needs no pool
+        report = continue_run(run, workers=0 if len(corrected) == 1 else None)  # one record needs no pool
     except RunBusy:
         return ""
     ran = sum(stage.ran for stage in report.stages)
