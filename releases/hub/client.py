@@ -156,7 +156,10 @@ _TOKEN = "set HF_TOKEN to a token of your account, or log in with `hf auth login
 _WORDS: dict[FaultKind, tuple[str, str]] = {
     "offline": ("the Hub is not asked", "unset HF_HUB_OFFLINE"),
     "no_token": ("the Hub does not accept the token", _TOKEN),
-    "refused": ("the token has no right to do this", "use a token with write access to {repo}"),
+    "refused": (
+        "the token has no right to do this",
+        "use a token with write access to {repo}: set HF_TOKEN, or `hf auth login`",
+    ),
     "no_repository": (
         "the Hub has no data set {repo}, or does not show it",
         "check the name; if the data set is private, " + _TOKEN,

@@ -358,7 +358,7 @@ def publish(
 
 
 def _require_writer(hub: Hub) -> None:
-    """Refuse a token that is not there, or may only read: asking takes a second, the check minutes."""
+    """Refuse a token that is not there, or may not write: asking takes a second, the check minutes."""
     if not hub.api.token:
         raise HubFault("no_token", "there is none")
     try:
@@ -367,8 +367,34 @@ def _require_writer(hub: Hub) -> None:
         if fault.kind == "no_repository":  # a Hub that does not know the question
             return
         raise
-    if who.get("auth", {}).get("accessToken", {}).get("role") == "read":
-        raise HubFault("refused", "it may only read")
+    if lacking := lacking_right(who, hub.repo):
+        raise HubFault("refused", lacking)
+
+
+def lacking_right(who: Mapping[str, Any], repo: str) -> str:
+    """Return why a token may not write to a repository, from what the Hub says of it; empty where it may.
+
+    What is not known of a token, such as rights of a sort that the Hub has not yet, counts for it.
+    """
+    owner, token = repo.partition("/")[0].lower(), who.get("auth", {}).get("accessToken", {})
+    if token.get("role") == "read":
+        return "it may only read"
+    scopes = token.get("fineGrained", {}).get("scoped")
+    if scopes is not None:
+        named = {
+            str(scope.get("entity", {}).get("name")).lower()
+            for scope in scopes
+            if "repo.write" in scope.get("permissions", ())
+        }
+        return (
+            "" if named & {owner, repo.lower()} else f"it is a fine-grained one without repo.write for {repo}"
+        )
+    orgs = {str(org.get("name")).lower(): org.get("roleInOrg") for org in who.get("orgs", ())}
+    if orgs.get(owner) == "read":
+        return f"{who.get('name')} may only read in {owner}"
+    if owner not in {str(who.get("name")).lower(), *orgs}:
+        return f"it is of {who.get('name')}, who is not in {owner}"
+    return ""
 
 
 def _sound(

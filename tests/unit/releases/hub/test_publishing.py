@@ -11,7 +11,7 @@ import pytest
 from fabula.errors import ConfigError, HubUnavailable, InputError, TargetError
 from fabula.kinds.verbs import pack, plan_publishing, publish
 from fabula.releases.hub.client import open_hub
-from fabula.releases.hub.publish import Local, look, require_same_benchmark
+from fabula.releases.hub.publish import Local, lacking_right, look, require_same_benchmark
 from fabula.releases.options import PackOptions
 from fabula.releases.pack.packing import PackResult
 from fabula.schemas.canonical import pretty_bytes, sha256_file
@@ -288,15 +288,54 @@ def test_publishing_when_release_is_not_sound_refuses_and_sends_nothing(
     assert {each.route for each in client.hub.log} <= {"whoami"}
 
 
-@pytest.mark.parametrize("who", ["ana-reads", None])
+@pytest.mark.parametrize(
+    ("who", "said"),
+    [
+        ("user-reads", "may only read"),
+        ("ana", "it is of ana, who is not in user"),
+        (None, "does not accept the token"),
+    ],
+)
 def test_publishing_when_the_token_may_not_write_says_so_before_the_release_is_checked(
-    client: Any, versions: Versions, tmp_path: Path, helpers: Any, who: str | None
+    client: Any, versions: Versions, tmp_path: Path, helpers: Any, who: str | None, said: str
 ) -> None:
     folder = Path(shutil.copytree(versions[0].folder, tmp_path / "copy"))
     damage_line(folder, helpers)
     client.hub.tokens = {} if who is None else dict.fromkeys(client.hub.tokens, who)
-    with pytest.raises(HubUnavailable, match="may only read" if who else "does not accept the token"):
+    with pytest.raises(HubUnavailable, match=said) as refused:
         publish(folder, client.to())
+    assert "HF_TOKEN" in refused.value.fix
+    assert {each.route for each in client.hub.log} <= {"whoami"}
+
+
+def scoped(name: str, *permissions: str) -> dict[str, Any]:
+    """What the Hub says of a fine-grained token, of which only the scopes matter here."""
+    scope = {"entity": {"_id": "6", "type": "user", "name": name}, "permissions": list(permissions)}
+    rights = {"canReadGatedRepos": True, "global": ["post.write"], "scoped": [scope]}
+    return {"role": "fineGrained", "fineGrained": rights}
+
+
+@pytest.mark.parametrize(
+    ("token", "orgs", "lacking"),
+    [
+        (scoped("user", "repo.content.read", "repo.write"), [], ""),
+        (scoped("User/Fables", "repo.write"), [], ""),
+        (
+            scoped("user", "repo.content.read"),
+            [],
+            "it is a fine-grained one without repo.write for user/fables",
+        ),
+        (scoped("ana", "repo.write"), [], "it is a fine-grained one without repo.write for user/fables"),
+        ({"role": "write"}, [{"name": "User", "roleInOrg": "contributor"}], ""),
+        ({"role": "write"}, [{"name": "user", "roleInOrg": "read"}], "ana may only read in user"),
+        ({"role": "write"}, [], "it is of ana, who is not in user"),
+        ({"role": "read"}, [{"name": "user", "roleInOrg": "admin"}], "it may only read"),
+    ],
+)
+def test_right_to_write_when_the_hub_tells_of_a_token_is_read_from_it(
+    token: dict[str, Any], orgs: list[Any], lacking: str
+) -> None:
+    assert lacking_right({"name": "ana", "orgs": orgs, "auth": {"accessToken": token}}, REPO) == lacking
 
 
 def test_publishing_when_an_imported_package_holds_hidden_stories_says_so(
