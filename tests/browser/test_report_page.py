@@ -89,9 +89,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Path]]
 
 
 @pytest.mark.parametrize("name", HIGHEST)
-def test_report_when_inspected_is_as_every_page(
-    inspected: Callable[[Path], Any], opened: Opened, pages: dict[str, Path], name: str
-) -> None:
+def test_report_when_inspected_is_as_every_page(inspected, opened, pages, name):
     as_opened = opened(pages[name], width=1400)
     assert as_opened.evaluate("document.documentElement.scrollHeight") <= HIGHEST[name]
     page = inspected(pages[name])
@@ -101,9 +99,7 @@ def test_report_when_inspected_is_as_every_page(
     assert page.locator("script").count() == 1 and page.evaluate(EXECUTED) == 0
 
 
-def test_report_when_scripts_are_off_shows_everything_but_the_filter(
-    opened: Opened, pages: dict[str, Path]
-) -> None:
+def test_report_when_scripts_are_off_shows_everything_but_the_filter(opened, pages):
     page = opened(pages["hostile"], scripts=False)
     assert page.locator("article.case:visible").count() == 6
     assert page.locator("svg.plot:visible").count() == 1
@@ -120,9 +116,7 @@ def test_report_when_scripts_are_off_shows_everything_but_the_filter(
     assert page.complaints == shots.complaints == []
 
 
-def test_tables_when_a_heading_is_pressed_are_sorted_both_ways(
-    opened: Opened, pages: dict[str, Path]
-) -> None:
+def test_tables_when_a_heading_is_pressed_are_sorted_both_ways(opened, pages):
     page = opened(pages["hostile"])
     table = page.locator("table.headline")
     heading = table.locator("thead th").nth(3)
@@ -156,9 +150,7 @@ def test_cases_when_filtered_are_those_that_fit(opened: Opened, pages: dict[str,
     assert page.complaints == []
 
 
-def test_report_with_people_when_opened_warns_first_and_has_one_picture_per_question(
-    opened: Opened, pages: dict[str, Path]
-) -> None:
+def test_report_with_people_when_opened_warns_first_and_has_one_picture_per_question(opened, pages):
     page = opened(pages["katha"], scripts=False)
     figures = page.locator("figure.chart").evaluate_all("all => all.map((one) => one.id)")
     assert figures == [f"figure-{name}" for name in ("gaps", "gap_ridges", "gap_strips", "people-judges")]
@@ -179,9 +171,7 @@ def test_boxes_when_drawn_lie_over_the_figures(opened: Opened, pages: dict[str, 
     assert down == pytest.approx(60 / 180, abs=0.03)  # a figure is 120 of 180 pixels high
 
 
-def test_episodes_when_one_is_opened_show_a_table_that_scrolls_in_itself_down_to_replies(
-    opened: Opened, pages: dict[str, Path]
-) -> None:
+def test_episodes_when_one_is_opened_show_a_table_that_scrolls_in_itself_down_to_replies(opened, pages):
     page = opened(pages["episodes"], width=400, scripts=False)
     assert page.locator("article:has(.registry) > details[open]").count() == 1
     assert "3 entities" in page.locator("article:has(.registry) .meta").last.inner_text()

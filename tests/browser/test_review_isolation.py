@@ -127,9 +127,7 @@ def secrets_of(study: Study, release: Path) -> Iterator[str]:
     yield release.name if len(release.name) > 8 else str(release)
 
 
-def test_pages_of_one_reviewer_when_another_votes_stay_the_same_to_the_byte(
-    evaluation: tuple[Path, Path], reading: Callable[[], Reader], tmp_path: Path
-) -> None:
+def test_pages_of_one_reviewer_when_another_votes_stay_the_same_to_the_byte(evaluation, reading, tmp_path):
     make(tmp_path / "study", evaluation[0], {}, Wanted(task="recoverability", settings=SETTINGS))
     first, second = reading(), reading()
     with serve_study(tmp_path / "study") as server:
@@ -176,9 +174,7 @@ def hostile(tmp_path: Path) -> Study:
     return make_study(tmp_path / "study", plan, items)
 
 
-def test_texts_when_they_are_scripts_are_shown_and_not_run(
-    hostile: Study, reading: Callable[[], Reader]
-) -> None:
+def test_texts_when_they_are_scripts_are_shown_and_not_run(hostile, reading):
     reader = reading()
     with serve_study(hostile.folder) as server:
         reader.page.goto(server.invite()[0])
@@ -191,9 +187,7 @@ def test_texts_when_they_are_scripts_are_shown_and_not_run(
     assert not [text for text in reader.complaints if re.search("Content Security Policy|Refused", text)]
 
 
-def test_address_when_a_path_trick_is_tried_gives_no_file_of_the_study(
-    hostile: Study, reading: Callable[[], Reader]
-) -> None:
+def test_address_when_a_path_trick_is_tried_gives_no_file_of_the_study(hostile, reading):
     reader = reading()
     with serve_study(hostile.folder) as server:
         reader.agree(server.invite()[0])
@@ -203,9 +197,7 @@ def test_address_when_a_path_trick_is_tried_gives_no_file_of_the_study(
             assert "stratum" not in answer.text()
 
 
-def test_vote_when_replayed_or_sent_under_anothers_session_changes_nothing(
-    hostile: Study, reading: Callable[[], Reader]
-) -> None:
+def test_vote_when_replayed_or_sent_under_anothers_session_changes_nothing(hostile, reading):
     first, second = reading(), reading()
     with serve_study(hostile.folder) as server:
         first.agree(server.invite()[0])

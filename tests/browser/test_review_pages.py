@@ -58,9 +58,7 @@ def visiting(chromium: Any) -> Iterator[Visiting]:
         visitor.close()
 
 
-def test_pages_when_looked_at_from_link_to_end_are_accessible_quiet_and_ask_nobody_else(
-    served: Served, visiting: Visiting
-) -> None:
+def test_pages_when_looked_at_from_link_to_end_are_accessible_quiet_and_ask_nobody_else(served, visiting):
     server, visitor = served("all-types", items=2, training=1), visiting()
     page = visitor.page
     page.goto(server.invite()[0])
@@ -108,18 +106,14 @@ def test_pages_when_looked_at_from_link_to_end_are_accessible_quiet_and_ask_nobo
 
 
 @pytest.mark.parametrize("task", ["compared", "watched"])
-def test_item_when_it_compares_or_shows_a_video_is_accessible(
-    served: Served, visiting: Visiting, task: str
-) -> None:
+def test_item_when_it_compares_or_shows_a_video_is_accessible(served, visiting, task):
     server, visitor = served(task, training=0), visiting()
     visitor.agree(server.invite()[0])
     visitor.page.locator("#questions").wait_for()
     visitor.check(may_doubt=frozenset(("color-contrast", "video-caption")))  # the videos have no sound
 
 
-def test_study_when_only_the_keyboard_is_used_is_done_from_link_to_end(
-    served: Served, visiting: Visiting
-) -> None:
+def test_study_when_only_the_keyboard_is_used_is_done_from_link_to_end(served, visiting):
     server, visitor = served(training=0), visiting()
     page, keys = visitor.page, visitor.page.keyboard
     page.goto(server.invite()[0])
@@ -147,9 +141,7 @@ def test_study_when_only_the_keyboard_is_used_is_done_from_link_to_end(
     assert visitor.complaints == []
 
 
-def test_item_when_answers_are_missing_goes_to_the_first_and_lists_them_all(
-    served: Served, visiting: Visiting
-) -> None:
+def test_item_when_answers_are_missing_goes_to_the_first_and_lists_them_all(served, visiting):
     server, visitor = served("all-types"), visiting()
     visitor.agree(server.invite()[0])
     visitor.ready()
@@ -167,9 +159,7 @@ def test_item_when_answers_are_missing_goes_to_the_first_and_lists_them_all(
     assert server.votes() == []
 
 
-def test_question_when_it_depends_on_another_appears_and_answers_only_while_it_is_asked(
-    served: Served, visiting: Visiting
-) -> None:
+def test_question_when_it_depends_on_another_appears_and_answers_only_while_it_is_asked(served, visiting):
     server, visitor = served("all-types"), visiting()
     visitor.agree(server.invite()[0])
     visitor.ready()
@@ -203,9 +193,7 @@ def test_question_when_it_depends_on_another_appears_and_answers_only_while_it_i
     ]  # fmt: skip
 
 
-def test_correction_when_it_is_of_the_wrong_kind_or_changes_nothing_is_not_kept(
-    served: Served, visiting: Visiting
-) -> None:
+def test_correction_when_it_is_of_the_wrong_kind_or_changes_nothing_is_not_kept(served, visiting):
     server, visitor = served("all-types"), visiting()
     visitor.agree(server.invite()[0])
     visitor.ready()
@@ -224,9 +212,7 @@ def test_correction_when_it_is_of_the_wrong_kind_or_changes_nothing_is_not_kept(
     assert page.locator("[data-corrected] li").count() == 0
 
 
-def test_labels_when_moved_by_keyboard_are_voted_in_the_order_shown(
-    served: Served, visiting: Visiting
-) -> None:
+def test_labels_when_moved_by_keyboard_are_voted_in_the_order_shown(served, visiting):
     server, visitor = served("all-types"), visiting()
     visitor.agree(server.invite()[0])
     visitor.ready()
@@ -248,9 +234,7 @@ def test_labels_when_moved_by_keyboard_are_voted_in_the_order_shown(
     assert server.votes()[0]["answers"]["moral"] == ["courage", "wisdom"]
 
 
-def test_training_when_answered_says_what_was_right_and_why_and_again_when_opened_again(
-    served: Served, visiting: Visiting
-) -> None:
+def test_training_when_answered_says_what_was_right_and_why_and_again_when_opened_again(served, visiting):
     server, visitor = served("all-types"), visiting()
     visitor.agree(server.invite()[0])
     visitor.ready()
@@ -269,9 +253,7 @@ def test_training_when_answered_says_what_was_right_and_why_and_again_when_opene
     page.locator("#closing").wait_for()
 
 
-def test_picture_when_enlarged_by_keyboard_is_turned_over_made_larger_and_left(
-    served: Served, visiting: Visiting
-) -> None:
+def test_picture_when_enlarged_by_keyboard_is_turned_over_made_larger_and_left(served, visiting):
     server, visitor = served(training=0), visiting()
     visitor.agree(server.invite()[0])
     visitor.ready()
@@ -320,9 +302,7 @@ def test_block_when_looked_over_lets_answers_change_or_stay(served: Served, visi
     assert [vote["answers"]["better"] for vote in server.votes()] == [2, 2, 2, 0]
 
 
-def test_break_when_its_time_is_over_opens_the_way_without_being_loaded_again(
-    served: Served, visiting: Visiting
-) -> None:
+def test_break_when_its_time_is_over_opens_the_way_without_being_loaded_again(served, visiting):
     server = served(training=0, items=3, block=2, settings={"break_seconds": 90})
     visitor = visiting()
     page = visitor.page
@@ -341,9 +321,7 @@ def test_break_when_its_time_is_over_opens_the_way_without_being_loaded_again(
     assert "You can go on." in page.locator("[data-said]").first.inner_text()
 
 
-def test_pages_when_another_language_is_chosen_speak_it_and_keep_what_was_begun(
-    served: Served, visiting: Visiting
-) -> None:
+def test_pages_when_another_language_is_chosen_speak_it_and_keep_what_was_begun(served, visiting):
     server, visitor = served("all-types"), visiting()
     visitor.agree(server.invite()[0])
     visitor.ready()

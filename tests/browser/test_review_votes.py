@@ -75,9 +75,7 @@ def test_vote_when_the_network_is_lost_waits_and_counts_once(server: StudyServer
     assert visitor.page.evaluate(STORED).count(key) == 0
 
 
-def test_vote_when_its_answer_is_lost_is_sent_again_with_its_id_and_counts_once(
-    server: StudyServer, visitor: Visitor
-) -> None:
+def test_vote_when_its_answer_is_lost_is_sent_again_with_its_id_and_counts_once(server, visitor):
     begin(visitor, server.invite()[0])
     visitor.answer_all()
     sent: list[str] = []
@@ -101,9 +99,7 @@ def test_vote_when_its_answer_is_lost_is_sent_again_with_its_id_and_counts_once(
 @pytest.mark.parametrize(
     "answer", [{"status": 502, "body": "<html>bad gateway</html>"}, {"status": 404, "body": "no"}]
 )
-def test_vote_when_a_proxy_answers_in_place_of_the_server_is_kept(
-    server: StudyServer, visitor: Visitor, answer: dict[str, Any]
-) -> None:
+def test_vote_when_a_proxy_answers_in_place_of_the_server_is_kept(server, visitor, answer):
     begin(visitor, server.invite()[0])
     visitor.answer_all()
     visitor.page.route("**/api/vote", lambda route: route.fulfill(**answer))
@@ -148,9 +144,7 @@ def test_vote_when_the_tab_was_closed_before_it_was_sent_is_sent_when_the_study_
     assert page.evaluate(STORED).count("answers") == 0
 
 
-def test_vote_when_the_session_has_ended_waits_for_its_own_link_and_for_nobody_elses(
-    server: StudyServer, visitor: Visitor
-) -> None:
+def test_vote_when_the_session_has_ended_waits_for_its_own_link_and_for_nobody_elses(server, visitor):
     mine, other = server.invite(2)
     begin(visitor, mine)
     visitor.answer_all()
@@ -186,9 +180,7 @@ def test_vote_when_sent_has_what_happened_on_the_page(server: StudyServer, visit
     assert vote["language"] == "en"
 
 
-def test_page_when_loaded_again_has_what_was_begun(
-    made: Callable[[str], Path], tmp_path: Path, visitor: Visitor
-) -> None:
+def test_page_when_loaded_again_has_what_was_begun(made, tmp_path, visitor):
     folder = shutil.copytree(made("all-types"), tmp_path / "study")
     with serve_study(folder) as server:
         begin(visitor, server.invite()[0])
@@ -212,9 +204,7 @@ def test_page_when_loaded_again_has_what_was_begun(
     assert "Thirst" not in page.evaluate(STORED)
 
 
-def test_item_when_a_picture_does_not_load_cannot_be_voted_on_but_loaded_again(
-    server: StudyServer, visitor: Visitor
-) -> None:
+def test_item_when_a_picture_does_not_load_cannot_be_voted_on_but_loaded_again(server, visitor):
     visitor.context.route("**/media/*", lambda route: route.abort())
     visitor.agree(server.invite()[0])
     page = visitor.page
@@ -231,9 +221,7 @@ def test_item_when_a_picture_does_not_load_cannot_be_voted_on_but_loaded_again(
     assert len(server.votes()) == 1
 
 
-def test_item_when_it_is_reported_as_not_loading_makes_way_for_the_next(
-    server: StudyServer, visitor: Visitor
-) -> None:
+def test_item_when_it_is_reported_as_not_loading_makes_way_for_the_next(server, visitor):
     visitor.context.route("**/media/*", lambda route: route.abort())
     visitor.agree(server.invite()[0])
     page = visitor.page
@@ -246,9 +234,7 @@ def test_item_when_it_is_reported_as_not_loading_makes_way_for_the_next(
     assert server.votes() == []
 
 
-def test_video_when_it_was_skipped_through_is_not_watched_and_no_vote_is_taken(
-    made: Callable[[str], Path], tmp_path: Path, visitor: Visitor
-) -> None:
+def test_video_when_it_was_skipped_through_is_not_watched_and_no_vote_is_taken(made, tmp_path, visitor):
     with serve_study(shutil.copytree(made("watched"), tmp_path / "study")) as server:
         visitor.agree(server.invite()[0])
         page, video = visitor.page, visitor.page.locator("video")
@@ -320,9 +306,7 @@ def decided(study: Study) -> list[tuple[str, object, object, object]]:
     ]
 
 
-def test_cases_when_decided_one_after_the_other_are_accessible_quiet_and_saved(
-    served: StudyServer, visiting: Callable[..., Visitor]
-) -> None:
+def test_cases_when_decided_one_after_the_other_are_accessible_quiet_and_saved(served, visiting):
     visitor = visiting()
     page = visitor.page
     page.goto(link_of(served.study, "simulated-a", served.url))
@@ -350,9 +334,7 @@ def test_cases_when_decided_one_after_the_other_are_accessible_quiet_and_saved(
     assert by_name["moral_label"][0] in ("correct", "corrected")
 
 
-def test_case_when_the_network_is_lost_is_decided_once_it_is_back(
-    served: StudyServer, visiting: Callable[..., Visitor]
-) -> None:
+def test_case_when_the_network_is_lost_is_decided_once_it_is_back(served, visiting):
     visitor = visiting()
     page = visitor.page
     page.goto(link_of(served.study, "simulated-a", served.url))
@@ -369,9 +351,7 @@ def test_case_when_the_network_is_lost_is_decided_once_it_is_back(
     assert decided(served.study) == [("moral_label", "correct", {}, "It fits.")]
 
 
-def test_case_when_decided_with_the_keyboard_alone_needs_no_mouse(
-    served: StudyServer, visiting: Callable[..., Visitor]
-) -> None:
+def test_case_when_decided_with_the_keyboard_alone_needs_no_mouse(served, visiting):
     visitor = visiting()
     page = visitor.page
     page.goto(link_of(served.study, "simulated-a", served.url))
@@ -387,9 +367,7 @@ def test_case_when_decided_with_the_keyboard_alone_needs_no_mouse(
     assert decided(served.study) == [("moral_label", "correct", {}, "It fits.")]
 
 
-def test_pages_when_in_chinese_or_without_scripts_say_so(
-    served: StudyServer, visiting: Callable[..., Visitor]
-) -> None:
+def test_pages_when_in_chinese_or_without_scripts_say_so(served, visiting):
     link = link_of(served.study, "simulated-a", served.url)
     chinese = visiting(locale="zh-CN")
     chinese.page.goto(link)

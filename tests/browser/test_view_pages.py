@@ -69,9 +69,7 @@ def address(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 
 @pytest.mark.parametrize("dark", [False, True])
-def test_pages_when_walked_through_are_accessible_quiet_and_fit(
-    chromium: Any, address: str, dark: bool
-) -> None:
+def test_pages_when_walked_through_are_accessible_quiet_and_fit(chromium, address, dark):
     from axe_playwright_python.sync_playwright import Axe
 
     context = chromium.new_context(
@@ -105,9 +103,7 @@ def test_pages_when_walked_through_are_accessible_quiet_and_fit(
 
 
 @pytest.mark.slow
-def test_pages_when_opened_or_filtered_show_something_below_every_heading(
-    chromium: Any, address: str
-) -> None:
+def test_pages_when_opened_or_filtered_show_something_below_every_heading(chromium, address):
     page = chromium.new_page(viewport={"width": 1400, "height": 900})
     page.goto(address)
     links = page.locator("nav a").evaluate_all("all => all.map((link) => link.getAttribute('href'))")
@@ -152,9 +148,7 @@ def editing(tmp_path: Path) -> Iterator[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("dark", [False, True])
-def test_field_when_edited_shows_findings_at_once_and_is_saved_as_a_line(
-    chromium: Any, editing: str, tmp_path: Path, dark: bool
-) -> None:
+def test_field_when_edited_shows_findings_at_once_and_is_saved_as_a_line(chromium, editing, tmp_path, dark):
     from axe_playwright_python.sync_playwright import Axe
 
     context = chromium.new_context(
@@ -294,9 +288,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("name", ["index.html", "methods/declared.html"])
-def test_leaderboard_when_inspected_is_as_every_page(
-    inspected: Callable[[Path], Any], site: Path, name: str
-) -> None:
+def test_leaderboard_when_inspected_is_as_every_page(inspected, site, name):
     assert "storyboards (katha) 0.1.0" in inspected(site / name).title()
 
 
@@ -406,9 +398,7 @@ def unfolded(page: Any) -> Any:
     return page
 
 
-def test_episode_page_when_inspected_is_as_every_page(
-    inspected: Callable[[Path], Any], entities_page: Path
-) -> None:
+def test_episode_page_when_inspected_is_as_every_page(inspected, entities_page):
     page = inspected(entities_page)
     assert page.locator("details.episode").count() == 2
     assert page.title() == "Episodes: 2 in all"
@@ -429,9 +419,7 @@ def test_episode_page_when_it_is_dark_is_light_on_dark(opened: Opened, entities_
     assert ground < 150 < 600 < ink
 
 
-def test_episode_page_when_looked_at_has_plots_strips_and_tinted_mentions(
-    opened: Opened, entities_page: Path
-) -> None:
+def test_episode_page_when_looked_at_has_plots_strips_and_tinted_mentions(opened, entities_page):
     page = unfolded(opened(entities_page, scripts=True))
     assert page.locator("svg.plot").count() == 4
     assert page.locator("#e1 svg.strip path.character").count() == 2

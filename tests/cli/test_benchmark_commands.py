@@ -95,9 +95,7 @@ def test_get_when_nobody_accepts_the_terms_brings_nothing() -> None:
 
 
 @pytest.mark.slow
-def test_kathabench_when_got_from_a_hub_records_the_commit_that_came(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_kathabench_when_got_from_a_hub_records_the_commit_that_came(tmp_path, monkeypatch):
     from huggingface_hub import HfApi
 
     repo = {"repo_id": "iamjamuna/KathaBench-25K", "repo_type": "dataset"}

@@ -58,9 +58,7 @@ def evaluate(fabula_command, release: Release, tmp_path: Path, monkeypatch: pyte
     return run
 
 
-def test_dry_run_when_there_are_outputs_tells_tokens_and_cost_and_asks_nobody(
-    evaluate, boards: Path, server: ModelServer
-) -> None:
+def test_dry_run_when_there_are_outputs_tells_tokens_and_cost_and_asks_nobody(evaluate, boards, server):
     judge = f"{server.openai_url}#one"
     Path("fabula.toml").write_text(f'[models."{judge}"]\nprices = {{input = 1.0, output = 2.0}}\n')
     done = evaluate("--outputs", boards, "--judge", judge, "--dry-run", "--json")
@@ -153,9 +151,7 @@ def simulated(tmp_path_factory: pytest.TempPathFactory) -> Simulated:
     return write_simulated(tmp_path_factory.mktemp("simulated"), 24, (("alpha", Truth()), ("beta", Truth())))
 
 
-def test_report_when_asked_for_writes_its_files_and_prints_the_main_numbers(
-    fabula_command: Fabula, simulated: Simulated
-) -> None:
+def test_report_when_asked_for_writes_its_files_and_prints_the_main_numbers(fabula_command, simulated):
     done = fabula_command("report", simulated.run, "--release", simulated.release, "--json")
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
@@ -169,9 +165,7 @@ def test_report_when_asked_for_writes_its_files_and_prints_the_main_numbers(
     assert files["page"].read_bytes() == before
 
 
-def test_report_when_something_is_wrong_says_what_and_writes_nothing(
-    fabula_command: Fabula, simulated: Simulated, tmp_path: Path
-) -> None:
+def test_report_when_something_is_wrong_says_what_and_writes_nothing(fabula_command, simulated, tmp_path):
     for options, told in (
         ((simulated.run,), "--release"),
         ((tmp_path, "--release", simulated.release), "evaluation.json"),
@@ -206,9 +200,7 @@ def evaluated(fabula_command: Fabula, tmp_path: Path) -> Callable[[str, str], Pa
     return run
 
 
-def test_shots_when_scored_as_tables_correlate_with_ratings(
-    fabula_command: Fabula, evaluated: Callable[[str, str], Path], tmp_path: Path
-) -> None:
+def test_shots_when_scored_as_tables_correlate_with_ratings(fabula_command, evaluated, tmp_path):
     run = evaluated("run", "clip-score,aesthetic")
     made = fabula_command("score", run, "--tables", tmp_path / "tables")
     assert made.returncode == 0 and "clip_score" in made.stdout
@@ -231,9 +223,7 @@ def test_shots_when_scored_as_tables_correlate_with_ratings(
     assert told["columns"][1]["correlations"]["spearman"]["value"] is not None
 
 
-def test_archives_when_of_images_are_put_together_and_calibrated(
-    fabula_command: Fabula, evaluated: Callable[[str, str], Path], tmp_path: Path
-) -> None:
+def test_archives_when_of_images_are_put_together_and_calibrated(fabula_command, evaluated, tmp_path):
     first, second = evaluated("a", "occm"), evaluated("b", "csd")
     merged = fabula_command("import", "archive", first, second, "--out", tmp_path / "both")
     assert merged.returncode == 0 and "stories of methods that were looked at: 2" in merged.stdout
@@ -270,9 +260,7 @@ def rows_of(text: str) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(text)))
 
 
-def test_calibration_when_kept_is_shown_by_report_and_score(
-    fabula_command: Fabula, judged: Simulated, human: Path
-) -> None:
+def test_calibration_when_kept_is_shown_by_report_and_score(fabula_command, judged, human):
     asked = (judged.run, "--release", judged.release)
     before = fabula_command("score", *asked, "--format", "csv", "--resamples", "20")
     assert before.returncode == 0 and "ratings" not in {row["table"] for row in rows_of(before.stdout)}
@@ -296,9 +284,7 @@ def test_calibration_when_kept_is_shown_by_report_and_score(
 
 
 @pytest.mark.parametrize("form", ["csv", "markdown", "latex"])
-def test_calibration_when_written_in_a_form_has_every_table(
-    fabula_command: Fabula, judged: Simulated, human: Path, form: str
-) -> None:
+def test_calibration_when_written_in_a_form_has_every_table(fabula_command, judged, human, form):
     made = fabula_command(
         "calibrate", judged.run, "--release", judged.release, "--human", human, "--resamples", "0",
         "--format", form,
@@ -316,9 +302,7 @@ def test_calibration_when_written_in_a_form_has_every_table(
         assert "simulated people" in made.stdout and "Bonferroni" in made.stdout
 
 
-def test_lines_when_used_elsewhere_are_refused_with_what_to_do(
-    fabula_command: Fabula, judged: Simulated, tmp_path: Path
-) -> None:
+def test_lines_when_used_elsewhere_are_refused_with_what_to_do(fabula_command, judged, tmp_path):
     story = judged.items.records[0].story_id
     row = {"kind": "review", "rater": "p1", "item": story, "criterion": "scene", "answer": "ok"}
     (tmp_path / "reviews.jsonl").write_text(json.dumps(row))
@@ -363,9 +347,7 @@ def test_report_when_of_shot_images_writes_page_data_and_shots(fabula_command: F
             assert told["headline"][method["method"]][name]["value"] == score["value"]
 
 
-def test_report_when_of_shot_images_takes_definitions(
-    fabula_command: Fabula, run: Path, tmp_path: Path
-) -> None:
+def test_report_when_of_shot_images_takes_definitions(fabula_command, run, tmp_path):
     page = tmp_path / "code.html"
     done = fabula_command("report", run, "--define", "cids=code", "--out", page, "--json")
     assert done.returncode == 0, done.stderr

@@ -278,9 +278,7 @@ def command_of(case: Case, folder: Path, sound: Path, out: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.command)
-def test_command_when_its_input_is_sound_does_its_work(
-    fabula_command: Fabula, material: dict[str, Path], tmp_path: Path, case: Case
-) -> None:
+def test_command_when_its_input_is_sound_does_its_work(fabula_command, material, tmp_path, case):
     folder = Path(shutil.copytree(material[case.material], tmp_path / "in"))
     done = fabula_command(*command_of(case, folder, material[case.material], tmp_path / "out"))
     assert done.returncode in (0, 1), done.stdout + done.stderr

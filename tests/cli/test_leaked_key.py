@@ -277,9 +277,7 @@ def episodes(tmp_path: Path) -> Path:
     return write_episodes(tmp_path / "set")
 
 
-def test_build_when_only_forecast_counts_calls_and_makes_nothing(
-    fabula_command: Any, episodes: Path, tmp_path: Path
-) -> None:
+def test_build_when_only_forecast_counts_calls_and_makes_nothing(fabula_command, episodes, tmp_path):
     out = tmp_path / "run"
     done = fabula_command(
         "memory", "build", episodes, "--image", "image:drawn:faithful", "--viewer", "openai:gpt-4.1",
@@ -313,9 +311,7 @@ def test_build_when_run_tells_what_came_of_it_and_the_same_command_goes_on(
     assert [episode.record.episode_id for episode in bank.episodes] == ["ep_a"]
 
 
-def test_build_when_no_model_is_named_says_what_to_do(
-    fabula_command: Any, episodes: Path, tmp_path: Path
-) -> None:
+def test_build_when_no_model_is_named_says_what_to_do(fabula_command, episodes, tmp_path):
     done = fabula_command("memory", "build", episodes, "--out", tmp_path / "run")
     assert done.returncode != 0 and "--image" in done.stderr and "Traceback" not in done.stderr
     words = fabula_command(
@@ -357,9 +353,7 @@ def compass(
     return run
 
 
-def test_compass_when_only_forecast_tells_calls_and_pictures_and_asks_nobody(
-    compass: Callable[..., Any], image_server: ModelServer, tmp_path: Path
-) -> None:
+def test_compass_when_only_forecast_tells_calls_and_pictures_and_asks_nobody(compass, image_server, tmp_path):
     before = len(image_server.log)
     done = compass("tune", "--dry-run", "--json", "--out", tmp_path / "out")
     assert done.returncode == 0, done.stderr

@@ -66,9 +66,7 @@ def test_dry_run_when_no_folder_is_named_asks_nothing_and_writes_nothing(build, 
     assert not server.log and not list(Path.cwd().iterdir())
 
 
-def test_dry_run_when_asked_for_a_sample_drafts_so_many_and_goes_by_them(
-    build, server: ModelServer, tmp_path: Path
-) -> None:
+def test_dry_run_when_asked_for_a_sample_drafts_so_many_and_goes_by_them(build, server, tmp_path):
     run = tmp_path / "run"
     done = build("--model", spec_of(server), "--dry-run", "--sample", 1, "--out", run, "--json")
     assert done.returncode == 0, done.stderr
@@ -81,9 +79,7 @@ def test_dry_run_when_asked_for_a_sample_drafts_so_many_and_goes_by_them(
     assert len(keys) > sampled and len(set(keys)) == len(keys)
 
 
-def test_build_when_a_model_is_named_lets_it_draft_and_asks_nothing_twice(
-    build, server: ModelServer, tmp_path: Path
-) -> None:
+def test_build_when_a_model_is_named_lets_it_draft_and_asks_nothing_twice(build, server, tmp_path):
     run = tmp_path / "run"
     done = build("--model", spec_of(server), "--out", run)
     assert done.returncode == 0, done.stderr
@@ -400,9 +396,7 @@ def test_study_when_something_in_it_is_wrong_says_where_and_asks_nobody(
     ("content", "said"),
     [(b"", "there is no section"), (b"\xff\xfe[study]", "cannot be read"), (b"[study", "cannot be read")],
 )
-def test_study_when_its_file_is_damaged_is_refused(
-    fabula_command: Any, tmp_path: Path, content: bytes, said: str
-) -> None:
+def test_study_when_its_file_is_damaged_is_refused(fabula_command, tmp_path, content, said):
     study = tmp_path / "study.toml"
     study.write_bytes(content)
     refused = fabula_command("experiment", "run", study, "--out", tmp_path / "out")

@@ -7,7 +7,6 @@ import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -64,9 +63,7 @@ def checked(fault: Fault | Answer) -> ModelCheck:
 
 
 @pytest.mark.parametrize("provider", ["openai", "google", "anthropic"])
-def test_check_when_a_service_is_well_passes_and_knows_what_it_cost(
-    server: ModelServer, provider: str
-) -> None:
+def test_check_when_a_service_is_well_passes_and_knows_what_it_cost(server, provider):
     url = getattr(server, f"{provider}_url")
     prices = {"input": 2.0, "output": 10.0}
     found = check_model(f"{provider}:m", {f"{provider}:m": {"base_url": url, "prices": prices}})
@@ -80,9 +77,7 @@ def test_check_when_a_service_is_well_passes_and_knows_what_it_cost(
     assert KEY not in "\n".join(found.lines()) + json.dumps(found.as_json())
 
 
-def test_check_when_the_model_is_a_local_one_needs_no_key_and_says_that_the_price_is_unknown(
-    server: ModelServer,
-) -> None:
+def test_check_when_the_model_is_a_local_one_needs_no_key_and_says_that_the_price_is_unknown(server):
     found = check_model(f"{server.openai_url}#local", {})
     assert found.passed and found.fit is None
     assert steps(found) == {
@@ -150,9 +145,7 @@ def test_check_when_the_key_is_missing_names_the_variable(monkeypatch: pytest.Mo
         check_model("openai:m", {})
 
 
-def test_command_when_all_is_well_exits_zero_and_reads_the_settings_file(
-    fabula_command, server: ModelServer, tmp_path: Path
-) -> None:
+def test_command_when_all_is_well_exits_zero_and_reads_the_settings_file(fabula_command, server, tmp_path):
     spec = f"{server.openai_url}#local"
     (tmp_path / "fabula.toml").write_text(
         f'[models."{spec}"]\nprices = {{input = 1, output = 0}}\nstructured = "json"\n'
@@ -222,9 +215,7 @@ def deaf(asked: Asked) -> Answer:
     ],
     ids=["capable", "blind", "guessing", "nonsense", "ignores-response-format", "prose"],
 )
-def test_full_check_says_what_a_model_is_fit_for(
-    handler: Any, fit: tuple[str, ...], said: dict[str, str], calls: int
-) -> None:
+def test_full_check_says_what_a_model_is_fit_for(handler, fit, said, calls):
     with ModelServer(handler) as server:
         spec = f"{server.openai_url}#local"
         found = check_model(spec, {spec: FREE}, full=True)
@@ -253,9 +244,7 @@ def test_full_check_when_a_server_enforces_nothing_names_the_setting_that_helps(
     assert steps(helped)["form"] == "ok" and helped.passed
 
 
-def test_full_check_of_a_model_that_costs_something_is_made_on_request_and_says_first_what_it_costs(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_full_check_of_a_model_that_costs_something_is_made_on_request_and_says_first_what_it_costs(capsys):
     with ModelServer(capable) as server:
         settings = {"openai:m": {"base_url": server.openai_url, "prices": {"input": 2.0, "output": 10.0}}}
         assert check_model("openai:m", settings).fit is None and server.count == 1

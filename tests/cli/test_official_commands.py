@@ -235,9 +235,7 @@ def test_videos_when_the_release_changed_are_not_judged(made: tuple[Path, list[P
     assert (code, "does not list all_prompts.json" in output) == (1, True)
 
 
-def test_study_when_made_as_storyeval_draws_two_methods_of_every_prompt(
-    made: tuple[Path, list[Path]], tmp_path: Path
-) -> None:
+def test_study_when_made_as_storyeval_draws_two_methods_of_every_prompt(made, tmp_path):
     release, methods = made
     outputs: list[Any] = [word for folder in methods for word in ("--outputs", folder)]
     preset = ("review", "init", tmp_path / "served", "--preset", "storyeval", "--from", release)
@@ -255,9 +253,7 @@ def test_study_when_made_as_storyeval_draws_two_methods_of_every_prompt(
     assert (code, "the video of a drawn prompt is missing" in output) == (1, True)
 
 
-def test_a_suite_when_it_breaks_conditions_is_kept_whole_where_asked_and_validate_tells(
-    tmp_path: Path,
-) -> None:
+def test_a_suite_when_it_breaks_conditions_is_kept_whole_where_asked_and_validate_tells(tmp_path):
     entry = {"prompt": "A  dog runs.", "event_list": ["A dog runs", "And then it grins"], "class": ["animal"]}
     given = {"B.mp4": entry, "A.mp4": {**entry, "prompt": "A cup falls.", "event_list": ["It falls"]}}
     suite = tmp_path / "suite.json"
@@ -306,9 +302,7 @@ def test_shots_when_imported_copied_checked_and_exported(fabula_command: Callabl
     assert "5 requests, 3 images" in asked.stdout
 
 
-def test_shots_when_something_is_wrong_exit_with_1_and_say_what(
-    fabula_command: Callable, tmp_path: Path
-) -> None:
+def test_shots_when_something_is_wrong_exit_with_1_and_say_what(fabula_command, tmp_path):
     source = draw_shot_set(tmp_path / "data", 1)
     (source / "ViStory/01/image/Mira/00.png").write_text("no picture")
     done = fabula_command("import", "vistory", source, "--out", tmp_path / "run")
@@ -338,9 +332,7 @@ def episodes(fabula_command: Callable, tmp_path_factory: pytest.TempPathFactory)
     return folder / "run"
 
 
-def test_episodes_when_validated_counted_and_shown(
-    fabula_command: Callable, episodes: Path, tmp_path: Path
-) -> None:
+def test_episodes_when_validated_counted_and_shown(fabula_command, episodes, tmp_path):
     checked = fabula_command("validate", episodes)
     assert checked.returncode == 0, checked.stdout
     assert "no findings" in checked.stdout
@@ -381,18 +373,14 @@ def ids(release: Path) -> list[str]:
     return [json.loads(line)["story_id"] for line in lines]
 
 
-def test_outputs_check_when_sound_exits_with_0(
-    fabula_command: Callable, release: Path, tmp_path: Path
-) -> None:
+def test_outputs_check_when_sound_exits_with_0(fabula_command, release, tmp_path):
     folder = write_outputs(tmp_path / "model-x", ids(release))
     done = fabula_command("outputs", "check", folder, "--release", release)
     assert done.returncode == 0, done.stderr
     assert "generations invalid (0.0%)" in done.stdout
 
 
-def test_outputs_check_when_broken_lists_it_and_exits_with_1(
-    fabula_command: Callable, release: Path, tmp_path: Path
-) -> None:
+def test_outputs_check_when_broken_lists_it_and_exits_with_1(fabula_command, release, tmp_path):
     first, *others = ids(release)
     good, bad = write_outputs(tmp_path / "good", [first, *others]), write_outputs(tmp_path / "bad", others)
     done = fabula_command("outputs", "check", good, bad, "--release", release)
@@ -405,9 +393,7 @@ def test_outputs_check_when_broken_lists_it_and_exits_with_1(
     assert two["invalid"] == [{"codes": ["missing"], "seed": None, "story_id": first}]
 
 
-def test_outputs_check_when_the_folder_holds_methods_says_that_alone(
-    fabula_command: Callable, release: Path, tmp_path: Path
-) -> None:
+def test_outputs_check_when_the_folder_holds_methods_says_that_alone(fabula_command, release, tmp_path):
     write_outputs(tmp_path / "outs" / "crayon", ids(release))
     done = fabula_command("outputs", "check", tmp_path / "outs", "--release", release)
     assert done.returncode == 1
@@ -420,9 +406,7 @@ def test_outputs_check_when_the_folder_holds_methods_says_that_alone(
     ).stdout  # fmt: skip
 
 
-def test_outputs_check_when_ocr_is_not_installed_names_the_extra(
-    fabula_command: Callable, release: Path, tmp_path: Path
-) -> None:
+def test_outputs_check_when_ocr_is_not_installed_names_the_extra(fabula_command, release, tmp_path):
     try:
         import rapidocr  # noqa: F401
     except ImportError:

@@ -127,9 +127,7 @@ def reviewed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 
 @pytest.mark.slow
-def test_a_review_when_packed_is_told_counted_and_kept_from_being_published(
-    reviewed: tuple[Path, Path], tmp_path: Path
-) -> None:
+def test_a_review_when_packed_is_told_counted_and_kept_from_being_published(reviewed, tmp_path):
     run, review = reviewed
     out = tmp_path / "out"
     options = ("--version", "0.1.0", "--reviews", review, "--gold", "--review-status", "a7")
@@ -159,9 +157,7 @@ def test_a_review_when_packed_is_told_counted_and_kept_from_being_published(
         (("--reviews", "/nowhere"), 1, "there is no file with this name"),
     ],
 )
-def test_a_pack_when_reviews_are_missing_or_words_unknown_is_refused(
-    reviewed: tuple[Path, Path], tmp_path: Path, more: tuple[str, ...], code: int, text: str
-) -> None:
+def test_a_pack_when_reviews_are_missing_or_words_unknown_is_refused(reviewed, tmp_path, more, code, text):
     done = fabula("release", "pack", reviewed[0], "--version", "0.1.0", "--out", tmp_path / "out", *more)
     assert (done.exit_code, text in " ".join(done.stderr.split())) == (code, True), done.output
     assert list(tmp_path.iterdir()) == []
@@ -171,9 +167,7 @@ def test_a_pack_when_reviews_are_missing_or_words_unknown_is_refused(
 
 
 @pytest.mark.parametrize("command", [["invite", "--count", "3"], ["serve"]])
-def test_review_when_its_extra_is_not_installed_says_so_and_invites_nobody(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: list[str]
-) -> None:
+def test_review_when_its_extra_is_not_installed_says_so_and_invites_nobody(tmp_path, monkeypatch, command):
     study = toy_study(tmp_path / "study").folder
     with VoteJournal(study) as journal:
         before = list(journal.events())

@@ -24,9 +24,7 @@ from fabula.testing.katha_folders import rehash, write_run
 from fabula.testing.katha_samples import sample_bundles
 
 
-def test_validate_when_a_record_is_broken_exits_one_and_says_where(
-    fabula_command, sample_run: Path, tmp_path: Path
-) -> None:
+def test_validate_when_a_record_is_broken_exits_one_and_says_where(fabula_command, sample_run, tmp_path):
     broken = tmp_path / "run"
     shutil.copytree(sample_run, broken)
     lines = (broken / "records.jsonl").read_text("utf-8").splitlines()
@@ -54,9 +52,7 @@ def test_repository_card_when_compared_is_the_card_of_the_sample_release(sample_
     )
 
 
-def test_verify_when_one_byte_changes_exits_one_and_names_the_file(
-    fabula_command, sample_release: Path, tmp_path: Path
-) -> None:
+def test_verify_when_one_byte_changes_exits_one_and_names_the_file(fabula_command, sample_release, tmp_path):
     copy = tmp_path / "release"
     shutil.copytree(sample_release, copy)
     target = copy / "annotations.jsonl"
@@ -68,9 +64,7 @@ def test_verify_when_one_byte_changes_exits_one_and_names_the_file(
     assert "annotations.jsonl" in done.stdout
 
 
-def test_edit_when_applied_changes_that_field_and_its_producer(
-    fabula_command, sample_run: Path, tmp_path: Path
-) -> None:
+def test_edit_when_applied_changes_that_field_and_its_producer(fabula_command, sample_run, tmp_path):
     run = tmp_path / "run"
     shutil.copytree(sample_run, run)
     args = (
@@ -253,9 +247,7 @@ def test_diff_when_compared_exits_by_the_version_and_never_by_what_differs(folde
     assert neither.exit_code == 2 and json.loads(neither.stdout)["error"]["exit_code"] == 2
 
 
-def test_pack_when_the_version_is_too_low_exits_with_2_and_says_which_is_due(
-    folder: Path, tmp_path: Path
-) -> None:
+def test_pack_when_the_version_is_too_low_exits_with_2_and_says_which_is_due(folder, tmp_path):
     out = tmp_path / "out"
     done = run_diff(
         "release", "pack", folder / "run", "--version", "0.1.1", "--since", folder / "old", "--allow-drafts",

@@ -251,9 +251,7 @@ def keep_requests(path: Path, asked: Iterable[Asked]) -> None:
 
 
 @pytest.mark.parametrize("flow", FLOWS, ids=lambda flow: flow.__name__)
-def test_stand_in_when_a_command_asks_it_is_understood_at_once(
-    fabula_command: Fabula, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flow: Flow
-) -> None:
+def test_stand_in_when_a_command_asks_it_is_understood_at_once(fabula_command, tmp_path, monkeypatch, flow):
     monkeypatch.chdir(tmp_path)
 
     def run(*words: object, out: str = "run") -> None:
@@ -281,9 +279,7 @@ def free_port() -> int:
 @pytest.mark.skipif(
     not README.exists(), reason="the suite runs against an installed wheel, which has no docs"
 )
-def test_readme_when_its_second_example_is_run_as_printed_needs_no_key(
-    fabula_command: Fabula, tmp_path: Path, typed: str
-) -> None:
+def test_readme_when_its_second_example_is_run_as_printed_needs_no_key(fabula_command, tmp_path, typed):
     page = README.read_text("utf-8")
     blocks = re.findall(r"```\w*\n(.*?)```", page, re.DOTALL)
     first, second = (block for block in blocks if block.startswith((". .venv", "python -m")))

@@ -209,9 +209,7 @@ def value_at(document: Any, place: str) -> Any:
     "name",
     [pytest.param(name, marks=[pytest.mark.slow] if case.needs else []) for name, (case, _) in CASES.items()],
 )
-def test_transcript(
-    name: str, request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_transcript(name, request, tmp_path, monkeypatch):
     case, names = CASES[name]
     if missing := [library for library in case.needs if find_spec(library) is None]:
         pytest.skip(f"not installed: {', '.join(missing)}")
@@ -347,9 +345,7 @@ def call_apart(starter: Any, words: list[str], here: Path) -> tuple[int | str, s
 
 @pytest.mark.endurance
 @pytest.mark.skipif(sys.platform != "linux", reason="limits the memory of another process")
-def test_command_when_a_file_in_a_folder_is_none_or_has_no_end_says_so_at_once(
-    folders: dict[str, Path], tmp_path: Path, starter: Any
-) -> None:
+def test_command_when_a_file_in_a_folder_is_none_or_has_no_end_says_so_at_once(folders, tmp_path, starter):
     judged = write_simulated(tmp_path / "judged", 6, (("alpha", Truth()), ("beta", Truth()))).run
     kinds = {**folders, "judged": judged}
     wrong, every = [], list(hostile_cases(kinds))

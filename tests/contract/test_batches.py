@@ -253,9 +253,7 @@ BROKE_OFF = {"choices": [{"message": {"content": "A fo"}, "finish_reason": "erro
     ],
     ids=lambda value: str(value)[:60],
 )
-def test_result_when_it_is_an_error_or_broke_off_is_what_the_same_answer_to_one_call_is(
-    provider: str, line: dict[str, Any], kind: str
-) -> None:
+def test_result_when_it_is_an_error_or_broke_off_is_what_the_same_answer_to_one_call_is(provider, line, kind):
     service = open_batches(parse_spec(f"{provider}:tiny"), ModelOptions(), Redactor())
     request = ChatRequest(f"{provider}:tiny", (Message("user", ("A fox?",)),))
     outcome = service._outcome(request, line)  # type: ignore[attr-defined]

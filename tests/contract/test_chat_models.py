@@ -201,9 +201,7 @@ def test_request_when_nothing_is_set_sends_nothing_extra(chat: Chat) -> None:
 
 
 @pytest.mark.parametrize("structured", ["json", "prompt"])
-def test_request_when_the_service_enforces_no_schema_has_it_where_the_model_sees_it(
-    structured: str, chat: Chat
-) -> None:
+def test_request_when_the_service_enforces_no_schema_has_it_where_the_model_sees_it(structured, chat):
     assert parse_reply(chat.ask(structured=structured).text, SCHEMA).value == VALUE
     asked = chat.server.log[-1].asked
     assert '"minItems":2' in asked.text
@@ -220,9 +218,7 @@ def test_request_when_there_are_extras_sends_them_as_they_are(chat: Chat) -> Non
     assert body["metadata"] == {"user_id": "x"}
 
 
-def test_request_when_headers_are_set_carries_them(
-    chat_with: Callable[..., Chat], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_request_when_headers_are_set_carries_them(chat_with, monkeypatch):
     monkeypatch.setenv("GATEWAY", "planted-gateway")
     chat = chat_with(headers={"X-Team": "stories", "X-Gateway-Key": "${GATEWAY}"})
     chat.server.handler = lambda asked: {**VALUE, "moral": asked.headers["x-gateway-key"]}
@@ -234,9 +230,7 @@ def test_request_when_headers_are_set_carries_them(
     assert "planted" not in reply.text
 
 
-def test_request_when_a_proxy_is_set_goes_through_it(
-    chat_with: Callable[..., Chat], server: ModelServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_request_when_a_proxy_is_set_goes_through_it(chat_with, server, monkeypatch):
     monkeypatch.setenv("PROXY_PASSWORD", "planted-proxy")
     address = server.url.removeprefix("http://")
     chat = chat_with(proxy=f"http://me:${{PROXY_PASSWORD}}@{address}")
@@ -251,9 +245,7 @@ def test_request_when_a_proxy_is_set_goes_through_it(
     assert "proxy-authorization" in server.log[-1].asked.headers
 
 
-def test_request_when_a_foreign_environment_is_around_is_not_moved_by_it(
-    chat: Chat, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_request_when_a_foreign_environment_is_around_is_not_moved_by_it(chat, monkeypatch):
     for name in ("OPENAI_BASE_URL", "ANTHROPIC_BASE_URL", "GOOGLE_GEMINI_BASE_URL"):
         monkeypatch.setenv(name, "http://127.0.0.1:1/v1")
     monkeypatch.setenv("GOOGLE_API_KEY", "another-key")
@@ -283,9 +275,7 @@ OUTCOMES: list[tuple[Any, str]] = [
 
 
 @pytest.mark.parametrize(("fault", "outcome"), OUTCOMES, ids=lambda value: str(value)[:40])
-def test_outcome_when_the_service_gives_none_or_half_an_answer_is_named(
-    fault: Any, outcome: str, chat: Chat
-) -> None:
+def test_outcome_when_the_service_gives_none_or_half_an_answer_is_named(fault, outcome, chat):
     chat.server.faults = fault
     # Gemini has no word for a refusal, and Anthropic's filters end as one.
     if isinstance(fault, Refused) and chat.provider == "google":
@@ -436,9 +426,7 @@ ERRORS: list[tuple[int, Any, str]] = [
 
 
 @pytest.mark.parametrize(("status", "body", "outcome"), ERRORS, ids=lambda value: str(value)[:60])
-def test_error_when_worded_as_real_services_do_concerns_what_it_says(
-    status: int, body: Any, outcome: str, chat: Chat
-) -> None:
+def test_error_when_worded_as_real_services_do_concerns_what_it_says(status, body, outcome, chat):
     kind = "text/html" if body == NGINX else "application/json"
     chat.server.faults = Said(status, body, kind)
     found, words = outcome_of(chat)
@@ -499,9 +487,7 @@ def candidate(finish: str, part: dict[str, Any]) -> dict[str, Any]:
     ],
     indirect=["provider"], ids=lambda value: str(value)[:70],
 )  # fmt: skip
-def test_reply_when_it_is_empty_or_broken_off_says_what_came_instead(
-    body: dict[str, Any], outcome: str, words: str, chat: Chat
-) -> None:
+def test_reply_when_it_is_empty_or_broken_off_says_what_came_instead(body, outcome, words, chat):
     chat.server.faults = Said(200, body)
     found, said = outcome_of(chat)
     assert found == outcome and words in said, said
@@ -569,9 +555,7 @@ STREAMS: list[tuple[str, str, str]] = [
 @pytest.mark.parametrize(
     ("provider", "body", "outcome"), STREAMS, indirect=["provider"], ids=lambda v: str(v)[:60]
 )
-def test_stream_when_nobody_asked_for_one_is_read_to_its_end_or_is_a_fault(
-    body: str, outcome: str, chat: Chat
-) -> None:
+def test_stream_when_nobody_asked_for_one_is_read_to_its_end_or_is_a_fault(body, outcome, chat):
     chat.server.faults = Said(200, body, "text/event-stream; charset=utf-8")
     if outcome == "ok":
         reply = chat.ask()
@@ -592,9 +576,7 @@ def test_stream_when_nobody_asked_for_one_is_read_to_its_end_or_is_a_fault(
     ],
     ids=lambda value: str(value)[:60],
 )
-def test_fault_when_the_service_says_when_to_come_back_tells_by_no_clock_of_ours(
-    fault: Any, chat: Chat
-) -> None:
+def test_fault_when_the_service_says_when_to_come_back_tells_by_no_clock_of_ours(fault, chat):
     chat.server.faults = fault
     assert chat.fault().retry_after == pytest.approx(2.0, abs=1.0)
 

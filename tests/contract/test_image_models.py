@@ -223,9 +223,7 @@ OUTCOMES: list[tuple[Any, str, str]] = [
 
 
 @pytest.mark.parametrize(("fault", "openai", "google"), OUTCOMES, ids=lambda value: str(value)[:40])
-def test_outcome_when_there_is_no_picture_is_named(
-    fault: Any, openai: str, google: str, studio: Studio
-) -> None:
+def test_outcome_when_there_is_no_picture_is_named(fault, openai, google, studio):
     studio.server.faults = fault
     reply = studio.ask()
     assert reply.outcome == (google if studio.provider == "google" else openai)
@@ -272,9 +270,7 @@ KINDS: list[tuple[Any, str]] = [
 
 
 @pytest.mark.parametrize(("fault", "kind"), KINDS, ids=lambda value: str(value)[:40])
-def test_fault_when_no_reply_arrives_is_named_and_nothing_is_asked_twice(
-    fault: Any, kind: str, studio: Studio
-) -> None:
+def test_fault_when_no_reply_arrives_is_named_and_nothing_is_asked_twice(fault, kind, studio):
     studio.server.faults = fault
     found = studio.fault()
     assert found.kind == kind, found
@@ -346,9 +342,7 @@ def test_file_when_large_comes_through(megabytes: int, studio: Studio) -> None:
     assert len(studio.made().file.data) == megabytes * 1_000_000
 
 
-def test_file_when_larger_than_is_read_is_a_fault(
-    studio_with: Callable[..., Studio], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_file_when_larger_than_is_read_is_a_fault(studio_with, monkeypatch):
     from fabula.models.generators import google_images, google_videos, openai_images
 
     for module, name in (
@@ -399,9 +393,7 @@ PRICED = {"prices": {"picture": 0.04, "second": 0.1}}
 
 
 @pytest.mark.slow
-def test_desk_when_a_picture_was_made_pays_once_and_gives_it_again_without_the_service(
-    studio_with: Callable[..., Studio], tmp_path: Path
-) -> None:
+def test_desk_when_a_picture_was_made_pays_once_and_gives_it_again_without_the_service(studio_with, tmp_path):
     studio = studio_with(**PRICED)
     studio.server.faults = [Huge(10_000_000), None, None]
     request = studio.options.apply(studio.request().chat())
@@ -420,9 +412,7 @@ def test_desk_when_a_picture_was_made_pays_once_and_gives_it_again_without_the_s
     assert (use.calls, use.attempts, use.unread, use.uncertain) == (1, 1, 0, 0)
 
 
-def test_desk_when_two_samples_are_wanted_makes_two(
-    studio_with: Callable[..., Studio], tmp_path: Path
-) -> None:
+def test_desk_when_two_samples_are_wanted_makes_two(studio_with, tmp_path):
     studio = studio_with(**PRICED)
     turn = iter(range(2))
     studio.server.handler = lambda asked: Picture(studio.file + bytes([next(turn)]))
@@ -433,9 +423,7 @@ def test_desk_when_two_samples_are_wanted_makes_two(
     assert studio.created == 2
 
 
-def test_desk_when_the_service_recovers_tries_again_and_books_one(
-    studio_with: Callable[..., Studio], tmp_path: Path
-) -> None:
+def test_desk_when_the_service_recovers_tries_again_and_books_one(studio_with, tmp_path):
     studio = studio_with(**PRICED)
     studio.server.faults = [RateLimited(), ServerError(503)]
     books = Books(tmp_path, studio, limit=5.0)
@@ -445,9 +433,7 @@ def test_desk_when_the_service_recovers_tries_again_and_books_one(
     assert studio.created == 3
 
 
-def test_desk_when_the_limit_is_below_one_picture_asks_nothing(
-    studio_with: Callable[..., Studio], tmp_path: Path
-) -> None:
+def test_desk_when_the_limit_is_below_one_picture_asks_nothing(studio_with, tmp_path):
     studio = studio_with(**PRICED)
     books = Books(tmp_path, studio, limit=0.03)
     with pytest.raises(Closed):
@@ -464,9 +450,7 @@ def test_price_when_unknown_and_the_cost_is_limited_says_how_it_is_given(studio:
     assert unit in str(caught.value)
 
 
-def test_usage_when_not_told_is_booked_at_the_most_where_tokens_are_priced(
-    studio_with: Callable[..., Studio], tmp_path: Path
-) -> None:
+def test_usage_when_not_told_is_booked_at_the_most_where_tokens_are_priced(studio_with, tmp_path):
     studio = studio_with(prices={"input": 10.0, "output": 20.0})
     studio.server.faults = OddUsage(missing=True)
     books = Books(tmp_path, studio, limit=50.0)
@@ -524,9 +508,7 @@ def local(makes: str, provider: str, folder: Path) -> tuple[str, ModelOptions]:
 
 
 @pytest.mark.parametrize("pair", REGISTERED, ids=":".join)
-def test_generator_when_asked_a_question_says_that_it_answers_none(
-    pair: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_generator_when_asked_a_question_says_that_it_answers_none(pair, tmp_path, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.setenv("GEMINI_API_KEY", KEY)
     makes, provider = pair
@@ -548,9 +530,7 @@ def test_generator_when_asked_a_question_says_that_it_answers_none(
 
 
 @pytest.mark.parametrize("pair", LOCALS, ids=":".join)
-def test_local_generator_when_asked_through_a_desk_makes_one_file_for_nothing(
-    pair: tuple[str, str], tmp_path: Path
-) -> None:
+def test_local_generator_when_asked_through_a_desk_makes_one_file_for_nothing(pair, tmp_path):
     text, options = local(*pair, tmp_path)
     spec = parse_spec(text)
     seconds = 1.0 if pair[0] == "video" else None

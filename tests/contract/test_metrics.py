@@ -72,9 +72,7 @@ def test_metric_where_nobody_looked_has_no_value(name: str, metric: Metric) -> N
 
 
 @ours
-def test_metric_of_a_made_up_evaluation_is_in_its_range_and_has_terms_of_its_shots(
-    name: str, metric: Metric, made_up: Path
-) -> None:
+def test_metric_of_a_made_up_evaluation_is_in_its_range_and_has_terms_of_its_shots(name, metric, made_up):
     for method in score_folder(made_up, DEFINITIONS).methods:
         score = method.scores.get(metric.name)
         assert score is None or score.value is None or metric.range[0] <= score.value <= metric.range[1]

@@ -86,9 +86,7 @@ def test_encoder_when_all_is_well_gives_the_vector_of_one_text(encode: Encode, s
     assert exchange.asked.headers["authorization"] == f"Bearer {KEY}"
 
 
-def test_encoder_when_settings_want_other_forms_sends_and_reads_them(
-    encode: Encode, server: ModelServer
-) -> None:
+def test_encoder_when_settings_want_other_forms_sends_and_reads_them(encode, server):
     extra = {"dimensions": 60, "encoding_format": "base64", "input": ["another text"]}
     assert unpacked(encode(extra=extra).text) == pytest.approx(word_vector("The fox ran.")[:60], abs=1e-7)
     assert server.log[-1].asked.body["input"] == ["The fox ran."]
@@ -99,9 +97,7 @@ def test_encoder_when_settings_want_other_forms_sends_and_reads_them(
     ["[]", "[0, 0]", '["a"]', "[1, true]", "no vector", "[1e39]", json.dumps([1.0] * 70_000)],
     ids=lambda text: text[:10],
 )
-def test_encoder_when_the_vector_is_of_no_use_says_so(
-    encode: Encode, server: ModelServer, answer: str
-) -> None:
+def test_encoder_when_the_vector_is_of_no_use_says_so(encode, server, answer):
     server.handler = lambda _: Answer(answer)
     reply = encode()
     assert (reply.outcome, reply.text, reply.detail) == (
@@ -119,9 +115,7 @@ def test_encoder_when_the_vector_is_of_no_use_says_so(
     ],
     ids=lambda value: type(value).__name__ if not isinstance(value, str) else value,
 )  # fmt: skip
-def test_encoder_when_the_service_fails_names_the_fault_without_secrets(
-    encode: Encode, server: ModelServer, fault: object, kind: str
-) -> None:
+def test_encoder_when_the_service_fails_names_the_fault_without_secrets(encode, server, fault, kind):
     server.faults = fault  # type: ignore[assignment]
     with pytest.raises(CallFault) as caught:
         encode()
@@ -132,16 +126,12 @@ def test_encoder_when_the_service_fails_names_the_fault_without_secrets(
 
 
 @pytest.mark.parametrize("fault", [EmptyChoices(), Prose()], ids=lambda one: type(one).__name__)
-def test_encoder_when_the_answer_is_spoiled_has_no_vector(
-    encode: Encode, server: ModelServer, fault: object
-) -> None:
+def test_encoder_when_the_answer_is_spoiled_has_no_vector(encode, server, fault):
     server.faults = fault  # type: ignore[assignment]
     assert encode().outcome == "empty"
 
 
-def test_encoder_when_asked_a_question_refuses_before_sending(
-    encode: Encode, spec: ModelSpec, server: ModelServer
-) -> None:
+def test_encoder_when_asked_a_question_refuses_before_sending(encode, spec, server):
     schema = ReplySchema("x", {"type": "object"})
     for request in (
         ChatRequest(spec.text, (Message("user", ("Who?",)),), schema=schema),

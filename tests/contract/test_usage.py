@@ -147,9 +147,7 @@ def test_booked_when_there_is_no_usage_at_all_is_the_bound(asker: Asker, value: 
 
 
 @pytest.mark.parametrize("claim", [10**9, 10**11], ids=["billion", "hundred billions"])
-def test_booked_when_more_is_claimed_than_can_have_been_used_is_the_bound_and_keeps_the_claim(
-    asker: Asker, claim: int
-) -> None:
+def test_booked_when_more_is_claimed_than_can_have_been_used_is_the_bound_and_keeps_the_claim(asker, claim):
     right, bound = asker.booked(), highest_cost(asker.price, asker.most)
     for name in counts_of(asker):
         reply = asker.ask(OddUsage(name, claim))  # type: ignore[arg-type]

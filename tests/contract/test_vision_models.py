@@ -108,9 +108,7 @@ def rows_of(model: VisionModel, images: "list[Image]") -> Any:
     return rows
 
 
-def test_model_when_batches_differ_gives_the_same_within_its_tolerance(
-    model: VisionModel, pictures: "list[Image]", rows: Any
-) -> None:
+def test_model_when_batches_differ_gives_the_same_within_its_tolerance(model, pictures, rows):
     assert rows.shape[0] == len(pictures)
     alone = np.concatenate([rows_of(model, [picture]) for picture in pictures])
     turned = rows_of(model, pictures[::-1])[::-1]
@@ -119,9 +117,7 @@ def test_model_when_batches_differ_gives_the_same_within_its_tolerance(
         assert np.nanmax(np.abs(rows - other), initial=0) <= model.card.tolerance
 
 
-def test_text_encoder_when_batches_differ_gives_the_same_and_tells_what_it_cut(
-    model: VisionModel, registered: Registered, pictures: "list[Image]"
-) -> None:
+def test_text_encoder_when_batches_differ_gives_the_same_and_tells_what_it_cut(model, registered, pictures):
     if registered.kind != "text encoder":
         assert not isinstance(model, TextEncoder)
         return
@@ -165,9 +161,7 @@ def test_grounder_when_texts_and_pictures_are_batched_finds_the_same_within_its_
     assert model.ground(some[:1], [[]]) == [[]]
 
 
-def test_grounder_when_one_text_is_asked_finds_what_the_plain_detector_does(
-    settings: dict[str, Any], registered: Registered, pictures: "list[Image]"
-) -> None:
+def test_grounder_when_one_text_is_asked_finds_what_the_plain_detector_does(settings, registered, pictures):
     if registered.kind != "grounder":
         return
     model = open_vision(registered.name, Place(), {**settings, "prompt": "person"}, "grounder")
@@ -183,9 +177,7 @@ def edges_of(box: Box) -> tuple[float, ...]:
     return (box.left, box.top, box.right, box.bottom, box.score)
 
 
-def test_model_when_it_has_a_kind_keeps_its_promises(
-    model: VisionModel, registered: Registered, pictures: "list[Image]", rows: Any
-) -> None:
+def test_model_when_it_has_a_kind_keeps_its_promises(model, registered, pictures, rows):
     if registered.kind in ("encoder", "text encoder"):
         assert rows.dtype == np.float32 and rows.shape[1] >= 2
         lengths = np.linalg.norm(rows, axis=1)
@@ -221,9 +213,7 @@ def as_text(value: Any) -> Any:
     return str(value) if isinstance(value, Path) else value
 
 
-def test_model_when_weights_are_damaged_or_missing_says_which(
-    registered: Registered, settings: dict[str, Any], tmp_path: Path
-) -> None:
+def test_model_when_weights_are_damaged_or_missing_says_which(registered, settings, tmp_path):
     with pytest.raises(MissingRequirement, match="weights of"):
         open_vision(registered.name, Place(), {**settings, "local": tmp_path / "none"})
     damaged = tmp_path / "damaged"
@@ -240,9 +230,7 @@ def test_model_when_weights_are_damaged_or_missing_says_which(
         open_vision(registered.name, Place(), {**settings, "local": damaged})
 
 
-def test_model_when_there_is_no_network_says_what_to_fetch(
-    registered: Registered, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_model_when_there_is_no_network_says_what_to_fetch(registered, tmp_path, monkeypatch):
     if importlib.util.find_spec("torch"):
         import torch
 

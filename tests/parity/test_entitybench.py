@@ -40,9 +40,7 @@ def tables(reference: Path) -> Json:
     return counted(reference / "entitybench")
 
 
-def test_published_scripts_when_written_anew_are_the_same_bytes(
-    published: tuple[EntitySet, ValidationReport], reference: Path
-) -> None:
+def test_published_scripts_when_written_anew_are_the_same_bytes(published, reference):
     entity_set, _ = published
     assert len(entity_set.episodes) == 140
     for episode in entity_set.episodes:
@@ -52,9 +50,7 @@ def test_published_scripts_when_written_anew_are_the_same_bytes(
 
 
 @pytest.mark.slow
-def test_published_set_when_imported_and_exported_is_the_same_bytes_and_has_all_rows(
-    reference: Path, tmp_path: Path
-) -> None:
+def test_published_set_when_imported_and_exported_is_the_same_bytes_and_has_all_rows(reference, tmp_path):
     source = reference / "entitybench"
     made = import_episodes(source, tmp_path / "run", "2026-01-01T00:00:00Z")
     assert made.lost == ()
@@ -71,9 +67,7 @@ def test_published_set_when_imported_and_exported_is_the_same_bytes_and_has_all_
     assert rows == {"episodes": 140, "scenes": 1136, "shots": 2491, "entities": 3729, "slots": 11437}
 
 
-def test_published_splits_when_read_are_the_same_json_and_objects_are_kept(
-    published: tuple[EntitySet, ValidationReport], reference: Path
-) -> None:
+def test_published_splits_when_read_are_the_same_json_and_objects_are_kept(published, reference):
     entity_set, _ = published
     sizes = {}
     for one in entity_set.splits:
@@ -147,9 +141,7 @@ IRREGULARITIES = {
 """Code -> how often, counted by other means; every other code is not there at all."""
 
 
-def test_published_set_when_validated_has_the_irregularities_counted_independently(
-    published: tuple[EntitySet, ValidationReport],
-) -> None:
+def test_published_set_when_validated_has_the_irregularities_counted_independently(published):
     _, report = published
     assert report.counts == IRREGULARITIES
     assert report.checked == {
@@ -158,9 +150,7 @@ def test_published_set_when_validated_has_the_irregularities_counted_independent
     }  # fmt: skip
 
 
-def test_published_set_when_findings_are_sorted_by_type_has_the_types_counted_independently(
-    published: tuple[EntitySet, ValidationReport],
-) -> None:
+def test_published_set_when_findings_are_sorted_by_type_has_the_types_counted_independently(published):
     _, report = published
 
     def lists(code: str) -> list[int]:
@@ -395,9 +385,7 @@ def test_table_9_when_rare_forms_are_left_out_is_what_the_paper_prints(tables: J
     assert {verb: rows[f"{verb}_all"]["values"]["all"] for verb in whole} == whole
 
 
-def test_published_episodes_when_scored_as_windows_have_the_documented_scores(
-    published: tuple[EntitySet, ValidationReport],
-) -> None:
+def test_published_episodes_when_scored_as_windows_have_the_documented_scores(published):
     entity_set, _ = published
     scores = {}
     for tier, ids in entity_set.tiers().items():
@@ -411,9 +399,7 @@ def test_published_episodes_when_scored_as_windows_have_the_documented_scores(
 
 
 @pytest.mark.slow
-def test_windows_of_a_thousand_shots_when_chosen_with_and_without_limits_are_as_documented(
-    published: tuple[EntitySet, ValidationReport],
-) -> None:
+def test_windows_of_a_thousand_shots_when_chosen_with_and_without_limits_are_as_documented(published):
     entity_set, _ = published
     film = [
         ShotSlots(

@@ -45,9 +45,7 @@ def evaluator(reference: Path) -> ModuleType:
     return module
 
 
-def test_frames_when_the_public_code_takes_them_are_the_same(
-    reference: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_frames_when_the_public_code_takes_them_are_the_same(reference, tmp_path, monkeypatch):
     official, video = evaluator(reference), tmp_path / "video.mp4"
     video.touch()
 
@@ -201,9 +199,7 @@ def our_result(drawn: Drawn, folder: Path, patch: pytest.MonkeyPatch) -> Any:
 
 
 @pytest.mark.slow
-def test_grounding_when_the_public_code_does_it_gives_the_same_crop_score_and_status(
-    reference: Path, tmp_path: Path
-) -> None:
+def test_grounding_when_the_public_code_does_it_gives_the_same_crop_score_and_status(reference, tmp_path):
     official, seen = evaluator(reference), set()
     for number in range(CASES):
         drawn = Drawn(number)
@@ -251,9 +247,7 @@ def published(reference: Path) -> tuple[tuple[MemoryScript, tuple[Classified, ..
     return read(reference / "entitybench")
 
 
-def test_entities_when_read_are_all_scheduled_ones_with_the_source_of_their_description(
-    published: tuple[tuple[MemoryScript, tuple[Classified, ...]], ...],
-) -> None:
+def test_entities_when_read_are_all_scheduled_ones_with_the_source_of_their_description(published):
     entities = [entity for script, _ in published for entity in script.entities]
     assert Counter(entity.type for entity in entities) == {"character": 992, "location": 652, "object": 1941}
     # A line with something between name and colon counts as introducing, too: of 3,585 entities 796 of the
@@ -268,9 +262,7 @@ def test_entities_when_read_are_all_scheduled_ones_with_the_source_of_their_desc
     assert all(entity.description for entity in entities)
 
 
-def test_objects_when_classified_by_rules_each_have_an_owner_of_their_shots_or_stand_alone(
-    published: tuple[tuple[MemoryScript, tuple[Classified, ...]], ...],
-) -> None:
+def test_objects_when_classified_by_rules_each_have_an_owner_of_their_shots_or_stand_alone(published):
     counts: Counter[str] = Counter()
     for script, rows in published:
         by_key = {entity.key: entity for entity in script.entities}
@@ -286,9 +278,7 @@ def test_objects_when_classified_by_rules_each_have_an_owner_of_their_shots_or_s
     assert counts == {"character": 664, "location": 616, "alone": 661, "unknown": 20}
 
 
-def test_objects_when_their_sort_is_plain_are_decided_as_the_paper_says(
-    published: tuple[tuple[MemoryScript, tuple[Classified, ...]], ...],
-) -> None:
+def test_objects_when_their_sort_is_plain_are_decided_as_the_paper_says(published):
     owners = {row.name: row.owner for _, rows in published for row in rows}
     worn = ("the blue denim jacket", "the white t-shirt", "the striped t-shirt", "the wire-frame glasses")
     assert all(owner is not None and owner.type == "character" for owner in map(owners.get, worn))
@@ -298,9 +288,7 @@ def test_objects_when_their_sort_is_plain_are_decided_as_the_paper_says(
         assert name in owners and owners[name] is None
 
 
-def test_references_when_listed_lose_no_entity_and_route_every_part(
-    published: tuple[tuple[MemoryScript, tuple[Classified, ...]], ...],
-) -> None:
+def test_references_when_listed_lose_no_entity_and_route_every_part(published):
     needs: Counter[str] = Counter()
     for script, rows in published:
         listed = list(references_of(script, rows, "plain", None, "generated"))

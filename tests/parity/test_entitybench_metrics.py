@@ -386,9 +386,7 @@ def alike(ours: float | None, theirs: float | None) -> bool:
     return math.isclose(ours, theirs, rel_tol=0, abs_tol=1e-9)
 
 
-def test_values_and_counters_when_episodes_are_drawn_are_those_of_the_public_evaluator(
-    results: list[Any],
-) -> None:
+def test_values_and_counters_when_episodes_are_drawn_are_those_of_the_public_evaluator(results):
     compared = 0
     for (_, facts), result in zip(episodes(), results, strict=True):
         theirs = {**result.vbench_means, **result.metrics}
@@ -405,9 +403,7 @@ def test_values_and_counters_when_episodes_are_drawn_are_those_of_the_public_eva
     assert compared > 45 * CASES
 
 
-def test_pairs_by_gap_and_entities_when_episodes_are_drawn_are_those_of_the_public_evaluator(
-    results: list[Any],
-) -> None:
+def test_pairs_by_gap_and_entities_when_episodes_are_drawn_are_those_of_the_public_evaluator(results):
     for (_, facts), result in zip(episodes(), results, strict=True):
         crops = [
             (each.entity, each.gap, each.similarity) for each in gap_pairs(facts) if each.signal == "crops"
@@ -440,9 +436,7 @@ def _prefix(kind: str) -> str:
     return "face" if kind == "character" else kind
 
 
-def test_report_when_made_of_drawn_episodes_has_the_means_of_the_definition_code(
-    results: list[Any], reference: Path
-) -> None:
+def test_report_when_made_of_drawn_episodes_has_the_means_of_the_definition_code(results, reference):
     ids = [facts.episode_id for _, facts in episodes()]
     report = driven(reference).module.aggregate_results(results, {"easy": ids, "all": ids})["all"]
     tallies = [{metric.name: tally(metric, facts) for metric in METRICS} for _, facts in episodes()]

@@ -19,7 +19,7 @@ from fabula.evaluation.entities import judging
 from fabula.evaluation.entities.facts import CRITERIA
 from fabula.evaluation.entities.judging import EpisodeJudgeSettings, LocationSettings, objects_named
 from fabula.evaluation.entities.looking import draw_grids
-from fabula.evaluation.entities.looking.settings import GridSettings, Grounding
+from fabula.evaluation.entities.looking.settings import GridSettings
 from fabula.evaluation.entities.requests import budget_of, for_methods
 from fabula.evaluation.judging.packets import GivenPacket
 from fabula.media.images import encode_image
@@ -198,9 +198,7 @@ def tenth(value: float | None) -> float | None:
 @pytest.mark.slow
 @pytest.mark.parity
 @pytest.mark.parametrize("action", ACTIONS)
-def test_shots_when_asked_about_by_both_are_asked_and_read_alike(
-    reference: Path, tmp_path: Path, client: Client, texts: TextSet, action: str
-) -> None:
+def test_shots_when_asked_about_by_both_are_asked_and_read_alike(reference, tmp_path, client, texts, action):
     official, drawn = evaluator(reference), Drawn(tmp_path / "store", 1)
     (tmp_path / "store").mkdir()
     shot = drawn.shot(0, action)
@@ -244,9 +242,7 @@ def test_shots_when_asked_about_by_both_are_asked_and_read_alike(
 
 @pytest.mark.slow
 @pytest.mark.parity
-def test_pairs_when_asked_about_by_both_are_asked_and_read_alike(
-    reference: Path, tmp_path: Path, client: Client, texts: TextSet
-) -> None:
+def test_pairs_when_asked_about_by_both_are_asked_and_read_alike(reference, tmp_path, client, texts):
     official, drawn = evaluator(reference), Drawn(tmp_path / "store", 3)
     (tmp_path / "store").mkdir()
     tools = Tools(EpisodeJudgeSettings(texts=texts), "", store=tmp_path / "store")
@@ -343,9 +339,7 @@ def as_if_composed(layout: ShotLayout) -> list[dict[str, object]]:
 @pytest.mark.slow
 @pytest.mark.parity
 @pytest.mark.parametrize("has_pictures", [False, True])
-def test_packets_of_published_episodes_when_made_by_rules_lose_no_scheduled_entity(
-    reference: Path, has_pictures: bool
-) -> None:
+def test_packets_of_published_episodes_when_made_by_rules_lose_no_scheduled_entity(reference, has_pictures):
     counts: Counter[str] = Counter()
     means: Counter[str] = Counter()
     unregistered: set[tuple[str, str]] = set()
@@ -397,9 +391,7 @@ SIZES = ("draw_references.portrait=[256,320]", "draw_references.square=[256,256]
 @pytest.mark.parity
 @pytest.mark.waits
 @pytest.mark.parametrize("tier", TIERS)
-def test_published_episode_when_drawn_has_every_scheduled_entity_in_its_packets(
-    reference: Path, tmp_path: Path, tier: str
-) -> None:
+def test_published_episode_when_drawn_has_every_scheduled_entity_in_its_packets(reference, tmp_path, tier):
     published, memory, out = reference / "entitybench", tmp_path / "memory", tmp_path / "packets"
     build_memory(
         published, memory,
@@ -435,9 +427,7 @@ def test_published_episode_when_drawn_has_every_scheduled_entity_in_its_packets(
 
 
 @pytest.mark.parametrize(("definition", "places", "frames"), [("paper", 1789, 22_419), ("code", 389, 12_455)])
-def test_budget_when_the_set_is_the_published_one_has_the_known_counts(
-    reference: Path, definition: Grounding, places: int, frames: int
-) -> None:
+def test_budget_when_the_set_is_the_published_one_has_the_known_counts(reference, definition, places, frames):
     whole, _ = read_entity_set(reference / "entitybench", rules=False)
     locations = LocationSettings(definition=definition, judges=("openai:some-judge",))
     budget = budget_of(whole, (1, 2, 3), definition, locations)

@@ -24,7 +24,6 @@ from fabula.evaluation.katha.requests import EvaluateOptions, evaluate_katha
 from fabula.evaluation.outputs.storyboards import check_outputs
 from fabula.evaluation.report.formats import write_report
 from fabula.kinds.evaluations import make_report
-from fabula.releases.loading import Release
 from fabula.schemas.katha import StoryRecord
 from fabula.schemas.text import normalize_answer, normalize_text
 from fabula.testing.judge_model import JudgeModel
@@ -133,9 +132,7 @@ CREATED = "2026-01-01T00:00:00Z"
 
 @pytest.mark.parity
 @pytest.mark.slow
-def test_published_storyboards_when_judged_give_the_answers_of_the_table(
-    demo: tuple[Release, Path], tmp_path: Path
-) -> None:
+def test_published_storyboards_when_judged_give_the_answers_of_the_table(demo, tmp_path):
     release, shown = demo
     boards = {
         record.story_id: [
@@ -169,9 +166,7 @@ def test_published_storyboards_when_judged_give_the_answers_of_the_table(
 
 @pytest.mark.parity
 @pytest.mark.slow
-def test_report_on_published_storyboards_shows_every_transition_with_frames_and_verdicts(
-    demo: tuple[Release, Path], tmp_path: Path
-) -> None:
+def test_report_on_published_storyboards_shows_every_transition_with_frames_and_verdicts(demo, tmp_path):
     release, shown = demo
     boards = {
         record.story_id: [
@@ -206,9 +201,7 @@ def test_report_on_published_storyboards_shows_every_transition_with_frames_and_
 
 
 @pytest.mark.parity
-def test_check_outputs_when_storyboards_are_published_finds_them_sound(
-    reference: Path, tmp_path: Path
-) -> None:
+def test_check_outputs_when_storyboards_are_published_finds_them_sound(reference, tmp_path):
     folder = reference / "kathatrace_demo" / "storyboards"
     stories = sorted(path.name for path in folder.iterdir())
     assert len(stories) == 6

@@ -29,9 +29,7 @@ PRINTED = {"pika1.5": "Pika-1.5", "easyanimate": "EasyAnimate v4", "modelscope":
 
 
 @pytest.mark.slow
-def test_storyeval_when_its_results_are_submitted_has_the_printed_rates_and_order(
-    reference: Path, tmp_path: Path
-) -> None:
+def test_storyeval_when_its_results_are_submitted_has_the_printed_rates_and_order(reference, tmp_path):
     prompts = reference / "storyeval" / "prompts" / SUITE
     suite = load_suite(prompts)
     board = tmp_path / "board"
@@ -74,9 +72,7 @@ def test_storyeval_when_its_results_are_submitted_has_the_printed_rates_and_orde
         ("storyeval-llava", "storyeval_llava", 100),
     ],
 )
-def test_published_when_compared_has_every_printed_cell(
-    reference: Path, key: str, file: str, scale: int
-) -> None:
+def test_published_when_compared_has_every_printed_cell(reference, key, file, scale):
     table = published_table(key)
     with (reference / "tables" / f"{file}.tsv").open(encoding="utf-8") as handle:
         lines = list(csv.DictReader(handle, delimiter="\t"))
@@ -156,9 +152,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.slow
-def test_ledger_when_made_anew_is_the_committed_page(
-    reference: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_ledger_when_made_anew_is_the_committed_page(reference, monkeypatch):
     spec = importlib.util.spec_from_file_location("published", ROOT / "benchmarks" / "published.py")
     assert spec is not None and spec.loader is not None
     program = importlib.util.module_from_spec(spec)

@@ -89,9 +89,7 @@ def half_up(numerator: float, denominator: float) -> str:
     return f"{tenths // 10}.{tenths % 10}"
 
 
-def test_the_official_suite_when_read_and_written_has_the_same_bytes(
-    reference: Path, suite: Suite, tmp_path: Path
-) -> None:
+def test_the_official_suite_when_read_and_written_has_the_same_bytes(reference, suite, tmp_path):
     write_suite(tmp_path / "suite.json", suite)
     official = reference / "storyeval" / "prompts" / "all_prompts.json"
     assert (tmp_path / "suite.json").read_bytes() == official.read_bytes()
@@ -102,16 +100,12 @@ def test_the_official_names_when_made_from_the_prompts_are_the_same(suite: Suite
     assert [video_name(prompt.prompt) for prompt in suite.prompts.values()] == list(suite.prompts)
 
 
-def test_a_result_file_when_laid_out_again_has_the_same_bytes(
-    reference: Path, named: tuple[str, str]
-) -> None:
+def test_a_result_file_when_laid_out_again_has_the_same_bytes(reference, named):
     path = reference / "storyeval" / "results" / f"{named[0]}_{named[1]}_final.json"
     assert suite_bytes(read_named(path)) == path.read_bytes()
 
 
-def test_published_replies_when_read_again_give_the_published_lists(
-    imported: Imported, named: tuple[str, str]
-) -> None:
+def test_published_replies_when_read_again_give_the_published_lists(imported, named):
     assert imported.replies == REPLIES[named[1]]
     assert [one.unit for one in imported.differences] == DIFFERENT_LISTS.get(named, [])
     silent = sum(one.parsed is None for one in imported.archive.judgements)
@@ -140,9 +134,7 @@ def test_published_rates_when_computed_from_the_replies_agree_to_the_printed_dig
 
 
 @pytest.mark.slow
-def test_ways_to_combine_votes_when_applied_to_the_replies_order_as_table_4_does(
-    reference: Path, suite: Suite
-) -> None:
+def test_ways_to_combine_votes_when_applied_to_the_replies_order_as_table_4_does(reference, suite):
     files = [
         Results(reference / "storyeval" / "results" / f"{method}_{judge}_final.json")
         for method, judge in FILES
@@ -161,9 +153,7 @@ def test_ways_to_combine_votes_when_applied_to_the_replies_order_as_table_4_does
 
 
 @pytest.mark.slow
-def test_the_published_files_when_imported_together_score_as_each_alone(
-    reference: Path, suite: Suite
-) -> None:
+def test_the_published_files_when_imported_together_score_as_each_alone(reference, suite):
     files = [reference / f"storyeval/results/{method}_{judge}_final.json" for method, judge in sorted(FILES)]
     alone = [import_results([Results(file)], suite) for file in files]
     together = score_archive(import_results([Results(file) for file in files], suite).archive, suite, FEW)
@@ -192,9 +182,7 @@ def printed_rows(folder: Path) -> dict[tuple[str, str], dict[str, str]]:
 
 
 @pytest.mark.slow
-def test_published_files_when_imported_by_name_print_the_row_of_their_judge(
-    reference: Path, tmp_path: Path
-) -> None:
+def test_published_files_when_imported_by_name_print_the_row_of_their_judge(reference, tmp_path):
     """Table 6 for GPT-4o, Table 8 for LLaVA, to the printed digit: each file alone, and all six together."""
     files = {key: reference / f"storyeval/results/{key[0]}_{key[1]}_final.json" for key in sorted(FILES)}
     suite = reference / "storyeval/prompts/all_prompts.json"
@@ -214,9 +202,7 @@ def test_published_files_when_imported_by_name_print_the_row_of_their_judge(
 # The rules of the suite builder on the official suite: recall is gated loosely, for it is a baseline.
 
 
-def test_rules_when_applied_to_the_official_prompts_find_most_events_and_participants(
-    reference: Path,
-) -> None:
+def test_rules_when_applied_to_the_official_prompts_find_most_events_and_participants(reference):
     suite = load_suite(reference / "storyeval" / "prompts" / "all_prompts.json")
     prompts = list(suite.prompts.values())
     # At the time of writing: 418 counted alike (293 listed alike word for word), 383 leading, of 423.
@@ -229,18 +215,14 @@ def test_rules_when_applied_to_the_official_prompts_find_most_events_and_partici
 
 
 @pytest.mark.slow
-def test_the_official_suite_when_built_comes_back_byte_for_byte_where_all_are_to_stay(
-    reference: Path, tmp_path: Path
-) -> None:
+def test_the_official_suite_when_built_comes_back_byte_for_byte_where_all_are_to_stay(reference, tmp_path):
     official = reference / "storyeval" / "prompts" / "all_prompts.json"
     build_suite([official], tmp_path / "all", SuiteOptions(workers=0, keep_all=True))
     assert (tmp_path / "all" / "all_prompts.json").read_bytes() == official.read_bytes()
 
 
 @pytest.mark.slow
-def test_the_official_suite_when_built_under_the_conditions_loses_what_validate_names(
-    reference: Path, tmp_path: Path
-) -> None:
+def test_the_official_suite_when_built_under_the_conditions_loses_what_validate_names(reference, tmp_path):
     official = reference / "storyeval" / "prompts" / "all_prompts.json"
     report = build_suite([official], tmp_path / "run", SuiteOptions(workers=0))
     found = validate(official)
@@ -273,9 +255,7 @@ def verifiers(reference: Path) -> dict[str, Pairing]:
     return {one.first: one for one in found.pairings}
 
 
-def test_correlations_between_verifiers_when_computed_from_the_tables_agree_to_the_printed_digit(
-    verifiers: dict[str, Pairing],
-) -> None:
+def test_correlations_between_verifiers_when_computed_from_the_tables_agree_to_the_printed_digit(verifiers):
     assert set(verifiers) == set(TABLE_8)
     for digits, printed in ((2, TABLE_8), (3, TABLE_3)):
         for name, values in printed.items():
@@ -287,9 +267,7 @@ def test_correlations_between_verifiers_when_computed_from_the_tables_agree_to_t
             assert tuple(f"{value:.{digits}f}" for value in ours) == values, name
 
 
-def test_two_judges_of_prompt_alignment_when_correlated_agree_more_than_the_text_says(
-    reference: Path,
-) -> None:
+def test_two_judges_of_prompt_alignment_when_correlated_agree_more_than_the_text_says(reference):
     """ViStoryBench S4 against S5: from the tables as printed 0.979 and 0.973; the text has 0.93 and 0.89."""
     lite = read_table(reference / "tables" / "vistory_lite_metrics.tsv")
     qwen = read_table(reference / "tables" / "vistory_qwen_prompt_alignment.tsv")

@@ -152,9 +152,7 @@ def test_rates_when_judged_by_the_public_code_are_ours_from_its_file(
         ("[complete list]: 1, 0", []),
     ],
 )
-def test_replies_when_the_public_code_reads_other_numbers_are_known(
-    official: tuple[ModuleType, ModuleType], text: str, theirs: list[int]
-) -> None:
+def test_replies_when_the_public_code_reads_other_numbers_are_known(official, text, theirs):
     """The replies on which the two readers differ: it takes any number of a line, we take flags."""
     assert official[0].get_complete_list_from_output(text) == theirs
     try:
@@ -281,9 +279,7 @@ def pixels(data: bytes) -> Any:
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_requests_when_built_by_both_are_the_same_part_by_part(
-    reference: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_requests_when_built_by_both_are_the_same_part_by_part(reference, tmp_path, monkeypatch):
     pytest.importorskip("cv2")
     monkeypatch.setattr("fabula.prompts.sets.cache_folder", lambda: tmp_path / "cache")
     monkeypatch.setattr("fabula.prompts.fetching.cache_folder", lambda: tmp_path / "cache")

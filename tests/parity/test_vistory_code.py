@@ -515,9 +515,7 @@ def _official(records: Mapping[str, Mapping[str, Any]], name: str, story: str) -
     return None if record is None else record["metrics"].get(key)
 
 
-def test_stories_when_scored_as_the_code_does_have_its_values(
-    driven: Any, ours: Any, stories: dict[int, Drawn]
-) -> None:
+def test_stories_when_scored_as_the_code_does_have_its_values(driven, ours, stories):
     records, compared, zeros, lost = driven[0], dict.fromkeys(NAMES, 0), 0, 0
     for story in stories.values():
         _, score, alignment = ours[story.name]
@@ -573,9 +571,7 @@ def test_sets_when_averaged_as_the_code_does_have_its_summary(driven: Any, ours:
             assert summary["metrics"][metric]["metrics"][key] == pytest.approx(mean.value * share, abs=1e-6)
 
 
-def test_inception_when_split_leaves_the_remainder_out_as_the_code_does(
-    driven: Any, tree: Path, stories: dict[int, Drawn]
-) -> None:
+def test_inception_when_split_leaves_the_remainder_out_as_the_code_does(driven, tree, stories):
     module = driven[2]
     for story in list(stories.values())[:60]:
         files = [

@@ -184,9 +184,7 @@ def means_of(runs: dict[str, dict[str, float]], module: ModuleType) -> tuple[dic
 
 @pytest.mark.parity
 @pytest.mark.slow
-def test_ranks_when_drawn_tables_are_summed_up_are_those_of_the_public_code(
-    summary: ModuleType, tmp_path: Path
-) -> None:
+def test_ranks_when_drawn_tables_are_summed_up_are_those_of_the_public_code(summary, tmp_path):
     compared = 0
     for number in range(CASES):
         runs, variants = drawn(number)

@@ -100,12 +100,7 @@ def rate_action(code: Path, space: dict[str, Any]) -> None:
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_requests_when_built_by_both_are_the_same_part_by_part(
-    reference: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    public_code: Callable[[Script], Any],
-) -> None:
+def test_requests_when_built_by_both_are_the_same_part_by_part(reference, tmp_path, monkeypatch, public_code):
     monkeypatch.setattr("fabula.prompts.sets.cache_folder", lambda: tmp_path / "cache")
     monkeypatch.setattr("fabula.prompts.fetching.cache_folder", lambda: tmp_path / "cache")
     official = reference / "official" / "vistorybench"

@@ -202,9 +202,7 @@ def judged(release: Path, folder: Path, image: float) -> tuple[Path, float]:
 
 
 @pytest.mark.slow
-def test_two_evaluations_of_pages_when_compared_differ_as_the_judge_answered(
-    release: Path, tmp_path: Path
-) -> None:
+def test_two_evaluations_of_pages_when_compared_differ_as_the_judge_answered(release, tmp_path):
     first, most = judged(release, tmp_path / "first", 1.0)
     second, some = judged(release, tmp_path / "second", 0.5)
     found = evaluations.compare(first, second, {"resamples": 0}).as_json()
@@ -228,9 +226,7 @@ def test_two_evaluations_of_pages_when_compared_differ_as_the_judge_answered(
 
 
 @pytest.mark.slow
-def test_own_protocol_when_panels_are_judged_scores_compares_and_shows_their_order(
-    release: Path, tmp_path: Path
-) -> None:
+def test_own_protocol_when_panels_are_judged_scores_compares_and_shows_their_order(release, tmp_path):
     from comic_pages.evaluating_order import (  # type: ignore[import-not-found]
         OrderOptions,
         evaluate_order,

@@ -288,9 +288,7 @@ def test_release_when_it_is_an_earlier_one_verifies_and_loads(kept: Kept, name: 
 
 
 @pytest.mark.parametrize("name", [name for name in GOLDEN if name.startswith("evaluate-")])
-def test_tables_when_an_earlier_evaluation_is_printed_as_latex_are_set_by_plain_latex(
-    kept: Kept, name: str
-) -> None:
+def test_tables_when_an_earlier_evaluation_is_printed_as_latex_are_set_by_plain_latex(kept, name):
     kept(name)
     for said in (("score", "run"), ("compare", "run")):
         latex = command(*said, "--resamples", "50", "--format", "latex")

@@ -145,9 +145,7 @@ def checked(typed: str) -> Callable[[Path, Path], tuple[int, str]]:
 @pytest.mark.skipif(
     not ACTION.is_dir(), reason="the suite runs against a wheel, which has no files of the repository"
 )
-def test_action_when_the_release_is_sound_says_so_and_compares_it(
-    release: Path, tmp_path: Path, checked: Callable[[Path, Path], tuple[int, str]]
-) -> None:
+def test_action_when_the_release_is_sound_says_so_and_compares_it(release, tmp_path, checked):
     code, comment = checked(release, tmp_path / "nothing")
     assert code == 0, comment
     assert "### Rules: fine" in comment and "### Release: fine" in comment
@@ -159,9 +157,7 @@ def test_action_when_the_release_is_sound_says_so_and_compares_it(
 @pytest.mark.skipif(
     not ACTION.is_dir(), reason="the suite runs against a wheel, which has no files of the repository"
 )
-def test_action_when_data_were_changed_by_hand_fails_and_says_where(
-    release: Path, tmp_path: Path, checked: Callable[[Path, Path], tuple[int, str]]
-) -> None:
+def test_action_when_data_were_changed_by_hand_fails_and_says_where(release, tmp_path, checked):
     shutil.copytree(release, tmp_path / "base")
     (release / "annotations.jsonl").write_bytes(b"{}\n")
     code, comment = checked(release, tmp_path / "base")

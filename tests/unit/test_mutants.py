@@ -206,9 +206,7 @@ def test_tests_when_over_their_budget_twice_fail_and_others_stay_as_they_are(tmp
 
 
 @pytest.mark.parametrize(("slowness", "code"), [((1, 1), 1), ((1, 1.5), 0), ((1.5,), 0)])
-def test_dear_test_when_the_machine_is_slow_now_or_from_the_beginning_has_more(
-    slowness: tuple[float, ...], code: int, tmp_path: Path
-) -> None:
+def test_dear_test_when_the_machine_is_slow_now_or_from_the_beginning_has_more(slowness, code, tmp_path):
     assert run(tmp_path, Clock(*slowness), "def test_dear(spend): spend(0.6)") == code
 
 
@@ -216,9 +214,7 @@ def test_dear_test_when_the_machine_is_slow_now_or_from_the_beginning_has_more(
     ("slowness", "code", "told"),
     [((1, 1), 1, "over the budget"), ((1, 2), 0, "701 of 700, times 2.0"), ((2,), 0, "times 2.0")],
 )
-def test_tier_when_all_processes_together_use_more_than_it_has_fails(
-    slowness: tuple[float, ...], code: int, told: str, tmp_path: Path, capsys: Any
-) -> None:
+def test_tier_when_all_processes_together_use_more_than_it_has_fails(slowness, code, told, tmp_path, capsys):
     suite = "import pytest\n@pytest.mark.slow\ndef test_slow(spend): spend(701)"
     assert run(tmp_path, Clock(*slowness), suite) == code
     assert told in capsys.readouterr().out

@@ -53,9 +53,7 @@ COMMANDS = {
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_command_of_stories_when_run_imports_neither_other_kinds_nor_what_it_does_not_need(
-    name: str, tmp_path: Path
-) -> None:
+def test_command_of_stories_when_run_imports_neither_other_kinds_nor_what_it_does_not_need(name, tmp_path):
     arguments, absent = COMMANDS[name]
     kept = "evaluate-katha" if name == "score" else "katha-rules"
     with tarfile.open(REPLAYS / f"{kept}.tar.xz") as archive:

@@ -77,9 +77,7 @@ def test_metric_when_it_cannot_be_taken_says_why(call: Any, said: str) -> None:
         call()
 
 
-def test_evaluate_when_the_settings_file_also_speaks_of_a_build_takes_its_own(
-    at_desk: Any, tmp_path: Path
-) -> None:
+def test_evaluate_when_the_settings_file_also_speaks_of_a_build_takes_its_own(at_desk, tmp_path):
     settings = Path("fabula.toml").read_text("utf-8") + '\n[assemble_records]\nlicense = "CC-BY-4.0"\n'
     (tmp_path / "both.toml").write_text(settings, "utf-8")
     plan = fabula.evaluate(
@@ -90,9 +88,7 @@ def test_evaluate_when_the_settings_file_also_speaks_of_a_build_takes_its_own(
 
 
 @pytest.mark.slow
-def test_blocks_of_the_page_when_run_in_order_work(
-    at_desk: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_blocks_of_the_page_when_run_in_order_work(at_desk, tmp_path, capsys):
     if not PAGE.exists():
         pytest.skip("the suite runs against an installed wheel, which has no docs")
     blocks = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text("utf-8"), re.DOTALL | re.MULTILINE)
@@ -164,9 +160,7 @@ def lines(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-def test_hooks_when_a_run_and_its_scores_are_made_hear_all_of_it_and_break_nothing(
-    at_desk: Any, hooks: None
-) -> None:
+def test_hooks_when_a_run_and_its_scores_are_made_hear_all_of_it_and_break_nothing(at_desk, hooks):
     kept, again = Kept(), {"judges": at_desk.judge, "stories": "kb25k_0001"}
     evaluation = fabula.evaluate("dist/mine-0.1.0", "boards/model-x", "runs/hooked", progress=kept, **again)
     warned = [event.data["message"] for event in kept.events if event.kind == "warning"]
@@ -227,9 +221,7 @@ def test_mlflow_log_when_mlflow_is_missing_says_what_to_install_and_breaks_nothi
 # An evaluation as a log of inspect_ai: the file by itself, and as inspect_ai reads it.
 
 
-def test_log_when_written_has_a_sample_for_each_reply_and_the_same_bytes_again(
-    at_desk: Any, tmp_path: Path
-) -> None:
+def test_log_when_written_has_a_sample_for_each_reply_and_the_same_bytes_again(at_desk, tmp_path):
     replies = fabula.load("runs/eval").to_pandas()
     first, second = tmp_path / "a.eval", tmp_path / "b.eval"
     assert export_inspect(Path("runs/eval"), first) == len(replies)
@@ -319,9 +311,7 @@ def test_task_when_inspect_ai_runs_it_scores_what_was_answered_and_nothing_else(
     assert len(pictures) == 5
 
 
-def test_results_when_written_are_what_the_hubs_client_reads_with_the_scores_of_one_method(
-    at_desk: Any, tmp_path: Path
-) -> None:
+def test_results_when_written_are_what_the_hubs_client_reads_with_the_scores_of_one_method(at_desk, tmp_path):
     target, results = (
         tmp_path / ".eval_results/mine.yaml",
         HubResults("user/mine", source="https://x.org/runs"),
@@ -343,9 +333,7 @@ def test_results_when_written_are_what_the_hubs_client_reads_with_the_scores_of_
         export_results(Path("runs/eval"), tmp_path / "b.yaml", replace(results, measures=("beauty",)))
 
 
-def test_log_when_inspect_ai_reads_it_has_questions_answers_and_outcomes(
-    at_desk: Any, tmp_path: Path
-) -> None:
+def test_log_when_inspect_ai_reads_it_has_questions_answers_and_outcomes(at_desk, tmp_path):
     reader = pytest.importorskip("inspect_ai.log", reason="inspect_ai is not installed")
     export_inspect(Path("runs/eval"), tmp_path / "x.eval")
     log = reader.read_eval_log(str(tmp_path / "x.eval"))

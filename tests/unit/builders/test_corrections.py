@@ -258,9 +258,7 @@ def test_correct_when_the_moral_target_moves_the_other_transition_gives_it_up(ru
         ("$.transitions[0].transition_type", "leap", "unlisted-value"),
     ],
 )
-def test_correct_when_the_record_then_breaks_a_rule_says_so_at_once_and_notes_it(
-    run, path, new, code
-) -> None:
+def test_correct_when_the_record_then_breaks_a_rule_says_so_at_once_and_notes_it(run, path, new, code):
     made = correct(run, STORY, path, new, **SIGNED)
     found = [issue for issue in made.issues if issue.level == "error"]
     assert code in [issue.code for issue in found] if code else found == []

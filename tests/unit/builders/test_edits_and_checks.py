@@ -237,9 +237,7 @@ def test_checks_when_the_draft_is_sound_leave_only_what_no_rule_settles_open(kat
         ("transitions", 0, {"to_scene": 3}, "transition-link"),
     ],
 )
-def test_checks_when_something_is_wrong_mark_the_record_for_review(
-    katha, tale, part, number, change, code
-) -> None:
+def test_checks_when_something_is_wrong_mark_the_record_for_review(katha, tale, part, number, change, code):
     elements = [{**e, **change} if i == number else e for i, e in enumerate(tale["draft"][part])]
     checks = checks_of(katha, tale, {**tale["draft"], part: elements})
     assert code in {check["code"] for check in checks if check["passed"] is False}

@@ -88,9 +88,7 @@ def test_extend_when_stories_are_new_runs_the_stages_for_them_alone(run, new, ro
     assert worked(extend_katha(run, write(new.with_name("c.jsonl"), rows[FIRST + 2]), NOW)) == len(maps)
 
 
-def test_extend_when_all_at_once_or_in_two_steps_gives_the_first_step_the_same_records(
-    run, new, rows
-) -> None:
+def test_extend_when_all_at_once_or_in_two_steps_gives_the_first_step_the_same_records(run, new, rows):
     extend_katha(run, write(new, rows[FIRST]), NOW)
     first = records(run)
     extend_katha(run, write(new.with_name("c.jsonl"), rows[FIRST + 1]), NOW)
@@ -134,9 +132,7 @@ def test_extend_when_tried_only_tells_what_the_stages_would_turn_away(run, new, 
         ({"id": "KB25K_0001"}, "ids may not differ in case alone"),
     ],
 )
-def test_extend_when_the_run_has_the_story_is_refused_with_the_match(
-    run, new, rows, change, expected
-) -> None:
+def test_extend_when_the_run_has_the_story_is_refused_with_the_match(run, new, rows, change, expected):
     before, manifest = records(run), (run / "run.json").read_bytes()
     with pytest.raises(InputError, match=expected) as caught:
         extend_katha(run, write(new, {**rows[0], **change}, rows[FIRST]), NOW)

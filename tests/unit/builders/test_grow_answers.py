@@ -173,9 +173,7 @@ def test_record_when_answers_joined_has_them_with_their_producer_and_history(kat
     assert ProducerLine.model_validate(line).answers[0].judge == "openai:j"
 
 
-def test_file_of_answers_when_read_belongs_to_stories_and_names_every_problem(
-    katha, write_rows, tmp_path
-) -> None:
+def test_file_of_answers_when_read_belongs_to_stories_and_names_every_problem(katha, write_rows, tmp_path):
     from fabula.errors import InputError
 
     stories = write_rows({})

@@ -173,9 +173,7 @@ def test_sizes_when_over_the_settings_are_refused(katha, write_rows) -> None:
         (b"title\nFox \x96\n", "iconv -f windows-1252"),
     ],
 )
-def test_csv_when_a_column_is_there_twice_or_it_is_of_another_form_says_so(
-    katha, tmp_path, data, reason
-) -> None:
+def test_csv_when_a_column_is_there_twice_or_it_is_of_another_form_says_so(katha, tmp_path, data, reason):
     assert reason in errors_of(lambda: katha.load([("stories", write(tmp_path / "s.csv", data))]))
 
 

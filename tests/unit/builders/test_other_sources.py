@@ -118,9 +118,7 @@ OTHERS: dict[str, tuple[dict[str, str], str]] = {
 
 
 @pytest.mark.parametrize("others", OTHERS)
-def test_build_when_items_of_the_run_are_gone_changes_nothing_and_says_what_to_do(
-    take_in, tmp_path: Path, others: str
-) -> None:
+def test_build_when_items_of_the_run_are_gone_changes_nothing_and_says_what_to_do(take_in, tmp_path, others):
     take_in(RUN)
     before = content(tmp_path / "run")
     with pytest.raises(ConfigError) as refused:
@@ -134,9 +132,7 @@ def test_build_when_items_of_the_run_are_gone_changes_nothing_and_says_what_to_d
     take_in(*OTHERS[others], replace_sources=True)
 
 
-def test_build_when_ids_stand_for_other_items_in_other_files_changes_nothing(
-    take_in, kind: str, tmp_path: Path
-) -> None:
+def test_build_when_ids_stand_for_other_items_in_other_files_changes_nothing(take_in, kind, tmp_path):
     if kind == "events":
         pytest.skip("their ids are made from what they say")
     take_in(RUN)

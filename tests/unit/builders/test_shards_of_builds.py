@@ -62,9 +62,7 @@ def test_shots_when_made_in_shards_merge_into_the_bytes_of_one_run(stories: Path
 
 @pytest.mark.waits
 @pytest.mark.endurance
-def test_merge_when_killed_at_any_moment_ends_with_the_bytes_of_one_run(
-    katha_shards: list[Path], starter: Any
-) -> None:
+def test_merge_when_killed_at_any_moment_ends_with_the_bytes_of_one_run(katha_shards, starter):
     folder = katha_shards[0].parent
     for number in range(MERGES if os.environ.get(VARIABLE) else 1):
         out = folder / f"merged{number}"

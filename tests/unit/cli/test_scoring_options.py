@@ -43,9 +43,7 @@ def evaluation(tmp_path: Path) -> Callable[[str], Path]:
     return make
 
 
-def test_options_when_they_are_for_storyboards_are_refused_for_videos_by_name(
-    evaluation: Callable[[str], Path],
-) -> None:
+def test_options_when_they_are_for_storyboards_are_refused_for_videos_by_name(evaluation):
     folder = evaluation("events")
     for verb in (score, lambda folder, given: compare(folder, folder, given)):
         with pytest.raises(ConfigError) as refused:
@@ -55,16 +53,12 @@ def test_options_when_they_are_for_storyboards_are_refused_for_videos_by_name(
         assert refused.value.fix.endswith("--interval, --correction, --least-coverage")
 
 
-def test_options_when_they_are_for_videos_are_refused_for_storyboards(
-    evaluation: Callable[[str], Path],
-) -> None:
+def test_options_when_they_are_for_videos_are_refused_for_storyboards(evaluation):
     with pytest.raises(ConfigError, match=r"--voting: only for an evaluation of videos \(events\)"):
         score(evaluation("katha"), GIVEN)
 
 
-def test_options_of_a_page_when_they_are_for_shots_are_refused_for_others(
-    evaluation: Callable[[str], Path],
-) -> None:
+def test_options_of_a_page_when_they_are_for_shots_are_refused_for_others(evaluation):
     shown = {"define": ("cids=code",), "megabytes": 3.0, "stories": (), "methods": ("x",)}
     message = r"--define, --pictures-mb, --method: only for an evaluation of shots \(images\); this is one"
     for kind in ("katha", "events"):
@@ -73,9 +67,7 @@ def test_options_of_a_page_when_they_are_for_shots_are_refused_for_others(
 
 
 @pytest.mark.parametrize("kind", ["katha", "events"])
-def test_options_when_none_or_shared_ones_are_given_are_taken(
-    kind: str, evaluation: Callable[[str], Path]
-) -> None:
+def test_options_when_none_or_shared_ones_are_given_are_taken(kind, evaluation):
     shared = {"matcher": None, "split": (), "voting": None, "release": Path("x"), "seed": 1}
     with pytest.raises(FabulaError, match=r"judgements\.jsonl|not a release"):
         score(evaluation(kind), shared)
@@ -211,9 +203,7 @@ def memory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
-def test_commands_when_run_one_after_the_other_make_packets_videos_and_inputs(
-    memory: Path, tmp_path: Path
-) -> None:
+def test_commands_when_run_one_after_the_other_make_packets_videos_and_inputs(memory, tmp_path):
     scripts = ("--scripts", str(memory.parent / "set"))
     done = fabula("packets", str(memory), *scripts, "--out", str(tmp_path / "packets"), *SAME)
     assert done.exit_code == 0, done.output

@@ -5,7 +5,6 @@ import os
 import random
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -155,9 +154,7 @@ def test_append_edits_when_composed_sees_what_stands_before_it(folder: Path) -> 
     assert edits_of(folder, "a") == (EDIT, added)
 
 
-def test_append_edits_when_somebody_keeps_the_file_says_so(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_append_edits_when_somebody_keeps_the_file_says_so(folder, monkeypatch):
     monkeypatch.setattr(edits, "WAIT", 0.0)
 
     def compose() -> tuple[Edit]:
@@ -169,9 +166,7 @@ def test_append_edits_when_somebody_keeps_the_file_says_so(
     assert edits_of(folder, "a") == (EDIT,)
 
 
-def test_append_edits_when_the_run_starts_meanwhile_keeps_its_half_written_file(
-    run: Callable, folder: Path
-) -> None:
+def test_append_edits_when_the_run_starts_meanwhile_keeps_its_half_written_file(run, folder):
     part = folder / ".edits.jsonl.x1y2.part"
     part.write_text("half")
     run()
@@ -233,9 +228,7 @@ def test_normal_time_when_no_zone_is_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize("epoch", ["99999999999999", "-99999999999", "1e3"])
-def test_creation_time_when_the_variable_is_no_time_of_ours_says_so(
-    monkeypatch: pytest.MonkeyPatch, epoch: str
-) -> None:
+def test_creation_time_when_the_variable_is_no_time_of_ours_says_so(monkeypatch, epoch):
     monkeypatch.setenv("SOURCE_DATE_EPOCH", epoch)
     with pytest.raises(ConfigError, match="seconds since 1970"):
         creation_time(None)
@@ -306,9 +299,7 @@ def test_read_manifest_when_newer_is_refused(tmp_path: Path) -> None:
         ({"extra": 1}, "extra"),
     ],
 )
-def test_read_manifest_when_a_value_was_damaged_names_it(
-    tmp_path: Path, change: dict[str, object], place: str
-) -> None:
+def test_read_manifest_when_a_value_was_damaged_names_it(tmp_path, change, place):
     with pytest.raises(RunError, match="the manifest of a run") as caught:
         read_manifest(write(tmp_path, {**GOOD, **change}))
     assert place in caught.value.found

@@ -49,9 +49,7 @@ def outputs(folder: Path) -> list[dict[str, object]]:
 # -- what runs and what does not
 
 
-def test_execute_when_new_makes_everything_and_writes_sorted_outputs(
-    run: Callable, tmp_path: Path, ran: Ran
-) -> None:
+def test_execute_when_new_makes_everything_and_writes_sorted_outputs(run, tmp_path, ran):
     report = run()
     assert ran(report) == ALL
     assert report.totals == {"made": 4, "rejected": 0, "failed": 0, "pending": 0}
@@ -70,9 +68,7 @@ def test_execute_when_setting_changes_output_runs_the_dependents_only(run: Calla
     assert ran(run(sets=["work.suffix=?"])) == {"work": 4, "count": 4, "shorten": 4, "assemble": 4}
 
 
-def test_execute_when_setting_is_set_back_reuses_the_old_results(
-    run: Callable, ran: Ran, tmp_path: Path
-) -> None:
+def test_execute_when_setting_is_set_back_reuses_the_old_results(run, ran, tmp_path):
     run()
     before = (tmp_path / "run" / "lines.jsonl").read_bytes()
     run(sets=["work.suffix=?"])
@@ -80,17 +76,13 @@ def test_execute_when_setting_is_set_back_reuses_the_old_results(
     assert (tmp_path / "run" / "lines.jsonl").read_bytes() == before
 
 
-def test_execute_when_one_line_changes_runs_that_item_and_the_tables(
-    run: Callable, ran: Ran, lines: Path
-) -> None:
+def test_execute_when_one_line_changes_runs_that_item_and_the_tables(run, ran, lines):
     run()
     lines.write_text(lines.read_text().replace("b bee", "b bear"))
     assert ran(run()) == {"read_lines": 4, "work": 1, "count": 4, "shorten": 1, "assemble": 1}
 
 
-def test_execute_when_library_changes_runs_that_stage(
-    run: Callable, ran: Ran, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_execute_when_library_changes_runs_that_stage(run, ran, monkeypatch):
     pipeline = toy("WORK_WITH_LIBRARY")
     run(pipeline=pipeline)
     assert ran(run(pipeline=pipeline)) == {}
@@ -98,9 +90,7 @@ def test_execute_when_library_changes_runs_that_stage(
     assert ran(run(pipeline=pipeline)) == {"work": 4}
 
 
-def test_execute_when_prompt_changes_runs_that_stage_and_says_why(
-    run: Callable, ran: Ran, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_execute_when_prompt_changes_runs_that_stage_and_says_why(run, ran, monkeypatch, tmp_path):
     pipeline = toy("WORK_WITH_PROMPT")
     run(pipeline=pipeline)
     assert ran(run(pipeline=pipeline)) == {}
@@ -113,9 +103,7 @@ def test_execute_when_prompt_changes_runs_that_stage_and_says_why(
     assert read_manifest(tmp_path / "run").prompts == {"scene_image": "0" * 64}
 
 
-def test_report_when_outputs_are_settled_names_their_hashes_and_the_manifests(
-    run: Callable, tmp_path: Path
-) -> None:
+def test_report_when_outputs_are_settled_names_their_hashes_and_the_manifests(run, tmp_path):
     def hashes() -> tuple[str, dict[str, str]]:
         return sha256_file(tmp_path / "run" / "run.json"), {
             "lines.jsonl": sha256_file(tmp_path / "run" / "lines.jsonl")
@@ -137,9 +125,7 @@ def test_report_when_outputs_are_settled_names_their_hashes_and_the_manifests(
 # -- items that are not made
 
 
-def test_execute_when_items_are_rejected_or_fail_lists_every_one(
-    run: Callable, lines: Path, tmp_path: Path
-) -> None:
+def test_execute_when_items_are_rejected_or_fail_lists_every_one(run, lines, tmp_path):
     lines.write_text("z zoo\na reject\nb fail\nc raise\nd\n" + "".join(f"m{n} moth\n" for n in range(40)))
     report = run()
     assert report.totals == {"made": 41, "rejected": 2, "failed": 2, "pending": 0}
@@ -158,9 +144,7 @@ def test_execute_when_items_are_rejected_or_fail_lists_every_one(
     assert read_report(tmp_path / "run") == report
 
 
-def test_execute_when_failed_before_is_not_tried_again_unless_asked(
-    run: Callable, lines: Path, ran: Ran, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_execute_when_failed_before_is_not_tried_again_unless_asked(run, lines, ran, monkeypatch):
     lines.write_text(lines.read_text() + "e fail\n")
     sets = ["run.threshold=0.5"]
     run(sets=sets)
@@ -177,9 +161,7 @@ def test_execute_when_failed_before_is_not_tried_again_unless_asked(
     assert run(sets=sets).totals["failed"] == 0
 
 
-def test_execute_when_too_few_are_made_writes_everything_and_raises(
-    run: Callable, lines: Path, tmp_path: Path
-) -> None:
+def test_execute_when_too_few_are_made_writes_everything_and_raises(run, lines, tmp_path):
     lines.write_text(lines.read_text() + "e fail\nf reject\n")
     with pytest.raises(BelowThreshold, match=r"4 of 5 items were made, a share of 0\.8"):
         run()
@@ -188,9 +170,7 @@ def test_execute_when_too_few_are_made_writes_everything_and_raises(
     assert run(sets=["run.threshold=0.8"]).share == 0.8
 
 
-def test_execute_when_every_item_is_rejected_writes_everything_and_raises(
-    run: Callable, lines: Path, tmp_path: Path
-) -> None:
+def test_execute_when_every_item_is_rejected_writes_everything_and_raises(run, lines, tmp_path):
     lines.write_text("a reject\nb reject\n")
     with pytest.raises(BelowThreshold, match="no item was made: all 2 that were tried were rejected"):
         run()
@@ -199,9 +179,7 @@ def test_execute_when_every_item_is_rejected_writes_everything_and_raises(
     assert run(sets=["run.threshold=0"]).share == 0.0
 
 
-def test_execute_when_stages_are_left_out_counts_waiting_items_as_on_their_way(
-    run: Callable, lines: Path
-) -> None:
+def test_execute_when_stages_are_left_out_counts_waiting_items_as_on_their_way(run, lines):
     lines.write_text("a reject\nb fail\n" + "".join(f"m{n} moth\n" for n in range(19)))
     assert run(stages=("read_lines", "work")).totals["pending"] == 19
     with pytest.raises(BelowThreshold, match=r"19 of 21 items were made or are on their way"):
@@ -219,9 +197,7 @@ def test_execute_when_stages_are_left_out_counts_waiting_items_as_on_their_way(
         (lambda *_: toys.Made({"text": "\ud800"}), "surrogates not allowed"),
     ],
 )
-def test_execute_when_stage_breaks_its_declaration_fails_the_item(
-    run: Callable, monkeypatch: pytest.MonkeyPatch, made: Callable, reason: str
-) -> None:
+def test_execute_when_stage_breaks_its_declaration_fails_the_item(run, monkeypatch, made, reason):
     monkeypatch.setattr(toys.WORK, "run", made)
     report = run(sets=["run.threshold=0"])
     assert report.totals["failed"] == 4
@@ -236,18 +212,14 @@ def test_execute_when_expand_gives_an_id_twice_names_it(run: Callable, lines: Pa
         run()
 
 
-def test_execute_when_expand_gives_an_id_that_cannot_be_stored_names_it(
-    run: Callable, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_execute_when_expand_gives_an_id_that_cannot_be_stored_names_it(run, monkeypatch):
     child = toys.Child("a\ud800", toys.Made({"words": ["x"]}))
     monkeypatch.setattr(toys.READ, "run", lambda *_: iter([child]))
     with pytest.raises(InputError, match=r"'a\\ud800': expected an id in Unicode"):
         run()
 
 
-def test_execute_when_gather_leaves_an_item_out_is_our_bug(
-    run: Callable, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_execute_when_gather_leaves_an_item_out_is_our_bug(run, monkeypatch):
     monkeypatch.setattr(toys.COUNT, "run", lambda *_: {"a": {"count": 1}})
     with pytest.raises(ValueError, match=r"must give fields for every item; wrong: \['b', 'c', 'd'\]"):
         run()
@@ -256,9 +228,7 @@ def test_execute_when_gather_leaves_an_item_out_is_our_bug(
 # -- filters
 
 
-def test_execute_when_limited_runs_the_first_items_of_the_source(
-    run: Callable, tmp_path: Path, ran: Ran
-) -> None:
+def test_execute_when_limited_runs_the_first_items_of_the_source(run, tmp_path, ran):
     report = run(limit=2)
     assert report.totals == {"made": 2, "rejected": 0, "failed": 0, "pending": 2}
     assert [line["id"] for line in outputs(tmp_path / "run")] == ["a", "c"]
@@ -275,9 +245,7 @@ def test_execute_when_items_are_chosen_runs_those(run: Callable, ran: Ran) -> No
         run(items=("x", "a", "y"))
 
 
-def test_execute_when_stages_are_chosen_runs_those_and_writes_no_outputs(
-    run: Callable, tmp_path: Path, ran: Ran
-) -> None:
+def test_execute_when_stages_are_chosen_runs_those_and_writes_no_outputs(run, tmp_path, ran):
     report = run(stages=("read_lines", "work"))
     assert ran(report) == {"read_lines": 4, "work": 4}
     assert report.totals["pending"] == 4
@@ -302,9 +270,7 @@ def test_execute_when_an_option_is_wrong_says_so(run: Callable, options: dict, e
 # -- the folder
 
 
-def test_execute_when_run_exists_keeps_its_creation_time_and_sources(
-    run: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ran: Ran
-) -> None:
+def test_execute_when_run_exists_keeps_its_creation_time_and_sources(run, tmp_path, monkeypatch, ran):
     run()
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1800000000")
     config = resolve_config(toy())
@@ -315,9 +281,7 @@ def test_execute_when_run_exists_keeps_its_creation_time_and_sources(
         execute(RunRequest(tmp_path / "run", toy(), config, created_at="2026-01-01T00:00:00Z"))
 
 
-def test_execute_when_continued_takes_all_settings_but_the_workers_from_the_run(
-    run: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_execute_when_continued_takes_all_settings_but_the_workers_from_the_run(run, tmp_path, monkeypatch):
     run(sets=["run.item_timeout=7.5", "run.threshold=1", "run.seed=3", "run.workers=5", "work.suffix=?"])
     config = read_manifest(tmp_path / "run").config(load_pipeline(toy()))
     assert config.run == RunSettings(workers=None, item_timeout=7.5, threshold=1, seed=3)
@@ -334,9 +298,7 @@ def test_execute_when_continued_takes_all_settings_but_the_workers_from_the_run(
     assert set(seen) == {7.5}
 
 
-def test_execute_when_folder_was_moved_with_its_edits_finds_them(
-    run: Callable, tmp_path: Path, ran: Ran
-) -> None:
+def test_execute_when_folder_was_moved_with_its_edits_finds_them(run, tmp_path, ran):
     run()
     (tmp_path / "run" / "edits.jsonl").write_text("")
     assert ran(run()) == {"read_lines": 4}
@@ -375,9 +337,7 @@ def test_execute_when_run_is_newer_is_refused(run: Callable, tmp_path: Path) -> 
         run()
 
 
-def test_execute_when_finish_meets_a_full_disk_says_so_and_writes_next_time(
-    run: Callable, tmp_path: Path, ran: Ran
-) -> None:
+def test_execute_when_finish_meets_a_full_disk_says_so_and_writes_next_time(run, tmp_path, ran):
     with pytest.raises(TargetError, match="No space left"):
         run(pipeline=toy(finish=f"{HERE}:broken_finish"))
     assert ran(run()) == {}

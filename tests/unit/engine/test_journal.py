@@ -219,9 +219,7 @@ def test_write_when_a_call_cannot_be_stored_fails_alone(writer: GroupCommit) -> 
     writer.check()  # everybody was told
 
 
-def test_write_when_many_threads_write_and_some_of_it_is_bad_keeps_exactly_the_rest(
-    writer: GroupCommit,
-) -> None:
+def test_write_when_many_threads_write_and_some_of_it_is_bad_keeps_exactly_the_rest(writer):
     told: dict[str, FabulaError | None] = {}
 
     def work(thread: int) -> None:
@@ -241,9 +239,7 @@ def test_write_when_many_threads_write_and_some_of_it_is_bad_keeps_exactly_the_r
     assert {name for name, error in told.items() if error is None} == good
 
 
-def test_write_when_nobody_waits_and_it_fails_says_so_and_writes_no_more_of_its_sort(
-    writer: GroupCommit,
-) -> None:
+def test_write_when_nobody_waits_and_it_fails_says_so_and_writes_no_more_of_its_sort(writer):
     writer.write(fact("bad", "\ud800"))
     with pytest.raises(NotStored, match="surrogates not allowed"):
         writer.flush()
@@ -255,9 +251,7 @@ def test_write_when_nobody_waits_and_it_fails_says_so_and_writes_no_more_of_its_
     assert names(writer.path) == {"a reply that was paid for"}
 
 
-def test_write_when_the_disk_is_full_goes_on_once_there_is_space(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_write_when_the_disk_is_full_goes_on_once_there_is_space(tmp_path, monkeypatch):
     opened: list[sqlite3.Connection] = []
     connect = journal_file.connect
 
@@ -312,9 +306,7 @@ def fill(command: list[str]) -> tuple[int, str]:
     return int(acknowledged), message
 
 
-def test_put_when_files_may_not_grow_keeps_what_was_acknowledged(
-    tmp_path: Path,
-) -> None:
+def test_put_when_files_may_not_grow_keeps_what_was_acknowledged(tmp_path):
     acknowledged, message = fill([sys.executable, "-c", FILL, str(tmp_path), "limit"])
     assert NAME in message
     assert "finished work is kept" in message
@@ -424,9 +416,7 @@ def said_in(calls: dict[Any, Any]) -> dict[Any, list[bytes]]:
 
 @pytest.mark.endurance
 @pytest.mark.parametrize("number", range(rounds(200)))
-def test_salvage_when_the_journal_is_damaged_anywhere_loses_only_what_cannot_be_read(
-    run: Path, server: ModelServer, number: int
-) -> None:
+def test_salvage_when_the_journal_is_damaged_anywhere_loses_only_what_cannot_be_read(run, server, number):
     path, choices = run / NAME, random.Random(number)
     whole = calls(path)
     assert len(whole) == 2 * ITEMS
@@ -490,9 +480,7 @@ ROWS: dict[str, tuple[str, str]] = {
 
 
 @pytest.mark.parametrize("what", ROWS)
-def test_check_when_a_row_is_damaged_says_which_and_salvage_mends_it(
-    run: Path, server: ModelServer, what: str
-) -> None:
+def test_check_when_a_row_is_damaged_says_which_and_salvage_mends_it(run, server, what):
     sql, said = ROWS[what]
     change(run, sql)
     assert said in "\n".join(check_journal(run).lines())
@@ -528,9 +516,7 @@ def only_readable(monkeypatch: pytest.MonkeyPatch, *modes: str) -> None:
 
 
 @pytest.mark.parametrize("log", [False, True], ids=["whole", "with a log"])
-def test_check_when_the_medium_cannot_be_written_reads_all_that_is_there(
-    run: Path, monkeypatch: pytest.MonkeyPatch, log: bool
-) -> None:
+def test_check_when_the_medium_cannot_be_written_reads_all_that_is_there(run, monkeypatch, log):
     path, kept = run / NAME, run / "kept"
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("PRAGMA journal_mode=WAL")
@@ -574,9 +560,7 @@ def change_bytes(path: Path, start: int) -> None:
         file.write(bytes(PAGE))
 
 
-def test_salvage_when_killed_before_the_end_is_finished_by_the_next_command(
-    run: Path, server: ModelServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_salvage_when_killed_before_the_end_is_finished_by_the_next_command(run, server, monkeypatch):
     change(run, "UPDATE calls SET reply = x'00' WHERE rowid = 7")
 
     def die(path: Path) -> None:
@@ -596,9 +580,7 @@ def test_salvage_when_killed_before_the_end_is_finished_by_the_next_command(
 # -- damaged rows that nobody has salvaged
 
 
-def test_run_when_a_reply_is_damaged_asks_it_again_and_keeps_both_on_the_books(
-    run: Path, server: ModelServer
-) -> None:
+def test_run_when_a_reply_is_damaged_asks_it_again_and_keeps_both_on_the_books(run, server):
     change(run, "UPDATE calls SET reply = x'00', cost = 0.25 WHERE rowid = 7")
     change(run, "DELETE FROM results WHERE stage = 'answer'")
     before = server.count
@@ -611,9 +593,7 @@ def test_run_when_a_reply_is_damaged_asks_it_again_and_keeps_both_on_the_books(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("workers", [0, 1])
-def test_run_when_a_result_is_damaged_stops_with_the_cure_and_fails_no_item(
-    run: Path, server: ModelServer, workers: int
-) -> None:
+def test_run_when_a_result_is_damaged_stops_with_the_cure_and_fails_no_item(run, server, workers):
     change(run, "UPDATE results SET blob = x'00' WHERE stage = 'answer' AND part = 'item'")
     change(run, "DELETE FROM results WHERE stage = 'count_words'")
     again = request(run.parent, server)

@@ -133,9 +133,7 @@ def test_run_when_told_to_stop_drains_and_can_be_continued(
 
 
 @pytest.mark.waits
-def test_run_when_started_with_hangups_ignored_hears_none(
-    process: Process, descendants: Callable, lines: Path, tmp_path: Path
-) -> None:
+def test_run_when_started_with_hangups_ignored_hears_none(process, descendants, lines, tmp_path):
     lines.write_text("".join(f"i{number:03} sleep:0.02 w\n" for number in range(50)))
 
     def as_nohup_does() -> None:
@@ -152,9 +150,7 @@ def test_run_when_started_with_hangups_ignored_hears_none(
 
 @pytest.mark.waits
 @pytest.mark.parametrize("reporter", ["JsonReporter", "choose_reporter"])
-def test_run_when_its_terminal_is_closed_drains_and_can_be_continued(
-    process: Process, run: Callable, lines: Path, tmp_path: Path, reporter: str
-) -> None:
+def test_run_when_its_terminal_is_closed_drains_and_can_be_continued(process, run, lines, tmp_path, reporter):
     lines.write_text("".join(f"i{number:03} sleep:0.1 w\n" for number in range(100)))
     ours, theirs = pty.openpty()
 
@@ -178,9 +174,7 @@ def test_run_when_its_terminal_is_closed_drains_and_can_be_continued(
 
 
 @pytest.mark.waits
-def test_run_when_killed_while_a_worker_hangs_leaves_no_worker(
-    process: Process, descendants: Callable, lines: Path, tmp_path: Path
-) -> None:
+def test_run_when_killed_while_a_worker_hangs_leaves_no_worker(process, descendants, lines, tmp_path):
     lines.write_text("".join(f"i{number} {'hang' if number > 3 else 'w'}\n" for number in range(8)))
     child = process(tmp_path / "run", lines, 2)
     for line in child.stderr:
@@ -222,9 +216,7 @@ def test_execute_when_items_are_ten_times_as_many_needs_hardly_more_memory(tmp_p
     assert many - few < 80_000, (few, many)
 
 
-def test_execute_when_nothing_is_to_be_done_reads_only_lists(
-    tmp_path: Path, lines: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_execute_when_nothing_is_to_be_done_reads_only_lists(tmp_path, lines, monkeypatch):
     run_toy(tmp_path / "run", lines, Options(workers=0))
     read: list[int] = []
     lists: set[int] = set()
@@ -314,9 +306,7 @@ def test_pool_when_ray_is_not_installed_says_how_to_get_it(monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("failures", [ray_pool.CLUSTERS - 1, ray_pool.CLUSTERS])
-def test_connect_when_a_cluster_does_not_come_up_tries_again_and_then_says_so(
-    monkeypatch: pytest.MonkeyPatch, failures: int
-) -> None:
+def test_connect_when_a_cluster_does_not_come_up_tries_again_and_then_says_so(monkeypatch, failures):
     """Ray raises a bare ``Exception`` where its own processes take longer than 30 s to start."""
     tried: list[Path] = []
 
@@ -350,9 +340,7 @@ def test_connect_when_a_cluster_does_not_come_up_tries_again_and_then_says_so(
         pytest.param("hang", "timeout", marks=[pytest.mark.endurance, only_in_endurance]),
     ],
 )
-def test_run_when_items_crash_or_hang_names_them_and_spares_the_neighbours(
-    pool: RayPool, trouble: str, code: str
-) -> None:
+def test_run_when_items_crash_or_hang_names_them_and_spares_the_neighbours(pool, trouble, code):
     tasks = [task(f"m{number}") for number in range(60)]
     tasks[5:5] = [task("lost", trouble)]
     tasks[40:40] = [task("left", "exit"), task("no", "reject"), task("raised", "raise")]
@@ -448,10 +436,7 @@ def test_toy_when_run_in_actors_of_which_one_is_killed_writes_the_bytes_of_the_l
 @pytest.mark.waits
 @pytest.mark.endurance
 @only_in_endurance
-def test_katha_when_workers_are_killed_again_and_again_writes_the_bytes_of_the_local_pool(
-    cluster: Any,
-    tmp_path: Path,
-) -> None:
+def test_katha_when_workers_are_killed_again_and_again_writes_the_bytes_of_the_local_pool(cluster, tmp_path):
     made = partial(BuildOptions, records=SAMPLES / "gold.jsonl", created_at=CREATED)
     build("stories", SAMPLES / "stories.jsonl", tmp_path / "local", made(workers=0))
     left = rounds(30)

@@ -94,9 +94,7 @@ def striking(fault: Fault, *items: str, attempts: int = 10**9) -> Callable[[Aske
     return strike
 
 
-def test_run_when_a_model_answers_makes_the_items_and_keeps_the_calls(
-    asks: Asks, server: ModelServer
-) -> None:
+def test_run_when_a_model_answers_makes_the_items_and_keeps_the_calls(asks, server):
     request = asks()
     report = execute(request)
     assert report.totals["made"] == 3
@@ -111,9 +109,7 @@ def test_run_when_a_model_answers_makes_the_items_and_keeps_the_calls(
     assert json.loads(call["reply"]["text"]) == {"text": "answer to a: cat"}
 
 
-def test_run_when_a_model_setting_changes_answers_runs_again_and_says_why(
-    asks: Asks, server: ModelServer
-) -> None:
+def test_run_when_a_model_setting_changes_answers_runs_again_and_says_why(asks, server):
     execute(asks())
     execute(asks(settings={"extra": {"top_p": 0.5}}))
     assert server.count == 6
@@ -123,9 +119,7 @@ def test_run_when_a_model_setting_changes_answers_runs_again_and_says_why(
 
 
 @pytest.mark.parametrize("fault", [MalformedJson(kind="unclosed"), Prose()], ids=repr)
-def test_run_when_a_reply_is_malformed_sends_one_repair_that_quotes_the_problem(
-    asks: Asks, server: ModelServer, fault: Fault
-) -> None:
+def test_run_when_a_reply_is_malformed_sends_one_repair_that_quotes_the_problem(asks, server, fault):
     server.faults = lambda asked: fault if len(asked.messages) == 1 else None
     request = asks("a cat\n")
     execute(request)
@@ -136,9 +130,7 @@ def test_run_when_a_reply_is_malformed_sends_one_repair_that_quotes_the_problem(
     assert "JSON" in str(second.asked.messages[2].parts[0])
 
 
-def test_run_when_the_content_cannot_be_right_sends_one_repair_with_what_the_reader_said(
-    asks: Asks, server: ModelServer
-) -> None:
+def test_run_when_the_content_cannot_be_right_sends_one_repair_with_what_the_reader_said(asks, server):
     server.handler = lambda asked: {"text": "wrong"} if len(asked.messages) == 1 else {"text": "a it is"}
     request = asks("a cat\n")
     execute(request)
@@ -162,9 +154,7 @@ def test_run_when_also_the_repair_is_malformed_fails_with_the_raw_reply_and_is_a
     assert server.count == 6, "once more, as that is what was asked for"
 
 
-def test_run_status_when_replies_were_of_no_use_counts_what_they_were_by_prompt(
-    asks: Asks, server: ModelServer
-) -> None:
+def test_run_status_when_replies_were_of_no_use_counts_what_they_were_by_prompt(asks, server):
     text = {"c": "no JSON", "d": {"text": "says nothing of the item"}, "f": '{"text": "' + "f 1 and 2 " * 40}
     faults = {"a": EmptyText(), "b": TruncatedJson(), "e": Refused(), "f": TruncatedJson()}
     server.handler = lambda asked: text.get(asked.text[0]) or reply_to(asked)
@@ -205,9 +195,7 @@ def test_run_when_json_has_to_be_mended_says_so(asks: Asks, server: ModelServer)
     ],
     ids=lambda value: value if isinstance(value, str) else type(value).__name__,
 )
-def test_run_when_one_item_fails_names_the_failure_and_makes_the_others(
-    asks: Asks, server: ModelServer, fault: Fault, code: str
-) -> None:
+def test_run_when_one_item_fails_names_the_failure_and_makes_the_others(asks, server, fault, code):
     server.faults = striking(fault, "b")
     report = execute(asks(settings={"attempts": 1}, sets=["run.threshold=0.5"]))
     assert failures(report) == {"b": code}
@@ -221,9 +209,7 @@ def test_run_when_the_key_is_missing_says_which_before_anything_is_sent(tmp_path
         execute(request)
 
 
-def test_run_when_input_is_longer_than_the_stage_allows_fails_without_sending(
-    asks: Asks, server: ModelServer
-) -> None:
+def test_run_when_input_is_longer_than_the_stage_allows_fails_without_sending(asks, server):
     report = execute(
         asks(f"a {'cat ' * 30_000}\nb bee\n", sets=["answer.max_input_tokens=1000", "run.threshold=0"])
     )
@@ -234,9 +220,7 @@ def test_run_when_input_is_longer_than_the_stage_allows_fails_without_sending(
 # -- money
 
 
-def test_run_when_the_budget_ends_with_64_calls_in_flight_never_exceeds_it_and_resumes(
-    asks: Asks, server: ModelServer
-) -> None:
+def test_run_when_the_budget_ends_with_64_calls_in_flight_never_exceeds_it_and_resumes(asks, server):
     server.latency = 0.02
     text = "".join(f"i{n} cat\n" for n in range(400))
     settings = {"concurrency": 64}
@@ -272,9 +256,7 @@ def test_run_when_the_budget_is_zero_asks_nothing(asks: Asks, server: ModelServe
     assert server.count == 0
 
 
-def test_run_when_the_price_is_unknown_refuses_a_limit_and_counts_the_calls_without(
-    asks: Asks, server: ModelServer
-) -> None:
+def test_run_when_the_price_is_unknown_refuses_a_limit_and_counts_the_calls_without(asks, server):
     unknown = {"settings": {"prices": None}}
     with pytest.raises(ConfigError, match="price"):
         execute(asks(options=Options(workers=0, max_cost=1.0), **unknown))
@@ -284,9 +266,7 @@ def test_run_when_the_price_is_unknown_refuses_a_limit_and_counts_the_calls_with
     assert "price not known" in use.line()
 
 
-def test_run_when_a_request_may_have_been_charged_counts_it_at_its_bound(
-    asks: Asks, server: ModelServer
-) -> None:
+def test_run_when_a_request_may_have_been_charged_counts_it_at_its_bound(asks, server):
     server.faults = striking(Dropped(), "b", attempts=1)
     report = execute(asks(settings={"attempts": 3}))
     (use,) = report.models
@@ -294,9 +274,7 @@ def test_run_when_a_request_may_have_been_charged_counts_it_at_its_bound(
     assert use.uncertain_cost > 0
 
 
-def test_plan_when_nothing_is_answered_names_calls_and_cost_and_asks_nothing(
-    asks: Asks, server: ModelServer
-) -> None:
+def test_plan_when_nothing_is_answered_names_calls_and_cost_and_asks_nothing(asks, server):
     request = asks("a cat\nb bee ask:3\nc same\nd same\n", options=Options(workers=0))
     plan = plan_calls(request, without_model(request))
     (stage,) = plan.stages
@@ -307,9 +285,7 @@ def test_plan_when_nothing_is_answered_names_calls_and_cost_and_asks_nothing(
     assert "3 calls" in "\n".join(plan.lines())
 
 
-def test_plan_when_some_are_answered_counts_the_others_and_goes_by_experience(
-    asks: Asks, server: ModelServer
-) -> None:
+def test_plan_when_some_are_answered_counts_the_others_and_goes_by_experience(asks, server):
     text = "".join(f"i{n} cat\n" for n in range(10))
     execute(asks(text, options=Options(workers=0, limit=4)))
     request = asks(text)
@@ -334,9 +310,7 @@ def without_model(request: RunRequest) -> Any:
     return replace(request.config, stages=stages, models={})
 
 
-def test_run_when_another_run_is_reused_takes_its_replies_for_nothing(
-    tmp_path: Path, asks: Asks, server: ModelServer
-) -> None:
+def test_run_when_another_run_is_reused_takes_its_replies_for_nothing(tmp_path, asks, server):
     execute(asks())
     request = asks("a cat\nb bee\nd dog\n", folder=tmp_path / "second")
     options = Options(workers=0, reuse=(tmp_path / "run",), max_cost=1.0)
@@ -350,9 +324,7 @@ def test_run_when_another_run_is_reused_takes_its_replies_for_nothing(
     assert server.count == 4
 
 
-def test_run_when_nothing_was_made_in_what_is_to_be_reused_asks_nobody(
-    tmp_path: Path, asks: Asks, server: ModelServer
-) -> None:
+def test_run_when_nothing_was_made_in_what_is_to_be_reused_asks_nobody(tmp_path, asks, server):
     (tmp_path / "silent").mkdir()
     with Journal.open(tmp_path / "silent"):
         pass
@@ -361,9 +333,7 @@ def test_run_when_nothing_was_made_in_what_is_to_be_reused_asks_nobody(
     assert server.count == 0
 
 
-def test_budget_when_earlier_calls_had_no_price_counts_them_at_the_one_given_since(
-    asks: Asks, server: ModelServer
-) -> None:
+def test_budget_when_earlier_calls_had_no_price_counts_them_at_the_one_given_since(asks, server):
     text = "".join(f"i{n} cat\n" for n in range(100))
     (use,) = execute(asks(text, settings={"prices": None})).models
     earlier = (use.input_tokens + 10 * use.output_tokens) / 1e6
@@ -404,9 +374,7 @@ def kept(request: RunRequest) -> tuple[set[object], bytes, list[object]]:
     return results, (request.folder / "lines.jsonl").read_bytes(), [report["items"], report["totals"]]
 
 
-def test_run_when_stages_that_ask_follow_each_other_lets_no_item_wait_for_a_slow_one(
-    twice: Asks, server: ModelServer
-) -> None:
+def test_run_when_stages_that_ask_follow_each_other_lets_no_item_wait_for_a_slow_one(twice, server):
     asked: dict[str, float] = {}
 
     def latency(question: Asked) -> float:
@@ -444,9 +412,7 @@ def test_run_when_items_run_ahead_holds_what_one_stage_by_stage_holds(
     assert server.count == 2 * (5 + 4), "also the replies of those that failed are taken over"
 
 
-def test_run_when_answers_are_slow_tells_how_many_are_under_way(
-    twice: Asks, server: ModelServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_run_when_answers_are_slow_tells_how_many_are_under_way(twice, server, monkeypatch):
     monkeypatch.setattr(runner, "STILL", 0.0)
     server.latency = 0.7
     told: list[Event] = []

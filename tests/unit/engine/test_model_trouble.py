@@ -26,7 +26,7 @@ from fabula.engine.manifest import read_manifest
 from fabula.engine.progress import Event
 from fabula.engine.status import RunReport, show_item
 from fabula.errors import BelowThreshold, ConfigError, FabulaError, Interrupted, TargetError
-from fabula.models.chat import CallFault, ChatRequest, FaultKind, Message, Reply
+from fabula.models.chat import CallFault, ChatRequest, Message, Reply
 from fabula.models.spec import ANSWERED, ATTEMPT
 from fabula.testing.endurance import rounds
 from fabula.testing.model_server import (
@@ -107,9 +107,7 @@ class OnProgress:
     [{"concurrency": 4}, {"requests_per_minute": 2.0}, {"concurrency": 4, "tokens_per_minute": 50.0}],
     ids=["pause", "requests", "tokens"],
 )
-def test_stop_when_calls_wait_for_the_service_does_not_wait_with_them(
-    asks: Asks, server: ModelServer, monkeypatch: pytest.MonkeyPatch, settings: dict[str, Any]
-) -> None:
+def test_stop_when_calls_wait_for_the_service_does_not_wait_with_them(asks, server, monkeypatch, settings):
     def pause_after_two(asked: Asked) -> Fault | None:
         return RateLimited(retry_after=100.0) if server.count > 2 else None
 
@@ -121,9 +119,7 @@ def test_stop_when_calls_wait_for_the_service_does_not_wait_with_them(
     assert isinstance(ended_with(asks(settings=settings)), Interrupted)
 
 
-def test_second_stop_when_replies_are_being_written_keeps_them_and_goes_on_later(
-    asks: Asks, server: ModelServer
-) -> None:
+def test_second_stop_when_replies_are_being_written_keeps_them_and_goes_on_later(asks, server):
     request = asks(settings={"concurrency": 8})
     locked: list[sqlite3.Connection] = []
 
@@ -186,9 +182,7 @@ def test_books_when_a_reply_is_kept_never_lack_the_call_in_between(tmp_path: Pat
     assert seen == {count}
 
 
-def test_books_when_a_process_dies_with_calls_in_flight_show_them_before_it_goes_on(
-    tmp_path: Path,
-) -> None:
+def test_books_when_a_process_dies_with_calls_in_flight_show_them_before_it_goes_on(tmp_path):
     with Journal.open(tmp_path) as journal, closing(Calls(journal)) as calls:
         request = ChatRequest("toy", (Message("user", ("hello",)),))
         calls.send(Sending(request.model, request.key(), 0, "answer", 1.5))
@@ -199,9 +193,7 @@ def test_books_when_a_process_dies_with_calls_in_flight_show_them_before_it_goes
 # -- a journal that fails
 
 
-def test_run_when_the_journal_fails_in_the_middle_ends_with_what_is_wrong(
-    asks: Asks, server: ModelServer
-) -> None:
+def test_run_when_the_journal_fails_in_the_middle_ends_with_what_is_wrong(asks, server):
     request = asks(settings={"concurrency": 8}, options=Options(workers=0, max_cost=1.0))
     server.latency = 0.02
 
@@ -216,9 +208,7 @@ def test_run_when_the_journal_fails_in_the_middle_ends_with_what_is_wrong(
     assert execute(request).totals["made"] == 60
 
 
-def test_books_when_the_cost_is_limited_hold_a_call_before_it_is_sent(
-    tmp_path: Path, asks: Asks, server: ModelServer
-) -> None:
+def test_books_when_the_cost_is_limited_hold_a_call_before_it_is_sent(tmp_path, asks, server):
     path, noted = tmp_path / "run" / JOURNAL, []
 
     def look(asked: Asked) -> dict[str, str]:
@@ -442,9 +432,7 @@ def rate_of(server: ModelServer) -> float:
     return (len(times) - 1) / (times[-1] - times[0] + 0.5)
 
 
-def test_runs_when_two_go_on_at_once_never_exceed_the_limit_that_they_share(
-    tmp_path: Path, start: Callable[..., Any]
-) -> None:
+def test_runs_when_two_go_on_at_once_never_exceed_the_limit_that_they_share(tmp_path, start):
     source = written(tmp_path, 20)
     with ModelServer(reply_to) as server:
         runs = [start(tmp_path / name, source, server) for name in ("a", "b")]
@@ -454,9 +442,7 @@ def test_runs_when_two_go_on_at_once_never_exceed_the_limit_that_they_share(
     assert (tmp_path / "a" / "lines.jsonl").read_bytes() == (tmp_path / "b" / "lines.jsonl").read_bytes()
 
 
-def test_run_when_it_has_a_share_keeps_to_that_and_says_nothing_of_it_in_its_manifest(
-    tmp_path: Path, start: Callable[..., Any]
-) -> None:
+def test_run_when_it_has_a_share_keeps_to_that_and_says_nothing_of_it_in_its_manifest(tmp_path, start):
     source = written(tmp_path, 8)
     with ModelServer(reply_to) as server:
         assert start(tmp_path / "a", source, server, share=0.25).wait() == 0
@@ -489,9 +475,7 @@ def test_runs_when_they_are_killed_go_on_within_the_limit(tmp_path: Path, start:
 
 
 @pytest.mark.parametrize("kind", ["timeout", "connection", "server_error"])
-def test_error_of_a_model_that_is_slow_or_silent_names_the_three_settings_that_say_how_long(
-    kind: FaultKind,
-) -> None:
+def test_error_of_a_model_that_is_slow_or_silent_names_the_three_settings_that_say_how_long(kind):
     said = str(model_error("vllm:org/name", CallFault(kind, "no answer")))
     assert 'raise call_timeout and patience, or lower concurrency, under [models."vllm:org/name"]' in said
     assert "call_timeout" not in str(model_error("vllm:org/name", CallFault("no_quota", "none")))

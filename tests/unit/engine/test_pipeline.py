@@ -1,7 +1,6 @@
 """Loading a pipeline finds what does not fit before the first item."""
 
 import json
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -59,9 +58,7 @@ def test_load_pipeline_when_all_fits_knows_stages_and_outputs() -> None:
         ("SHORTEN", {"stateful": True}, "stateful gathers only"),
     ],
 )
-def test_load_pipeline_when_a_stage_does_not_fit_says_why(
-    monkeypatch: pytest.MonkeyPatch, name: str, changes: dict[str, object], expected: str
-) -> None:
+def test_load_pipeline_when_a_stage_does_not_fit_says_why(monkeypatch, name, changes, expected):
     with pytest.raises(ConfigError, match=expected):
         load_pipeline(with_stage(monkeypatch, name, **changes))
 
@@ -76,9 +73,7 @@ def test_load_pipeline_when_a_stage_does_not_fit_says_why(
         ((f"{HERE}:READ",), f"{HERE}:nope", "an attribute nope"),
     ],
 )
-def test_load_pipeline_when_something_cannot_be_loaded_says_what(
-    stages: tuple[str, ...], finish: str, expected: str
-) -> None:
+def test_load_pipeline_when_something_cannot_be_loaded_says_what(stages, finish, expected):
     with pytest.raises(ConfigError, match=expected):
         load_pipeline(Pipeline("p", stages, finish))
 
@@ -97,9 +92,7 @@ def test_library_versions_when_one_is_not_installed_says_how_to_install_it() -> 
         library_versions(StageSpec("s", 1, "map", (), ("a",), libraries=("no-such-thing",)))
 
 
-def test_run_when_a_library_is_not_installed_leaves_no_folder(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_run_when_a_library_is_not_installed_leaves_no_folder(monkeypatch, tmp_path):
     pipeline = with_stage(monkeypatch, "WORK", libraries=("no-such-thing",))
     with pytest.raises(MissingRequirement):
         execute(RunRequest(tmp_path / "run", pipeline, resolve_config(pipeline)))
@@ -178,9 +171,7 @@ def test_resolve_config_when_file_is_wrong_names_it(tmp_path: Path, content: byt
 # What every run may choose: the file of settings, single settings, and what the engine gets of it.
 
 
-def test_the_settings_file_when_none_is_named_is_that_of_the_working_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_settings_file_when_none_is_named_is_that_of_the_working_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert RunOptions().settings_file is None
     (tmp_path / "fabula.toml").write_text("")
@@ -230,9 +221,7 @@ def test_group_when_all_children_are_made_brings_their_items_back(tmp_path: Path
     assert report.totals == {"made": 3, "rejected": 0, "failed": 0, "pending": 0}
 
 
-def test_group_when_children_stop_holds_the_others_and_an_item_without_any_is_gone(
-    tmp_path: Path, source: Path
-) -> None:
+def test_group_when_children_stop_holds_the_others_and_an_item_without_any_is_gone(tmp_path, source):
     source.write_text("a one reject three\nb fail\nc none\n")
     report = run(tmp_path / "run", source)
     assert lines(tmp_path / "run") == {"a": {"a-01": "one!", "a-03": "three!"}}
@@ -317,9 +306,7 @@ def test_batched_stage_gives_what_the_plain_one_gives(tmp_path: Path, batched_so
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("word", "code"), [("raise", "exception"), ("crash", "crashed"), ("fail", "tired")])
-def test_batched_stage_when_one_item_goes_wrong_spares_the_others(
-    tmp_path: Path, batched_source: Path, word: str, code: str
-) -> None:
+def test_batched_stage_when_one_item_goes_wrong_spares_the_others(tmp_path, batched_source, word, code):
     batched_source.write_text(f"{batched_source.read_text()}bad {word}\n")
     report = run_toy(
         tmp_path / "run", batched_source, Options(workers=1), toy("WORK_BATCHED"), ["run.threshold=0.5"],
@@ -349,9 +336,7 @@ def test_run_items_when_outcomes_are_lost_fails_those_items_alone() -> None:
 # What a stateful gather decided stays known, whatever became of the item since.
 
 
-def test_decisions_when_every_item_fails_since_are_still_there(
-    run: Callable, lines: Path, tmp_path: Path
-) -> None:
+def test_decisions_when_every_item_fails_since_are_still_there(run, lines, tmp_path):
     run()
     lines.write_text("a fail\nb fail\n")
     with pytest.raises(BelowThreshold):

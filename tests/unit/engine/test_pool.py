@@ -4,8 +4,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 
 import psutil
 import pytest
@@ -142,9 +141,7 @@ run_toy(Path(sys.argv[1]), Path(sys.argv[2]), Options(workers=2))
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", ["0", "1"])
-def test_execute_when_workers_order_and_hash_seed_differ_writes_the_same_bytes(
-    tmp_path: Path, lines: Path, run: Callable, seed: str
-) -> None:
+def test_execute_when_workers_order_and_hash_seed_differ_writes_the_same_bytes(tmp_path, lines, run, seed):
     lines.write_text("".join(f"i{number:03} {'word' * (number % 7 + 1)}\n" for number in range(200)))
     run()
     script = tmp_path / "script.py"

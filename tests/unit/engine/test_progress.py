@@ -380,9 +380,7 @@ def test_books_when_a_run_is_killed_hold_what_was_sent_and_at_most_the_open_slot
 
 @pytest.mark.parametrize("limit", [None, 1000.0], ids=["free", "limited"])
 @pytest.mark.parametrize("slots", [1, 3])
-def test_books_when_calls_wait_for_a_slot_do_not_hold_them(
-    asks: Asks, server: ModelServer, limit: float | None, slots: int
-) -> None:
+def test_books_when_calls_wait_for_a_slot_do_not_hold_them(asks, server, limit, slots):
     open_rows: list[int] = []
     path = asks("a cat\n").folder / JOURNAL
 
@@ -402,9 +400,7 @@ def test_books_when_calls_wait_for_a_slot_do_not_hold_them(
     assert max(open_rows) <= 2 * slots
 
 
-def test_books_when_a_call_waits_for_the_end_of_a_pause_do_not_hold_it_twice(
-    asks: Asks, server: ModelServer
-) -> None:
+def test_books_when_a_call_waits_for_the_end_of_a_pause_do_not_hold_it_twice(asks, server):
     server.faults = lambda asked: RateLimited(retry_after=0.05) if asked.attempt == 1 else None
     (use,) = execute(asks("a cat\nb bee\n", settings={"concurrency": 2, "attempts": 9})).models
     assert (use.calls, use.attempts, use.uncertain) == (2, server.count, 0)
@@ -415,9 +411,7 @@ def test_books_when_a_call_waits_for_the_end_of_a_pause_do_not_hold_it_twice(
 
 @pytest.mark.slow
 @pytest.mark.endurance
-def test_report_when_replies_come_in_another_order_has_the_same_bytes(
-    asks: Asks, server: ModelServer
-) -> None:
+def test_report_when_replies_come_in_another_order_has_the_same_bytes(asks, server):
     choices = random.Random(11)
     text = "".join(f"i{n} {' '.join(['cat'] * choices.randint(1, 90))} ask:2\n" for n in range(60))
     prices = {"input": 0.1, "output": 0.7}  # no sum of these is exact in binary

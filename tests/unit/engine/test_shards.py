@@ -83,9 +83,7 @@ def test_shard_when_there_is_no_such_one_says_how_to_write_it(text: str) -> None
 
 
 @pytest.mark.parametrize("pipeline", [toy(), grouping()], ids=["gathers", "groups"])
-def test_merge_when_shards_are_finished_writes_the_bytes_of_one_run(
-    build: Build, tmp_path: Path, pipeline: Pipeline
-) -> None:
+def test_merge_when_shards_are_finished_writes_the_bytes_of_one_run(build, tmp_path, pipeline):
     build("whole", pipeline=pipeline)
     folders = shards(build, tmp_path, pipeline=pipeline)
     merge(*reversed(folders), out=tmp_path / "merged", kind=replace(KIND, pipeline=pipeline))
@@ -105,9 +103,7 @@ def test_shard_when_run_works_on_its_own_items_up_to_what_needs_all(build: Build
     assert status.totals["pending"] == len(own) and "shard 2/3" in " ".join(status.notes)
 
 
-def test_shards_when_merged_in_rounds_run_every_stage_and_give_the_same_bytes(
-    build: Build, tmp_path: Path
-) -> None:
+def test_shards_when_merged_in_rounds_run_every_stage_and_give_the_same_bytes(build, tmp_path):
     build("whole")
     folders, out = shards(build, tmp_path), tmp_path / "merged"
     waiting = merge(*folders, out=out, gather_only=True).waiting
@@ -134,9 +130,7 @@ def test_run_when_another_has_the_same_results_takes_them_over(build: Build, tmp
     assert files_of(tmp_path / "second")["lines.jsonl"]
 
 
-def test_merge_when_killed_while_copying_goes_on_to_the_same_bytes(
-    build: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_merge_when_killed_while_copying_goes_on_to_the_same_bytes(build, tmp_path, monkeypatch):
     from fabula.engine.machines import merging
 
     build("whole")
@@ -170,9 +164,7 @@ def test_merge_when_a_shard_was_made_further_since_takes_what_is_new(build: Buil
     assert merge(*folders, out=out).report.totals["made"] == 38
 
 
-def test_merge_when_shards_and_sources_have_moved_finds_them_by_content(
-    build: Build, tmp_path: Path, source: Path
-) -> None:
+def test_merge_when_shards_and_sources_have_moved_finds_them_by_content(build, tmp_path, source):
     build("whole")
     moved = [part.rename(tmp_path / f"elsewhere-{part.name}") for part in shards(build, tmp_path)]
     (tmp_path / "new").mkdir()
@@ -185,9 +177,7 @@ def test_merge_when_shards_and_sources_have_moved_finds_them_by_content(
 @pytest.mark.parametrize(
     "case", ["missing", "twice", "whole", "settings", "count", "sources", "time", "unfinished"]
 )
-def test_merge_when_shards_do_not_belong_together_names_them(
-    case: str, build: Build, tmp_path: Path, source: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_merge_when_shards_do_not_belong_together_names_them(case, build, tmp_path, source, monkeypatch):
     folders = shards(build, tmp_path)
     second = Options(workers=0, shard=Shard.parse("2/3"))
     shutil.rmtree(folders[1])
@@ -260,9 +250,7 @@ def test_spilled_when_used_at_random_is_as_a_dictionary(small: None) -> None:
 
 
 @pytest.mark.parametrize("rows", [[], ["a"], [["a", "b"], ["c", {"d": 1}]] * 3])
-def test_digest_rows_when_a_list_is_hashed_part_by_part_is_its_digest(
-    rows: list[object], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_digest_rows_when_a_list_is_hashed_part_by_part_is_its_digest(rows, monkeypatch):
     monkeypatch.setattr("fabula.schemas.canonical._ROWS", 2)
     assert digest_rows(iter(rows)) == digest(rows)
 
@@ -273,14 +261,7 @@ def views(folder: Path, pipeline: Pipeline, changed: str) -> list[object]:
 
 
 @pytest.mark.parametrize(("pipeline", "changed"), [(toy(), "work"), (grouping(), "spell")])
-def test_execute_when_items_are_on_disk_gives_the_same_run(
-    tmp_path: Path,
-    lines: Path,
-    run: Run,
-    request: pytest.FixtureRequest,
-    pipeline: Pipeline,
-    changed: str,
-) -> None:
+def test_execute_when_items_are_on_disk_gives_the_same_run(tmp_path, lines, run, request, pipeline, changed):
     more = "".join(f"i{number} w{number % 3} x\n" for number in range(9))
     lines.write_text(f"c cat\na ant reject\nb bee\nd dog here\ne\n{more}")
     plain, other = tmp_path / "plain", tmp_path / "other"

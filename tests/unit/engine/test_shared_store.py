@@ -140,9 +140,7 @@ def test_run_when_files_are_shared_has_the_bytes_of_a_local_one_and_finds_them_w
     assert differing(out / "moved", judged.local, REPORT) == [], "a finished run is whole by itself"
 
 
-def test_shards_when_their_files_are_shared_merge_without_them(
-    judged: Judged, at: Callable[[str], str], out: Path
-) -> None:
+def test_shards_when_their_files_are_shared_merge_without_them(judged, at, out):
     at("memory")
     parts = [out / f"part{number}" for number in (1, 2)]
     for number, part in enumerate(parts, 1):
@@ -152,9 +150,7 @@ def test_shards_when_their_files_are_shared_merge_without_them(
     assert differing(out / "merged", judged.local, REPORT) == []
 
 
-def test_file_when_it_is_half_written_there_is_written_again_and_never_read(
-    at: Callable[[str], str], tmp_path: Path
-) -> None:
+def test_file_when_it_is_half_written_there_is_written_again_and_never_read(at, tmp_path):
     shared = Path(at("folder"))
     data = os.urandom(5000)
     name = name_of(data)
@@ -172,9 +168,7 @@ def test_file_when_it_is_half_written_there_is_written_again_and_never_read(
     assert SharedFiles(str(shared), STORE).read([name_of(b"")]) == {}
 
 
-def test_file_when_many_write_it_at_once_is_never_seen_in_part(
-    at: Callable[[str], str], tmp_path: Path
-) -> None:
+def test_file_when_many_write_it_at_once_is_never_seen_in_part(at, tmp_path):
     shared = SharedFiles(at("folder"), STORE)
     data = os.urandom(4_000_000)
     name = name_of(data)
@@ -195,9 +189,7 @@ def test_file_when_many_write_it_at_once_is_never_seen_in_part(
     assert [path.name for path in (tmp_path / "shared").rglob("*") if path.is_file()] == [name]
 
 
-def test_run_when_the_place_cannot_be_used_says_so_before_anything_is_asked(
-    judged: Judged, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_run_when_the_place_cannot_be_used_says_so_before_anything_is_asked(judged, tmp_path, monkeypatch):
     before = judged.server.count
     (tmp_path / "file").write_text("")
     monkeypatch.setenv(STORE, str(tmp_path / "file" / "store"))
@@ -209,9 +201,7 @@ def test_run_when_the_place_cannot_be_used_says_so_before_anything_is_asked(
     assert judged.server.count == before
 
 
-def test_run_when_the_place_goes_away_on_the_way_fails_items_and_tries_them_again(
-    judged: Judged, at: Callable[[str], str], out: Path
-) -> None:
+def test_run_when_the_place_goes_away_on_the_way_fails_items_and_tries_them_again(judged, at, out):
     before = judged.server.count
     at("bucket")
     Bucket.puts_left = 8
@@ -225,9 +215,7 @@ def test_run_when_the_place_goes_away_on_the_way_fails_items_and_tries_them_agai
     assert len(asked) == len(set(asked)), "nothing was asked twice"
 
 
-def test_run_when_only_its_owner_may_read_it_is_not_shared(
-    judged: Judged, at: Callable[[str], str], tmp_path: Path
-) -> None:
+def test_run_when_only_its_owner_may_read_it_is_not_shared(judged, at, tmp_path):
     at("folder")
     judged.boards.chmod(0o700)
     try:
@@ -265,9 +253,7 @@ def test_hold_when_holder_was_killed_takes_over(tmp_path: Path) -> None:
 
 
 @pytest.mark.waits
-def test_execute_when_another_process_works_is_told_and_status_still_answers(
-    process: Callable, run: Callable, lines: Path, tmp_path: Path
-) -> None:
+def test_execute_when_another_process_works_is_told_and_status_still_answers(process, run, lines, tmp_path):
     lines.write_text("".join(f"i{number} sleep:0.05\n" for number in range(400)))
     child = process(tmp_path / "run", lines, 1)
     for line in child.stderr:
@@ -356,9 +342,7 @@ def umask(request: pytest.FixtureRequest) -> Iterator[int]:
 
 
 @pytest.mark.usefixtures("umask")
-def test_run_when_its_kind_is_private_is_for_its_owner_only(
-    run: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_run_when_its_kind_is_private_is_for_its_owner_only(run, tmp_path, monkeypatch):
     monkeypatch.setattr(toy_pipeline, "Pipeline", PRIVATE)
     run()
     assert exposed(tmp_path / "run") == {}
@@ -372,9 +356,7 @@ REAL = toy_pipeline.Pipeline
 
 
 @pytest.mark.usefixtures("umask")
-def test_run_when_its_sources_are_the_owners_only_is_so_too_and_older_files_become_so(
-    run: Callable, tmp_path: Path, lines: Path
-) -> None:
+def test_run_when_its_sources_are_the_owners_only_is_so_too_and_older_files_become_so(run, tmp_path, lines):
     run()
     assert exposed(tmp_path / "run")
     lines.chmod(0o600)

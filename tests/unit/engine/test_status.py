@@ -78,9 +78,7 @@ def test_run_status_when_setting_changed_explains(run: Callable, folder: Path) -
     }
 
 
-def test_run_status_when_library_changed_explains(
-    run: Callable, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_run_status_when_library_changed_explains(run, folder, monkeypatch):
     pipeline = toy("WORK_WITH_LIBRARY")
     monkeypatch.setattr("importlib.metadata.version", lambda _: "1.0.31")
     run(pipeline=pipeline)
@@ -106,9 +104,7 @@ def test_run_status_when_input_changed_explains(run: Callable, folder: Path, lin
     assert reasons(status)["number"] == {"waits for count": 5}
 
 
-def test_run_status_when_sources_changed_goes_on_with_the_last_run(
-    run: Callable, folder: Path, lines: Path
-) -> None:
+def test_run_status_when_sources_changed_goes_on_with_the_last_run(run, folder, lines):
     run()
     lines.write_text(lines.read_text() + "e elk\n")
     status = run_status(folder, toy(), explain=True)
@@ -245,9 +241,7 @@ def test_plan_when_prompts_were_kept_counts_on_the_same_share(asks: Asks, server
     assert plan.cost == pytest.approx((0.665 * plan.input_tokens + 10 * plan.output_tokens) / 1e6, rel=0.02)
 
 
-def test_stage_when_it_has_a_limit_stops_there_and_goes_on_when_it_is_raised(
-    asks: Asks, server: ModelServer
-) -> None:
+def test_stage_when_it_has_a_limit_stops_there_and_goes_on_when_it_is_raised(asks, server):
     text = "".join(f"i{number:02} cat\n" for number in range(20))
     most = Options(workers=0, max_cost=5.0, stage_costs={"answer": 0.004})
     with pytest.raises(BudgetStop, match=r"limit of answer: .* of 0.004 USD .*\n.*--max-cost answer=USD"):
@@ -372,9 +366,7 @@ def striking(fault: Fault, *items: str) -> Callable[[Asked], Fault | None]:
 
 
 @pytest.mark.parametrize("fault", ODD, ids=repr)
-def test_limit_when_the_usage_cannot_be_read_is_never_exceeded(
-    asks_for: Asks, counting_server: ModelServer, fault: OddUsage
-) -> None:
+def test_limit_when_the_usage_cannot_be_read_is_never_exceeded(asks_for, counting_server, fault):
     counting_server.faults = fault
     request = asks_for(many(200), settings={"concurrency": 16}, options=Options(workers=0, max_cost=LIMIT))
     with pytest.raises(BudgetStop):
@@ -387,9 +379,7 @@ def test_limit_when_the_usage_cannot_be_read_is_never_exceeded(
     assert counting_server.count == use.calls, "the same limit allows nothing more"
 
 
-def test_limit_when_one_reply_claims_a_billion_tokens_is_not_used_up_by_it(
-    asks_for: Asks, counting_server: ModelServer
-) -> None:
+def test_limit_when_one_reply_claims_a_billion_tokens_is_not_used_up_by_it(asks_for, counting_server):
     counting_server.faults = striking(OddUsage("output", 10**9), "i3")
     request = asks_for(many(20), options=Options(workers=0, max_cost=LIMIT))
     report = execute(request)
@@ -406,9 +396,7 @@ def test_limit_when_one_reply_claims_a_billion_tokens_is_not_used_up_by_it(
     assert reply.usage is not None and reply.usage.output_tokens == 100, "max_tokens"
 
 
-def test_report_when_counts_could_not_be_read_says_how_many(
-    asks_for: Asks, counting_server: ModelServer
-) -> None:
+def test_report_when_counts_could_not_be_read_says_how_many(asks_for, counting_server):
     counting_server.faults = striking(OddUsage("output", "many"), "i1", "i2")
     request = asks_for(many(5))
     report = execute(request)
@@ -436,9 +424,7 @@ def test_limit_when_earlier_calls_had_neither_price_nor_count_takes_them_at_thei
 # -- journals of earlier versions
 
 
-def test_run_when_an_earlier_version_wrote_its_journal_is_read_and_goes_on(
-    asks_for: Asks, counting_server: ModelServer
-) -> None:
+def test_run_when_an_earlier_version_wrote_its_journal_is_read_and_goes_on(asks_for, counting_server):
     counting_server.faults = striking(OddUsage(missing=True), "i1")
     request = asks_for(many(4))
     before = execute(request).models

@@ -134,9 +134,7 @@ def test_check_hash_when_the_release_is_another_one_refuses_it() -> None:
         check_hash(Archive(manifest(), ()), "suite", "bb", "suite.json")
 
 
-def test_export_archive_when_the_target_is_taken_refuses_and_otherwise_copies(
-    folder: Path, tmp_path: Path
-) -> None:
+def test_export_archive_when_the_target_is_taken_refuses_and_otherwise_copies(folder, tmp_path):
     told = {"sources": [{"role": "release", "name": "mine", "path": "/home/me/mine"}]}
     write_archive(folder, manifest().model_copy(update={"environment": told}), [judgement()])
     exported = export_archive(folder, tmp_path / "a" / "b", ArchiveForm())
@@ -168,9 +166,7 @@ SPLITS: dict[str, Callable[[Judgement], object]] = {
 
 
 @pytest.mark.parametrize("examples", [2, pytest.param(20, marks=pytest.mark.slow)])
-def test_union_when_parts_overlap_and_come_in_any_order_is_the_whole(
-    whole: Simulated, tmp_path_factory: pytest.TempPathFactory, examples: int
-) -> None:
+def test_union_when_parts_overlap_and_come_in_any_order_is_the_whole(whole, tmp_path_factory, examples):
     lines, expected = list(lines_of(whole.run / JUDGEMENTS)), scores(whole, whole.run)
     described = read_manifest(whole.run)
     texts = [canonical_bytes(line.as_json()) + b"\n" for line in lines]
@@ -317,9 +313,7 @@ def test_merge_when_parts_are_those_of_one_evaluation_scores_as_the_whole(
 
 
 @pytest.mark.slow
-def test_merge_when_one_judge_answers_the_same_differently_shows_both_or_keeps_the_first(
-    evaluate: Evaluate, tmp_path: Path
-) -> None:
+def test_merge_when_one_judge_answers_the_same_differently_shows_both_or_keeps_the_first(evaluate, tmp_path):
     parts = [evaluate("a"), evaluate("b")]
     changed(parts[1], 0, parsed=None, outcome="refused", raw="No.", reason="the reply was refused")
     first = json.loads((parts[0] / JUDGEMENTS).read_bytes().splitlines()[0])
@@ -346,9 +340,7 @@ def test_merge_when_protocols_differ_is_refused_unless_allowed(evaluate: Evaluat
 
 
 @pytest.mark.slow
-def test_merge_when_outputs_of_one_method_differ_is_refused(
-    evaluate: Evaluate, release: Release, tmp_path: Path
-) -> None:
+def test_merge_when_outputs_of_one_method_differ_is_refused(evaluate, release, tmp_path):
     other = draw_outputs(tmp_path / "elsewhere" / "drawn", release.records, side=128)
     parts = [evaluate("a"), evaluate("b", "two", outputs=other)]
     with pytest.raises(InputError, match="method drawn: two evaluations judged different outputs"):

@@ -108,9 +108,7 @@ def by_attempt(archive: Archive) -> Counter[tuple[int, str]]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
-def test_evaluation_when_retried_asks_exactly_for_what_had_no_answer(
-    tmp_path: Path, release: Release, boards: Path, fault: Any
-) -> None:
+def test_evaluation_when_retried_asks_exactly_for_what_had_no_answer(tmp_path, release, boards, fault):
     spoiler, out = Spoiler(JudgeModel(release.records), fault), tmp_path / "run"
     with ModelServer(spoiler) as server:
         plain = options(server)
@@ -142,9 +140,7 @@ def test_evaluation_when_retried_asks_exactly_for_what_had_no_answer(
 
 
 @pytest.mark.slow
-def test_scores_when_answers_came_later_are_those_of_an_evaluation_without_a_fault(
-    tmp_path: Path, release: Release, boards: Path
-) -> None:
+def test_scores_when_answers_came_later_are_those_of_an_evaluation_without_a_fault(tmp_path, release, boards):
     model = JudgeModel(release.records, {"text": 0.9, "image": 0.5})
     spoiler = Spoiler(model, Refused())
     with ModelServer(spoiler) as server:
@@ -167,9 +163,7 @@ def test_scores_when_answers_came_later_are_those_of_an_evaluation_without_a_fau
 
 
 @pytest.mark.slow
-def test_matching_when_a_matcher_had_failed_is_asked_again_under_the_same_answers(
-    tmp_path: Path, release: Release, boards: Path
-) -> None:
+def test_matching_when_a_matcher_had_failed_is_asked_again_under_the_same_answers(tmp_path, release, boards):
     model = JudgeModel(release.records)
 
     class Matching(Spoiler):
@@ -193,9 +187,7 @@ def test_matching_when_a_matcher_had_failed_is_asked_again_under_the_same_answer
 
 
 @pytest.mark.parametrize("fault", [Refused(), TruncatedJson(), EmptyText()], ids=["refused", "cut", "empty"])
-def test_votes_on_videos_when_too_few_answered_are_asked_again_until_enough_did(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: Any
-) -> None:
+def test_votes_on_videos_when_too_few_answered_are_asked_again_until_enough_did(tmp_path, monkeypatch, fault):
     monkeypatch.setenv("OPENAI_API_KEY", "test-key-0123456789")
     cup, dog = "A cup falls, and breaks.", "A dog runs, and sleeps."
     suite, videos = tmp_path / "suite.json", tmp_path / "videos" / "model-x"

@@ -82,9 +82,7 @@ def test_stop_when_the_cost_limit_is_reached_leaves_what_was_answered_and_says_s
     assert not [path.name for path in (tmp_path / "run").iterdir() if path.name.startswith(".archive")]
 
 
-def test_stop_when_a_judge_goes_down_keeps_the_replies_before(
-    evaluate: Evaluate, release: Release, tmp_path: Path
-) -> None:
+def test_stop_when_a_judge_goes_down_keeps_the_replies_before(evaluate, release, tmp_path):
     model, answered = JudgeModel(release.records), 7
 
     def handler(asked: Asked) -> Any:
@@ -98,9 +96,7 @@ def test_stop_when_a_judge_goes_down_keeps_the_replies_before(
 
 
 @pytest.mark.slow
-def test_export_so_far_when_a_run_was_killed_reads_its_journal_and_leaves_it_alone(
-    evaluate: Evaluate, tmp_path: Path
-) -> None:
+def test_export_so_far_when_a_run_was_killed_reads_its_journal_and_leaves_it_alone(evaluate, tmp_path):
     with pytest.raises(BudgetStop):
         evaluate(max_cost=0.04)
     run = tmp_path / "run"
@@ -118,9 +114,7 @@ def test_export_so_far_when_a_run_was_killed_reads_its_journal_and_leaves_it_alo
 
 
 @pytest.mark.slow
-def test_evaluation_when_items_failed_marks_what_is_missing(
-    evaluate: Evaluate, release: Release, tmp_path: Path
-) -> None:
+def test_evaluation_when_items_failed_marks_what_is_missing(evaluate, release, tmp_path):
     model = JudgeModel(release.records)
     down = release.records[0].story_text[:40]
 
@@ -183,9 +177,7 @@ def test_evaluation_when_each_judges_other_stories_and_methods_is_the_union_of_b
 
 
 @pytest.mark.slow
-def test_evaluation_when_killed_before_the_union_is_united_by_the_next(
-    evaluate: Evaluate, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_evaluation_when_killed_before_the_union_is_united_by_the_next(evaluate, monkeypatch, tmp_path):
     first = evaluate()
     monkeypatch.setattr(running, "unite", lambda folder, form: ())
     evaluate("two")
@@ -198,9 +190,7 @@ def test_evaluation_when_killed_before_the_union_is_united_by_the_next(
 
 
 @pytest.mark.slow
-def test_evaluation_when_the_release_is_another_keeps_the_earlier_archive_apart(
-    evaluate: Evaluate, release: Release, tmp_path: Path
-) -> None:
+def test_evaluation_when_the_release_is_another_keeps_the_earlier_archive_apart(evaluate, release, tmp_path):
     first = evaluate()
     lines = (release.path / ANNOTATIONS).read_text("utf-8").splitlines(keepends=True)
     (release.path / ANNOTATIONS).write_text("".join(lines[:1]), encoding="utf-8")

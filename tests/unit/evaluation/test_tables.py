@@ -56,9 +56,7 @@ def test_two_tables_when_correlated_use_the_rows_that_both_have(both: tuple[Tabl
         (["model"], [("other", "lite")], "a number"),
     ],
 )
-def test_a_column_when_it_cannot_be_used_is_refused(
-    both: tuple[Table, Table], on: list[str], pairs: list[tuple[str, str]], said: str, tmp_path: Path
-) -> None:
+def test_a_column_when_it_cannot_be_used_is_refused(both, on, pairs, said, tmp_path):
     first = both[0]
     if said == "- once":
         first = table(tmp_path / "c.tsv", FIRST + "g\t-\tu\n")
@@ -89,9 +87,7 @@ def test_a_table_when_it_is_damaged_lists_the_problems(tmp_path: Path, text: str
         table(tmp_path / "a.tsv", text)
 
 
-def test_columns_when_a_cell_is_no_number_are_left_out_by_name_with_the_first_such_cell(
-    tmp_path: Path,
-) -> None:
+def test_columns_when_a_cell_is_no_number_are_left_out_by_name_with_the_first_such_cell(tmp_path):
     text = "model\ta\tnote\tmixed\tgood\nx\t1\tn/a\t12%\t1\ny\t1,234\tlow\t0.13\t2\nz\t3\thigh\t14%\t3\n"
     found = correlate_tables(table(tmp_path / "a.tsv", text), table(tmp_path / "b.tsv", text), ["model"])
     assert [one.first for one in found.pairings] == ["good"]
@@ -162,9 +158,7 @@ def outputs(release: Path, tmp_path: Path) -> list[Path]:
     return [plain, draw_outputs(tmp_path / "seeded", records, (1, 2), side=64)]
 
 
-def test_storyboards_when_shared_are_pictures_with_their_stories(
-    release: Path, outputs: list[Path], tmp_path: Path
-) -> None:
+def test_storyboards_when_shared_are_pictures_with_their_stories(release, outputs, tmp_path):
     args = [word for folder in outputs for word in ("--outputs", str(folder))]
     said = json.loads(
         command("export", "storyboards", release, *args, "--license", "cc-by-4.0", "--out", tmp_path / "a",
@@ -194,9 +188,7 @@ def test_storyboards_when_shared_are_pictures_with_their_stories(
     assert (tmp_path / "b/SHA256SUMS").read_bytes() == (tmp_path / "a/SHA256SUMS").read_bytes()
 
 
-def test_storyboards_when_they_cannot_be_shared_leave_nothing(
-    release: Path, outputs: list[Path], tmp_path: Path
-) -> None:
+def test_storyboards_when_they_cannot_be_shared_leave_nothing(release, outputs, tmp_path):
     loaded, out = load(release), tmp_path / "shared"
     methods = check_methods(outputs, loaded)
     with pytest.raises(ConfigError, match="not the SPDX id"):

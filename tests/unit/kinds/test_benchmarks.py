@@ -99,9 +99,7 @@ def test_page_when_made_anew_is_the_one_in_the_documentation(name: str) -> None:
         ("vistorybench-qwen-full", [f"{SERVED['qwen3-vl-8b']}@{'0' * 40}"], True),
     ],
 )
-def test_judges_when_they_are_not_those_of_the_paper_belong_to_no_printed_table(
-    key: str, judges: list[str], belongs: bool
-) -> None:
+def test_judges_when_they_are_not_those_of_the_paper_belong_to_no_printed_table(key, judges, belongs):
     printed, *_ = (one for value in benchmarks().values() for one in value.printed if one.key == key)
     assert _is_of(printed, judges) is belongs
 

@@ -76,9 +76,7 @@ def test_submit_when_the_protocol_differs_says_where(world: Any, edited: Any) ->
         ({"judges": ["simulated:judge-1"]}, "other-protocol"),
     ],
 )
-def test_check_when_made_otherwise_names_the_part(
-    world: Any, edited: Any, protocol: dict[str, Any], code: str
-) -> None:
+def test_check_when_made_otherwise_names_the_part(world, edited, protocol, code):
     changed = world.submit("model-c", edited("model-c", "model-c"))
     document = json.loads((changed / "evaluation.json").read_bytes())
     document["protocol"] |= protocol
@@ -297,9 +295,7 @@ def large(simulated: tuple[Path, dict[str, Path]], tmp_path_factory: pytest.Temp
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[pytest.mark.slow] if name in DEAR else []) for name in LARGE]
 )
-def test_check_when_something_is_too_large_or_cannot_be_computed_tells_that_row(
-    large: Path, tmp_path: Path, name: str
-) -> None:
+def test_check_when_something_is_too_large_or_cannot_be_computed_tells_that_row(large, tmp_path, name):
     spoil, wanted = LARGE[name]
     shutil.copytree(large, tmp_path / "board")
     assert codes(tmp_path / "board", "large") == []

@@ -83,9 +83,7 @@ def test_standings_when_two_are_alike_and_one_is_worse_share_the_first_ranks(wor
 
 
 @pytest.mark.slow
-def test_pairs_when_built_again_are_taken_from_what_was_compared(
-    world: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_pairs_when_built_again_are_taken_from_what_was_compared(world, monkeypatch):
     made: list[tuple[str, ...]] = []
 
     def comparing(*given: Any) -> int:
@@ -178,9 +176,7 @@ def test_board_of_pictures_when_built_ranks_methods_and_counts_what_is_valid(tmp
 
 
 @pytest.mark.slow
-def test_board_of_episodes_when_built_has_a_row_for_each_method(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_board_of_episodes_when_built_has_a_row_for_each_method(tmp_path, monkeypatch):
     pytest.importorskip("av")
     monkeypatch.setenv("OPENAI_API_KEY", "test-key-0123456789")
     episodes = (written_episode(), written_episode("ep_b", SECOND))
@@ -210,9 +206,7 @@ def test_board_of_episodes_when_built_has_a_row_for_each_method(
 
 
 @pytest.mark.slow
-def test_site_when_uploaded_is_a_static_space_with_all_its_files(
-    world: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_site_when_uploaded_is_a_static_space_with_all_its_files(world, monkeypatch):
     world.submit("model-a")
     site = world.folder / "site"
     build(world.folder, site)

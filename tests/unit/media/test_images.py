@@ -147,9 +147,7 @@ ICC = b"ICC_PROFILE\0"
         (png_chunk(b"fcTL", struct.pack(">IIIIIHHBB", 7, 500, 500, 0, 0, 1, 10, 0, 0)), None),
     ],
 )
-def test_open_picture_when_what_is_beside_the_pixels_of_a_png_is_odd_gives_them(
-    part: bytes, left_out: str | None, behind: bool
-) -> None:
+def test_open_picture_when_what_is_beside_the_pixels_of_a_png_is_odd_gives_them(part, left_out, behind):
     whole = picture_bytes(draw_panel(3))
     at = len(whole) - 12 if behind else 33  # IEND has 12 bytes; signature and IHDR have 8 + 25
     picture = open_picture(whole[:at] + part + whole[at:])
@@ -168,9 +166,7 @@ def test_open_picture_when_what_is_beside_the_pixels_of_a_png_is_odd_gives_them(
         (segment(0xEE, b"Adobe"), "Adobe"),
     ],
 )
-def test_open_picture_when_what_is_beside_the_pixels_of_a_jpeg_is_odd_gives_them(
-    part: bytes, left_out: str
-) -> None:
+def test_open_picture_when_what_is_beside_the_pixels_of_a_jpeg_is_odd_gives_them(part, left_out):
     whole = picture_bytes(draw_panel(3), "JPEG")
     picture = open_picture(whole[:2] + part + whole[2:])
     assert picture.image.tobytes() == open_picture(whole).image.tobytes()
@@ -246,9 +242,7 @@ def test_open_picture_when_file_is_missing_or_large_says_so(tmp_path: Path) -> N
 @pytest.mark.endurance
 @settings(max_examples=rounds(600), deadline=None)
 @given(data=st.data())
-def test_open_picture_when_bytes_are_damaged_opens_or_names_the_problem(
-    format: str, data: st.DataObject
-) -> None:
+def test_open_picture_when_bytes_are_damaged_opens_or_names_the_problem(format, data):
     whole = bytearray(picture_bytes(draw_panel(4), format))
     for _ in range(data.draw(st.integers(1, 5))):
         whole[data.draw(st.integers(0, len(whole) - 1))] = data.draw(st.integers(0, 255))
@@ -283,9 +277,7 @@ def test_encode_when_repeated_gives_the_same_bytes_without_metadata(format: str)
     ("size", "max_side", "fitted"),
     [((64, 48), 32, (32, 24)), ((48, 64), 32, (24, 32)), ((64, 48), 64, (64, 48)), ((64, 1), 16, (16, 1))],
 )
-def test_encode_when_larger_than_wanted_is_made_smaller_in_proportion(
-    size: tuple[int, int], max_side: int, fitted: tuple[int, int]
-) -> None:
+def test_encode_when_larger_than_wanted_is_made_smaller_in_proportion(size, max_side, fitted):
     data = encode(open_picture(picture_bytes(draw_panel(1, size))), max_side=max_side)
     assert Image.open(io.BytesIO(data)).size == fitted
 

@@ -68,9 +68,7 @@ def test_joints_of_when_worked_by_hand_agree() -> None:
     assert joints_of(TAKES[:4]) == (Joint(29, 30, "cut"), Joint(52, 65, "dissolve"), Joint(85, 100, "fade"))
 
 
-def test_detect_when_histograms_see_drawn_shots_finds_every_boundary(
-    edited: tuple[Path, tuple[Joint, ...]],
-) -> None:
+def test_detect_when_histograms_see_drawn_shots_finds_every_boundary(edited):
     path, joints = edited
     found = detect(path, "histogram")
     assert changes(path, method="histogram") == [(one.last, one.first) for one in joints]
@@ -133,9 +131,7 @@ def clip(path: Path, source: Path, first: int, count: int) -> Path:
     return write_frames(path, wanted)
 
 
-def test_detect_when_video_is_real_finds_the_scenes_of_the_library(
-    real: Path, tmp_path: Path, one_thread: None
-) -> None:
+def test_detect_when_video_is_real_finds_the_scenes_of_the_library(real, tmp_path, one_thread):
     path = clip(tmp_path / "clip.mp4", real, 560, 120)
     frames = np.stack(list(small_video(path).frames()))
     _, scenes = library_scenes(frames)
@@ -156,9 +152,7 @@ def test_windows_when_frames_are_any_number_are_those_of_the_library(tmp_path: P
         assert np.array_equal(window, np.stack(padded[50 * number : 50 * number + 100]))
 
 
-def test_network_when_loaded_leaves_seeds_and_settings_of_torch_alone(
-    edited: tuple[Path, tuple[Joint, ...]], one_thread: None
-) -> None:
+def test_network_when_loaded_leaves_seeds_and_settings_of_torch_alone(edited, one_thread):
     program = """
 import random, torch, numpy as np
 random.seed(7); np.random.seed(7); torch.manual_seed(7)

@@ -164,9 +164,7 @@ def damaged(tmp_path: Path, what: str) -> Path:
         ("too_few_frames", "too_few_frames"),
     ],
 )
-def test_sample_frames_when_file_cannot_be_used_names_the_problem(
-    tmp_path: Path, what: str, code: str
-) -> None:
+def test_sample_frames_when_file_cannot_be_used_names_the_problem(tmp_path, what, code):
     with pytest.raises(MediaProblem) as raised:
         list(sample_frames(damaged(tmp_path, what), 4))
     assert raised.value.code == code
@@ -184,9 +182,7 @@ def test_sample_frames_when_limits_are_passed_says_which(video: Path) -> None:
 
 
 @pytest.mark.parametrize("place", [0.1, 0.35, 0.6, 0.85])
-def test_sample_frames_when_bytes_are_damaged_gives_frames_or_names_the_problem(
-    tmp_path: Path, place: float
-) -> None:
+def test_sample_frames_when_bytes_are_damaged_gives_frames_or_names_the_problem(tmp_path, place):
     path = write_video(tmp_path / "damaged.mp4", 40)
     data = bytearray(path.read_bytes())
     start = int(len(data) * place)
@@ -213,9 +209,7 @@ def test_sample_frames_when_video_lasts_three_hours_decodes_only_what_is_near(
         assert abs(frame.image.getpixel((8, 8))[0] - frame_level(frame.index)) < 15
 
 
-def test_probe_when_file_is_opened_again_counts_its_packets_once_until_it_changes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_probe_when_file_is_opened_again_counts_its_packets_once_until_it_changes(tmp_path, monkeypatch):
     counted = []
     plain = video_file.index_video
     monkeypatch.setattr(
@@ -256,9 +250,7 @@ def half_clear(path: Path, codec: str, pixel_format: str) -> Path:
         ("clear.avi", "png", "rgba"),
     ],
 )  # fmt: skip
-def test_frames_when_parts_are_transparent_lie_over_white_and_say_so(
-    tmp_path: Path, name: str, codec: str, pixel_format: str
-) -> None:
+def test_frames_when_parts_are_transparent_lie_over_white_and_say_so(tmp_path, name, codec, pixel_format):
     path = half_clear(tmp_path / name, codec, pixel_format)
     for frame in [*sample_frames(path, 3), *walk_frames(path, [0, 5]), first_frame(path)]:
         assert frame.notes == ("transparent: laid over white",)
@@ -434,9 +426,7 @@ def test_video_when_whole_is_looked_at_to_its_end(videos: dict[tuple[str, str], 
 
 @pytest.mark.endurance
 @pytest.mark.parametrize("case", CASES, ids="-".join)
-def test_video_when_cut_anywhere_is_not_a_complete_video(
-    case: tuple[str, str], videos: dict[tuple[str, str], Path]
-) -> None:
+def test_video_when_cut_anywhere_is_not_a_complete_video(case, videos):
     if case not in videos:
         pytest.skip("no such encoder here")
     path, chance = videos[case], random.Random(str(case))
@@ -452,9 +442,7 @@ def test_video_when_cut_anywhere_is_not_a_complete_video(
 
 @pytest.mark.endurance
 @pytest.mark.parametrize("case", CASES, ids="-".join)
-def test_video_when_garbled_anywhere_names_the_damage_and_raises_nothing_else(
-    case: tuple[str, str], videos: dict[tuple[str, str], Path]
-) -> None:
+def test_video_when_garbled_anywhere_names_the_damage_and_raises_nothing_else(case, videos):
     if case not in videos:
         pytest.skip("no such encoder here")
     path, chance = videos[case], random.Random(str(case))

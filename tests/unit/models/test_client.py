@@ -104,9 +104,7 @@ def test_call_when_a_fault_does_not_pass_is_not_tried_again(kind: str, clock: Fa
     assert len(model.asked_at) == 1
 
 
-def test_call_when_logged_names_retries_and_at_the_lowest_level_every_reply(
-    clock: FakeClock, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_call_when_logged_names_retries_and_at_the_lowest_level_every_reply(clock, caplog):
     with caplog.at_level("DEBUG", "fabula"):
         clock.run(client(Scripted([fault(), OK], clock)).call(REQUEST))
     retried, answered = caplog.record_tuples
@@ -221,9 +219,7 @@ def test_patience_when_nothing_succeeds_for_too_long_says_that_the_model_is_down
 @pytest.mark.parametrize(
     ("kind", "longest"), [("connection", 60.0), ("rate_limited", 1000.0), ("timeout", 1000.0)]
 )
-def test_patience_when_the_model_never_answered_is_short_unless_it_is_only_busy_or_slow(
-    kind: str, longest: float, clock: FakeClock
-) -> None:
+def test_patience_when_the_model_never_answered_is_short_unless_it_is_only_busy_or_slow(kind, longest, clock):
     start = clock.now
     with pytest.raises(ModelDown):
         clock.run(client(Scripted([fault(kind)], clock), patience=500.0, attempts=100).call(REQUEST))
@@ -280,9 +276,7 @@ def test_error_when_it_is_no_fault_passes_through_and_frees_the_slot(clock: Fake
 
 
 @pytest.mark.parametrize("options", [{}, {"requests_per_minute": 60}, {"concurrency": 1}])
-def test_cancellation_when_calls_are_under_way_frees_every_slot(
-    options: dict[str, Any], clock: FakeClock
-) -> None:
+def test_cancellation_when_calls_are_under_way_frees_every_slot(options, clock):
     async def slow() -> Reply:
         await clock.sleep(5.0)
         return OK

@@ -208,9 +208,7 @@ def test_reply_when_drawn_depends_on_its_own_seed_and_not_on_its_neighbours(talk
     assert ask(talking, drawn[1])[0].text == second.text
 
 
-def test_reply_when_the_schema_is_held_satisfies_it_whatever_the_weights_are(
-    talking: str, held: None
-) -> None:
+def test_reply_when_the_schema_is_held_satisfies_it_whatever_the_weights_are(talking, held):
     from jsonschema import validate
 
     asked = [question(talking, schema=SCHEMA, seed=n, temperature=1.5, max_tokens=60) for n in range(6)]
@@ -285,9 +283,7 @@ def test_model_without_a_chat_template_says_so(tmp_path: Path) -> None:
     assert isinstance(problem, MissingRequirement) and "no chat template" in str(problem)
 
 
-def test_memory_when_it_does_not_suffice_for_a_batch_is_tried_with_halves(
-    talking: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_memory_when_it_does_not_suffice_for_a_batch_is_tried_with_halves(talking, monkeypatch):
     import torch
 
     sizes: list[int] = []
@@ -326,9 +322,7 @@ def test_call_when_it_is_given_up_frees_the_thread_for_the_next(talking: str) ->
     assert asyncio.run(play()).outcome == "truncated"
 
 
-def test_loading_says_first_where_the_model_goes_and_what_it_takes(
-    talking: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_loading_says_first_where_the_model_goes_and_what_it_takes(talking, capsys):
     ask(talking, question(talking), dtype="bfloat16")
     (line,) = capsys.readouterr().err.splitlines()
     spec = parse_spec(talking)
@@ -343,9 +337,7 @@ def test_model_when_it_fits_no_memory_is_not_loaded(talking: str, monkeypatch: p
     assert isinstance(problem, MissingRequirement) and "4000.0 GB in float32" in str(problem)
 
 
-def test_what_is_missing_is_said_before_a_run(
-    talking: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_missing_is_said_before_a_run(talking, tmp_path, monkeypatch):
     folder = Path(talking.removeprefix("hf:"))
     for name in folder.iterdir():
         (tmp_path / name.name).write_bytes(name.read_bytes())
@@ -381,9 +373,7 @@ def test_library_that_holds_replies_to_a_schema_when_missing_is_named_with_what_
     check_adapter(spec, options_for(spec, {talking: {"structured": "prompt"}}))
 
 
-def test_judge_in_process_answers_every_question_about_a_storyboard(
-    seeing: str, held: None, tmp_path: Path
-) -> None:
+def test_judge_in_process_answers_every_question_about_a_storyboard(seeing, held, tmp_path):
     release = drawn_release(tmp_path / "release")
     boards = draw_outputs(tmp_path / "drawn", release.records, side=56)
     settings = {f"judge_{name}.judges": [] for name in ("text", "both", "contrasts")}
@@ -427,9 +417,7 @@ def test_small_model_when_checked_in_full_is_told_from_a_capable_one(small: str,
     assert found.cost == 0.0 and found.fit is not None
 
 
-def test_small_model_builds_a_story_whose_every_outcome_is_named(
-    small: str, held: None, tmp_path: Path
-) -> None:
+def test_small_model_builds_a_story_whose_every_outcome_is_named(small, held, tmp_path):
     short = [f"{stage}.max_tokens=120" for stage in STAGES]
     run = fabula.build(
         "katha", STORIES, tmp_path / "run", model=small, limit=1, workers=0, progress=False,

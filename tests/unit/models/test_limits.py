@@ -6,7 +6,6 @@ import os
 import sqlite3
 import sys
 import threading
-from collections.abc import Callable
 from datetime import date
 from decimal import ROUND_HALF_UP, Decimal
 from itertools import pairwise
@@ -199,9 +198,7 @@ def in_the_way(path: Path) -> None:
 
 
 @pytest.mark.parametrize("spoil", [damaged, in_the_way])
-def test_file_when_it_cannot_be_used_is_named_and_the_process_keeps_its_own_limit(
-    house: House, spoil: Callable[[Path], None]
-) -> None:
+def test_file_when_it_cannot_be_used_is_named_and_the_process_keeps_its_own_limit(house, spoil):
     spoil(house.path)
     times = house.starts((house.process(60), [0, 0, 0]))
     assert times == pytest.approx([0, 1, 2], abs=0.11)

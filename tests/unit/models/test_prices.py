@@ -250,9 +250,7 @@ def test_price_when_it_depends_on_the_hour_is_the_dearest() -> None:
         ("anthropic:claude-sonnet-4-5", {"mcp_servers": []}, "mcp_servers"),
     ],
 )
-def test_extra_when_it_changes_the_price_is_refused_unless_prices_are_given(
-    spec: str, extra: dict[str, Any], name: str
-) -> None:
+def test_extra_when_it_changes_the_price_is_refused_unless_prices_are_given(spec, extra, name):
     with pytest.raises(ConfigError) as caught:
         check_extra(parse_spec(spec), ModelOptions(extra=extra))
     assert f'[models."{spec}"] extra.{name}' in str(caught.value)
@@ -296,9 +294,7 @@ def test_cost_when_tokens_are_of_pictures_is_what_the_library_calculates(spec: s
         ({"picture": 0.04, "input": 1.0, "output": 10.0}, MostTokens(2000, 8192, 1), 0.04021),
     ],
 )
-def test_cost_when_files_and_seconds_have_prices_adds_them(
-    prices: dict[str, float], most: MostTokens, usd: float
-) -> None:
+def test_cost_when_files_and_seconds_have_prices_adds_them(prices, most, usd):
     price = given(**prices)
     assert book(price, Usage(10, 20), most) == Booked(pytest.approx(usd), is_read=True)
     if "input" not in prices:
@@ -337,9 +333,7 @@ def test_price_when_it_runs_here_is_nothing_unless_the_settings_say_so(provider:
         ("http://127.0.0.1:8123/v1#gpt-41-mini", "PRICE }, in USD per million tokens, 0 where nobody"),
     ],
 )
-def test_sentence_when_a_price_is_not_known_names_the_nearest_model_and_no_made_up_price(
-    model: str, said: str
-) -> None:
+def test_sentence_when_a_price_is_not_known_names_the_nearest_model_and_no_made_up_price(model, said):
     sentence = tell_unknown_price(model)
     assert said in sentence
     assert ("did you mean" in sentence) == ("did you mean" in said)

@@ -354,9 +354,7 @@ NOW = "Sat, 01 Jan 2000 00:00:10 GMT"
         ({}, [{"retryDelay": "a while"}], None),
     ],
 )
-def test_retry_after_when_given_in_any_form_is_seconds(
-    headers: dict[str, str], details: list[Any], seconds: float | None
-) -> None:
+def test_retry_after_when_given_in_any_form_is_seconds(headers, details, seconds):
     problem = problem_of(429, {"error": {"details": details}})
     assert retry_after(headers, problem) == (None if seconds is None else pytest.approx(seconds))
 
@@ -464,9 +462,7 @@ def test_response_when_it_is_something_else_is_a_named_fault(answer: bytes, expe
 
 
 @pytest.mark.parametrize("user", ["token-in-a-proxy", "user:token-in-a-proxy"])
-def test_proxy_when_its_address_holds_a_secret_makes_it_known(
-    user: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_proxy_when_its_address_holds_a_secret_makes_it_known(user, monkeypatch):
     monkeypatch.setenv("HTTPS_PROXY", f"http://{user}@127.0.0.1:1")
     redactor = Redactor()
     spec = parse_spec("http://127.0.0.1:2/v1#toy")

@@ -51,9 +51,7 @@ def test_redact_when_one_secret_holds_another_leaves_nothing_of_either() -> None
 
 @settings(deadline=None)
 @given(st.text(min_size=6, max_size=60), st.text(max_size=30), st.text(max_size=30))
-def test_redact_when_any_secret_is_embedded_anywhere_takes_it_out(
-    secret: str, before: str, after: str
-) -> None:
+def test_redact_when_any_secret_is_embedded_anywhere_takes_it_out(secret, before, after):
     if secret not in MARK:
         redacted = Redactor([secret]).redact(before + secret + after)
         assert secret not in redacted.replace(MARK, "\0" * 70)
@@ -252,9 +250,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("anthropic:x", "ANTHROPIC_API_KEY"),
     ],
 )
-def test_key_when_in_the_environment_is_found_and_known_to_the_redactor(
-    spec: str, variable: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_key_when_in_the_environment_is_found_and_known_to_the_redactor(spec, variable, monkeypatch):
     monkeypatch.setenv(variable, "  planted-key-1  ")
     redactor = Redactor()
     assert find_key(parse_spec(spec), ModelOptions(), redactor) == "planted-key-1"
@@ -262,9 +258,7 @@ def test_key_when_in_the_environment_is_found_and_known_to_the_redactor(
     assert "planted" not in redactor.redact("bad key planted-key-1")
 
 
-def test_key_when_in_both_places_comes_from_the_environment(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_key_when_in_both_places_comes_from_the_environment(folder, monkeypatch):
     (folder / ".env").write_text("OPENAI_API_KEY=from-file\n")
     assert find_key(OPENAI, ModelOptions(), Redactor()) == "from-file"
     assert key_status(OPENAI) == KeyStatus(("OPENAI_API_KEY",), "OPENAI_API_KEY", ".env")
@@ -284,9 +278,7 @@ def test_key_when_missing_names_variable_and_file(folder: Path, content: str | N
     assert not key_status(OPENAI).found
 
 
-def test_key_when_no_header_can_carry_it_is_refused_without_repeating_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_key_when_no_header_can_carry_it_is_refused_without_repeating_it(monkeypatch):
     for value in ("planted\nkey", "planted key", "planted-ключ"):
         monkeypatch.setenv("OPENAI_API_KEY", value)
         with pytest.raises(MissingRequirement) as caught:
@@ -294,9 +286,7 @@ def test_key_when_no_header_can_carry_it_is_refused_without_repeating_it(
         assert "planted" not in str(caught.value)
 
 
-def test_key_when_the_server_is_given_by_address_is_never_another_service_s(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_key_when_the_server_is_given_by_address_is_never_another_service_s(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "planted-key")
     assert find_key(LOCAL, ModelOptions(), Redactor()) == NO_KEY
     assert key_status(LOCAL).found
@@ -319,9 +309,7 @@ def test_expand_when_a_variable_is_set_fills_it_in_and_hides_it(monkeypatch: pyt
 @pytest.mark.parametrize(
     ("key", "warned"), [("ab1", 1), ("hunter2", 1), ("a-b-c-d-e-f-1", 1), ("hunter22", 0)]
 )
-def test_key_when_short_is_told_by_name_and_never_shown(
-    key: str, warned: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_key_when_short_is_told_by_name_and_never_shown(key, warned, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", key)
     warnings: list[str] = []
     find_key(OPENAI, ModelOptions(), Redactor(warn=warnings.append))

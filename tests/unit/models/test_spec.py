@@ -95,9 +95,7 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
         ("openai:gpt-4.1-mini", None, None),
     ],
 )
-def test_spec_when_of_an_open_model_says_which_weights_and_keeps_places_private(
-    text: str, weights: OpenWeights | None, public: str | None
-) -> None:
+def test_spec_when_of_an_open_model_says_which_weights_and_keeps_places_private(text, weights, public):
     spec = parse_spec(text)
     assert (spec.weights, spec.public) == (weights, public or text)
     assert spec.is_local == (weights is not None)
@@ -116,9 +114,7 @@ def key_of(text: str, **settings: Any) -> str:
     return options.apply(ChatRequest(text, (Message("user", ("hi",)),))).key()
 
 
-def test_key_of_an_open_model_holds_its_commit_and_precision_and_no_place(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_key_of_an_open_model_holds_its_commit_and_precision_and_no_place(tmp_path, monkeypatch):
     branch, pinned = "vllm:org/name", f"vllm:org/name@{COMMIT}"
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
     refs = tmp_path / "models--org--name/refs"
@@ -150,9 +146,7 @@ def test_key_of_a_file_or_a_folder_is_that_of_its_bytes_wherever_it_lies(tmp_pat
     assert key_of(f"hf:{tmp_path}/one") == key_of(f"hf:{tmp_path}/two")
 
 
-def test_weights_when_nobody_knows_them_are_named_before_a_run_and_missing_in_an_estimate(
-    tmp_path: Path,
-) -> None:
+def test_weights_when_nobody_knows_them_are_named_before_a_run_and_missing_in_an_estimate(tmp_path):
     for text, said in (("hf:org/none", "not in the Hub's cache"), (f"hf:{tmp_path}/no", "does not exist")):
         spec = parse_spec(text)
         options = options_for(spec, {})
@@ -268,9 +262,7 @@ def test_options_when_a_value_is_wrong_name_section_and_key(values: dict[str, An
         {"api_key_env": ["planted-secret"]},
     ],
 )
-def test_options_when_a_secret_stands_in_them_are_refused_without_repeating_it(
-    values: dict[str, Any],
-) -> None:
+def test_options_when_a_secret_stands_in_them_are_refused_without_repeating_it(values):
     with pytest.raises(ConfigError) as caught:
         options_for(SPEC, given(**values))
     assert "planted" not in str(caught.value)
@@ -297,9 +289,7 @@ def test_apply_when_the_model_refuses_settings_leaves_them_out_and_adds_extras()
         ({"logit_bias": [{"top_p": float("nan")}]}, "extra.logit_bias.top_p"),
     ],
 )
-def test_extra_when_it_would_cost_more_than_is_set_aside_or_is_no_json_is_refused(
-    extra: dict[str, Any], named: str
-) -> None:
+def test_extra_when_it_would_cost_more_than_is_set_aside_or_is_no_json_is_refused(extra, named):
     with pytest.raises(ConfigError) as caught:
         options_for(parse_spec("openai:gpt-x"), {"openai:gpt-x": {"extra": extra}})
     assert named in str(caught.value)
@@ -340,9 +330,7 @@ def test_model_when_ours_is_never_a_plug_in_s(plugin: None, monkeypatch: pytest.
 
 
 @pytest.mark.parametrize("spec", ["openai:x", "google:x", "anthropic:x"])
-def test_model_when_its_key_is_missing_is_not_opened(
-    spec: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_model_when_its_key_is_missing_is_not_opened(spec, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(MissingRequirement, match="API_KEY"):
         open_model(parse_spec(spec), ModelOptions(), Redactor())

@@ -153,9 +153,7 @@ def test_axis_when_drawn_on_a_page_has_its_title_with_the_unit() -> None:
 
 @pytest.mark.slow  # matplotlib is imported
 @pytest.mark.parametrize(("ending", "head"), [(".png", b"\x89PNG"), (".svg", b"<?xml"), (".pdf", b"%PDF")])
-def test_figure_when_saved_for_a_paper_is_what_its_ending_says_and_the_same_each_time(
-    tmp_path: Path, ending: str, head: bytes
-) -> None:
+def test_figure_when_saved_for_a_paper_is_what_its_ending_says_and_the_same_each_time(tmp_path, ending, head):
     pytest.importorskip("matplotlib")
     figure = plot(0.37, None)
     first, second = (figure.save(tmp_path / name / f"f{ending}") for name in ("a", "b"))
@@ -163,9 +161,7 @@ def test_figure_when_saved_for_a_paper_is_what_its_ending_says_and_the_same_each
 
 
 @pytest.mark.parametrize("name", ["f.html", "f.jpg", "f"])
-def test_figure_when_its_ending_cannot_be_written_is_refused_with_those_that_can(
-    tmp_path: Path, name: str
-) -> None:
+def test_figure_when_its_ending_cannot_be_written_is_refused_with_those_that_can(tmp_path, name):
     with pytest.raises(TargetError, match=r"\.png, \.svg or \.pdf"):
         plot(0.1).save(tmp_path / name)
     assert list(tmp_path.iterdir()) == []

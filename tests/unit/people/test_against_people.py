@@ -48,9 +48,7 @@ Reply = Callable[..., Judgement]
 FEW = Resampling(200)
 
 
-def test_agreement_when_worked_by_hand_is_that(
-    line: Line, reply: Reply, questions: dict[str, Question]
-) -> None:
+def test_agreement_when_worked_by_hand_is_that(line, reply, questions):
     items = list(questions)[:4]
     told = [(True, True, False), (True, True, True), (False, False, True), (True, False)]  # the last: divided
     rows = [
@@ -84,9 +82,7 @@ def random_study(
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_comparison_when_compared_is_that_of_scipy_and_scikit_learn(
-    line: Line, reply: Reply, questions: dict[str, Question], seed: int
-) -> None:
+def test_comparison_when_compared_is_that_of_scipy_and_scikit_learn(line, reply, questions, seed):
     rows, replies = random_study(line, reply, questions, seed)
     judge = judged(replies, questions)["test:a"]
     found = against(rows, questions, {"a": judge}, LEVELS, FEW)["a"]
@@ -133,9 +129,7 @@ def test_comparison_when_compared_is_that_of_scipy_and_scikit_learn(
         assert score.low <= score.high
 
 
-def test_storyboards_when_kept_have_the_shares_that_the_correlation_stands_on(
-    line: Line, reply: Reply, questions: dict[str, Question]
-) -> None:
+def test_storyboards_when_kept_have_the_shares_that_the_correlation_stands_on(line, reply, questions):
     rows, replies = random_study(line, reply, questions, 5)
     judge = judged(replies, questions)["test:a"]
     found = against(rows, questions, {"a": judge}, LEVELS, FEW)["a"]
@@ -154,9 +148,7 @@ def test_storyboards_when_kept_have_the_shares_that_the_correlation_stands_on(
     assert found.spearman.value == pytest.approx(spearmanr(people, machine).statistic)
 
 
-def test_storyboards_when_there_are_too_many_are_some_at_even_distances(
-    line: Line, reply: Reply, questions: dict[str, Question], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_storyboards_when_there_are_too_many_are_some_at_even_distances(line, reply, questions, monkeypatch):
     rows, replies = random_study(line, reply, questions, 5)
     judge = judged(replies, questions)["test:a"]
     every = against(rows, questions, {"a": judge}, LEVELS, FEW)["a"]
@@ -167,9 +159,7 @@ def test_storyboards_when_there_are_too_many_are_some_at_even_distances(
     assert some.values["spearman"].counts == {"storyboards": last + 1}, "all of them count"
 
 
-def test_comparison_when_judge_is_perfect_or_always_wrong_is_one_or_zero(
-    line: Line, reply: Reply, questions: dict[str, Question]
-) -> None:
+def test_comparison_when_judge_is_perfect_or_always_wrong_is_one_or_zero(line, reply, questions):
     truth = {item: number % 3 > 0 for number, item in enumerate(questions)}
     rows = [line("answer", f"p{person}", item, right) for item, right in truth.items() for person in range(3)]
 
@@ -184,9 +174,7 @@ def test_comparison_when_judge_is_perfect_or_always_wrong_is_one_or_zero(
     assert compared(True).values["calibration_error"].value == 1
 
 
-def test_comparison_when_nothing_is_shared_is_undefined(
-    line: Line, reply: Reply, questions: dict[str, Question]
-) -> None:
+def test_comparison_when_nothing_is_shared_is_undefined(line, reply, questions):
     one, two = list(questions)[:2]
     judge = judged([reply(two, True)], questions)
     found = against([line("answer", "p", one, right=True)], questions, judge, LEVELS, FEW)["test:a"]
@@ -195,9 +183,7 @@ def test_comparison_when_nothing_is_shared_is_undefined(
     assert found.storyboards == ()
 
 
-def test_pairs_when_a_story_has_two_methods_are_within_stories(
-    line: Line, reply: Reply, questions: dict[str, Question]
-) -> None:
+def test_pairs_when_a_story_has_two_methods_are_within_stories(line, reply, questions):
     item = next(iter(questions))
     rows = [line("answer", "p", item, right=True), line("answer", "p", item, right=False, method="n")]
     replies = [reply(item, True), reply(item, False, method="n")]
@@ -216,9 +202,7 @@ def test_spearman_when_places_are_missing_leaves_them_out() -> None:
     assert spearman_of(rows, fixed[None])[:, 0] == pytest.approx(np.array(wanted), nan_ok=True)
 
 
-def test_ensemble_when_judges_disagree_goes_by_majority_and_ties_are_wrong(
-    reply: Reply, questions: dict[str, Question]
-) -> None:
+def test_ensemble_when_judges_disagree_goes_by_majority_and_ties_are_wrong(reply, questions):
     one, two = list(questions)[:2]
     silent = reply(one, True, "test:c").model_copy(update={"outcome": "refused", "parsed": None})
     replies = [
@@ -249,9 +233,7 @@ def test_labels_when_people_have_a_majority_are_compared_with_it(line: Line, rep
     assert label_agreement([], Judged(), FEW).status == "undefined"
 
 
-def test_preferences_when_judged_are_compared_by_sign(
-    line: Line, reply: Reply, questions: dict[str, Question]
-) -> None:
+def test_preferences_when_judged_are_compared_by_sign(line, reply, questions):
     item = next(iter(questions))
     story = questions[item].story_id
     choice = {"method": "m", "baseline": "n", "criterion": "Q15"}
@@ -282,9 +264,7 @@ def test_preferences_when_worked_by_hand_are_that(line: Line) -> None:
     assert first.groups["g"].value == first.mean.value
 
 
-def test_people_when_compared_with_each_other_agree_as_another_library_says(
-    line: Line, questions: dict[str, Question]
-) -> None:
+def test_people_when_compared_with_each_other_agree_as_another_library_says(line, questions):
     random = np.random.default_rng(4)
     table = random.integers(1, 6, (4, 15)).astype(float)
     table[random.uniform(size=table.shape) < 0.2] = np.nan
@@ -301,9 +281,7 @@ def test_people_when_compared_with_each_other_agree_as_another_library_says(
     assert answers.what == "answer, image"
 
 
-def test_weights_when_fitted_are_log_odds_of_agreeing(
-    line: Line, reply: Reply, questions: dict[str, Question]
-) -> None:
+def test_weights_when_fitted_are_log_odds_of_agreeing(line, reply, questions):
     items = list(questions)[:10]
     rows = [line("answer", "p", item, right=True) for item in items]
     good = [reply(item, number < 8, "test:good") for number, item in enumerate(items)]
@@ -312,9 +290,7 @@ def test_weights_when_fitted_are_log_odds_of_agreeing(
     assert found == {"test:bad": 0.0, "test:good": pytest.approx(math.log(9 / 3))}
 
 
-def test_judges_when_asked_different_things_are_compared_each_on_its_own(
-    line: Line, reply: Reply, questions: dict[str, Question]
-) -> None:
+def test_judges_when_asked_different_things_are_compared_each_on_its_own(line, reply, questions):
     rows, replies = random_study(line, reply, questions, 9)
     others = [
         one.model_copy(update={"judge": one.judge.model_copy(update={"spec": "test:b"})}) for one in replies

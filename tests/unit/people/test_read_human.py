@@ -44,9 +44,7 @@ def story(known: Known) -> str:
     return next(iter(known.morals))
 
 
-def test_file_when_csv_and_jsonl_say_the_same_gives_the_same_lines(
-    written: Write, known: Known, item: str, story: str
-) -> None:
+def test_file_when_csv_and_jsonl_say_the_same_gives_the_same_lines(written, known, item, story):
     csv = written(
         "people.csv",
         "kind,rater,item,condition,method,answer,labels,criterion,value,baseline,seconds,completion",
@@ -92,9 +90,7 @@ def test_file_when_csv_and_jsonl_say_the_same_gives_the_same_lines(
         ({"mood": "good"}, "mood", "there is no such field"),
     ],
 )
-def test_line_when_wrong_is_named_with_its_number_and_column(
-    written: Write, known: Known, item: str, change: dict[str, object], column: str, text: str
-) -> None:
+def test_line_when_wrong_is_named_with_its_number_and_column(written, known, item, change, column, text):
     good = ANSWER | {"item": item}
     path = written("people.jsonl", json.dumps(good), "", json.dumps(good | {"rater": "p2"} | change))
     (problem,) = problems(path, known)
@@ -102,9 +98,7 @@ def test_line_when_wrong_is_named_with_its_number_and_column(
     assert text in problem
 
 
-def test_file_when_many_lines_are_wrong_names_them_all(
-    written: Write, known: Known, item: str, story: str
-) -> None:
+def test_file_when_many_lines_are_wrong_names_them_all(written, known, item, story):
     rows = [
         {"kind": "rating", "rater": "p1", "item": story, "method": "m", "criterion": "NCS", "value": 6},
         {"kind": "preference", "rater": "p1", "item": story, "method": "m", "baseline": "m",
@@ -124,9 +118,7 @@ def test_file_when_many_lines_are_wrong_names_them_all(
     assert any("a story of the release" in text for text in found)
 
 
-def test_person_when_answering_twice_differently_is_a_problem_and_the_same_is_none(
-    written: Write, known: Known, item: str
-) -> None:
+def test_person_when_answering_twice_differently_is_a_problem_and_the_same_is_none(written, known, item):
     first, other = json.dumps(ANSWER | {"item": item}), json.dumps(ANSWER | {"item": item, "answer": "b"})
     again = json.dumps(ANSWER | {"item": item, "answer": "b", "repeat": 1})
     assert len(read_human(written("a.jsonl", first, first, again), known)) == 2
@@ -147,9 +139,7 @@ def test_person_when_answering_twice_differently_is_a_problem_and_the_same_is_no
         ("people.jsonl", [""], "at least one line"),
     ],
 )
-def test_file_when_of_another_form_is_refused(
-    written: Write, known: Known, name: str, lines: list[str], text: str
-) -> None:
+def test_file_when_of_another_form_is_refused(written, known, name, lines, text):
     assert any(text in problem for problem in problems(written(name, *lines), known))
 
 
@@ -178,17 +168,13 @@ def test_tasks_when_anonymised_stand_for_what_the_key_says(written: Write) -> No
 @given(st.text(max_size=200))
 @settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @pytest.mark.parametrize("name", ["x.csv", "x.jsonl"])
-def test_file_when_it_holds_anything_gives_problems_not_crashes(
-    tmp_path: Path, known: Known, name: str, text: str
-) -> None:
+def test_file_when_it_holds_anything_gives_problems_not_crashes(tmp_path, known, name, text):
     path = tmp_path / name
     path.write_bytes(text.encode("utf-8", "replace"))
     assert problems(path, known)
 
 
-def test_columns_of_a_study_when_csv_and_jsonl_say_the_same_give_the_same_lines(
-    written: Write, known: Known, story: str
-) -> None:
+def test_columns_of_a_study_when_csv_and_jsonl_say_the_same_give_the_same_lines(written, known, story):
     csv = written(
         "people.csv",
         "kind,rater,item,method,criterion,value,part,at,protocol,simulated",
@@ -276,9 +262,7 @@ def test_recovery_when_worked_by_hand_is_that(line: Line, questions: dict[str, Q
     assert (nothing.value, nothing.status) == (None, "undefined")
 
 
-def test_recovery_when_dimensions_have_different_sizes_weighs_them_alike(
-    line: Line, questions: dict[str, Question]
-) -> None:
+def test_recovery_when_dimensions_have_different_sizes_weighs_them_alike(line, questions):
     causal, emotional = of_type(questions, "causal")[:3], of_type(questions, "emotional")[0]
     rows = [line("answer", "p", item, right=False) for item in causal]
     rows.append(line("answer", "p", emotional, right=True))
@@ -288,9 +272,7 @@ def test_recovery_when_dimensions_have_different_sizes_weighs_them_alike(
     assert found.recoverability["image"]["overall"].low is None  # one person says nothing about others
 
 
-def test_recovery_when_question_is_invalid_or_repeated_or_of_another_method_leaves_it_out(
-    line: Line, questions: dict[str, Question]
-) -> None:
+def test_recovery_when_question_is_invalid_or_repeated_or_of_another_method_leaves_it_out(line, questions):
     one, two = of_type(questions, "causal")[:2]
     rows = [
         line("answer", "p", one, right=True), line("answer", "p", two, right=False),
@@ -307,9 +289,7 @@ def test_recovery_when_unclear_is_wrong(line: Line, questions: dict[str, Questio
     assert found.recoverability["image"]["overall"].value == 0.0
 
 
-def test_recovery_when_lines_come_in_another_order_is_the_same(
-    line: Line, questions: dict[str, Question]
-) -> None:
+def test_recovery_when_lines_come_in_another_order_is_the_same(line, questions):
     random = np.random.default_rng(5)
     rows = [
         line("answer", f"p{person}", item, bool(random.integers(2)), condition=condition)

@@ -116,9 +116,7 @@ def test_study_when_whole_has_every_part(storyboards: Path, people: Path) -> Non
     assert any("left out: p9" in text for text in lines)
 
 
-def test_study_when_lines_are_simulated_or_of_several_protocols_says_so(
-    storyboards: Path, people: Path
-) -> None:
+def test_study_when_lines_are_simulated_or_of_several_protocols_says_so(storyboards, people):
     rows = [json.loads(row) for row in people.read_text().splitlines()]
     for number, row in enumerate(rows[:30]):
         row |= {"simulated": number < 7, "protocol": ("a" if number < 20 else "b") * 64}
@@ -136,9 +134,7 @@ def test_study_when_lines_are_simulated_or_of_several_protocols_says_so(
 
 
 @pytest.mark.parametrize(("named", "warned"), [(0, False), (1, True), (-1, False)])
-def test_study_when_one_protocol_is_pooled_with_none_says_so(
-    storyboards: Path, people: Path, named: int, warned: bool
-) -> None:
+def test_study_when_one_protocol_is_pooled_with_none_says_so(storyboards, people, named, warned):
     rows = [json.loads(row) for row in people.read_text().splitlines()]
     for row in rows[: named if named >= 0 else len(rows)]:
         row["protocol"] = "c" * 64
@@ -155,18 +151,14 @@ def test_study_when_run_twice_is_the_same(storyboards: Path, people: Path) -> No
 
 
 @pytest.mark.parametrize("valid", ["judges", "all"])
-def test_study_when_valid_questions_are_defined_otherwise_says_so(
-    storyboards: Path, people: Path, valid: str
-) -> None:
+def test_study_when_valid_questions_are_defined_otherwise_says_so(storyboards, people, valid):
     found = calibrate(storyboards, people, settings=StudySettings(resampling=Resampling(0), valid=valid))
     assert found.as_json()["methods"]["m"]["valid_set"] == valid
     with pytest.raises(ConfigError):
         StudySettings(valid="nobody")
 
 
-def test_study_when_weights_are_fitted_uses_one_split(
-    storyboards: Path, people: Path, release: Release
-) -> None:
+def test_study_when_weights_are_fitted_uses_one_split(storyboards, people, release):
     split = next(iter(release.splits))
     found = calibrate(storyboards, people, settings=StudySettings(resampling=Resampling(0), fit_split=split))
     weights = found.as_json()["weights"]
@@ -183,9 +175,7 @@ def test_study_when_people_are_few_lists_the_items(storyboards: Path, people: Pa
     assert any("too few people" in text for text in found.lines())
 
 
-def test_study_when_release_is_another_is_refused(
-    storyboards: Path, people: Path, tmp_path: Path, release: Release
-) -> None:
+def test_study_when_release_is_another_is_refused(storyboards, people, tmp_path, release):
     other = tmp_path / "other"
     other.mkdir()
     for file in release.path.iterdir():
@@ -280,9 +270,7 @@ def test_videos_when_the_judge_is_silent_count_as_scoring_says(videos: Judged, t
         told("zero")
 
 
-def test_answers_when_of_another_kind_of_evaluation_give_one_problem(
-    videos: Judged, storyboards: Path, people: Path, tmp_path: Path
-) -> None:
+def test_answers_when_of_another_kind_of_evaluation_give_one_problem(videos, storyboards, people, tmp_path):
     folder, completions = videos({"x": [[1, 0]]}, {"x": [1, 1]})
     with pytest.raises(InputError) as caught:
         calibrate(folder, people)
@@ -296,9 +284,7 @@ def test_answers_when_of_another_kind_of_evaluation_give_one_problem(
     )  # fmt: skip
 
 
-def test_command_when_given_answers_prints_them_for_people_and_scripts(
-    storyboards: Path, people: Path
-) -> None:
+def test_command_when_given_answers_prints_them_for_people_and_scripts(storyboards, people):
     options = ["calibrate", str(storyboards), "--human", str(people), "--resamples", "20"]
     shown = CliRunner().invoke(app, options)
     assert shown.exit_code == 0, shown.output
@@ -307,9 +293,7 @@ def test_command_when_given_answers_prints_them_for_people_and_scripts(
     assert document["definitions"]["confidence"]["high"] == 0.8
 
 
-def test_command_when_answers_or_options_are_wrong_exits_with_what_to_do(
-    storyboards: Path, people: Path
-) -> None:
+def test_command_when_answers_or_options_are_wrong_exits_with_what_to_do(storyboards, people):
     people.write_text(people.read_text() + '{"kind": "rating"}\n')
     done = CliRunner().invoke(app, ["calibrate", str(storyboards), "--human", str(people)])
     assert done.exit_code == 1
@@ -319,9 +303,7 @@ def test_command_when_answers_or_options_are_wrong_exits_with_what_to_do(
     assert CliRunner().invoke(app, [*options, "high=2"]).exit_code == 2
 
 
-def test_command_when_weights_are_fitted_writes_what_scoring_reads(
-    storyboards: Path, people: Path, tmp_path: Path, release: Release
-) -> None:
+def test_command_when_weights_are_fitted_writes_what_scoring_reads(storyboards, people, tmp_path, release):
     options = ["calibrate", str(storyboards), "--human", str(people), "--resamples", "0", "--fit-weights"]
     done = CliRunner().invoke(app, [*options, str(tmp_path / "weights.json")])
     assert "validation" in release.splits

@@ -111,9 +111,7 @@ def test_pack_when_the_version_is_auto_counts_on_from_what_changed(
     assert verify(made.folder, quick=True).issues == ()
 
 
-def test_changes_when_written_name_ids_paths_and_kinds_and_no_values(
-    old: PackResult, make: Callable[..., Path], tmp_path: Path
-) -> None:
+def test_changes_when_written_name_ids_paths_and_kinds_and_no_values(old, make, tmp_path):
     made = pack(make(retold, 9), tmp_path / "new", after(old, "auto"))
     text = (made.folder / "changes.json").read_text("utf-8")
     changes = json.loads(text)
@@ -126,9 +124,7 @@ def test_changes_when_written_name_ids_paths_and_kinds_and_no_values(
 
 
 @pytest.mark.slow
-def test_changes_when_hidden_stories_change_hold_numbers_of_them_only(
-    old: PackResult, make: Callable[..., Path], tmp_path: Path
-) -> None:
+def test_changes_when_hidden_stories_change_hold_numbers_of_them_only(old, make, tmp_path):
     def change(bundles: list[Json]) -> None:
         assert bundles[4]["record"]["split"] == "hidden_test"
         bundles[4]["record"]["title"] = "A secret title"
@@ -143,9 +139,7 @@ def test_changes_when_hidden_stories_change_hold_numbers_of_them_only(
 
 
 @pytest.mark.parametrize("version", ["0.1.0", "0.1.1", "0.0.9", "0.1.0+again"])
-def test_pack_when_the_version_is_too_low_is_refused_and_leaves_nothing(
-    old: PackResult, make: Callable[..., Path], tmp_path: Path, version: str
-) -> None:
+def test_pack_when_the_version_is_too_low_is_refused_and_leaves_nothing(old, make, tmp_path, version):
     with pytest.raises(ConfigError, match=r"is too low: since 0\.1\.0, 1 story changed") as caught:
         pack(make(retold), tmp_path / "new", after(old, version))
     assert "pack it as 0.2.0" in caught.value.fix
@@ -159,9 +153,7 @@ def test_pack_when_the_version_is_too_low_is_refused_and_leaves_nothing(
         (hidden, "in split hidden_test, and was in public in version 0.1.0"),
     ],
 )
-def test_pack_when_a_story_moves_to_another_split_is_refused(
-    old: PackResult, make: Callable[..., Path], tmp_path: Path, change: Any, text: str
-) -> None:
+def test_pack_when_a_story_moves_to_another_split_is_refused(old, make, tmp_path, change, text):
     with pytest.raises(InputError, match=text):
         pack(make(change), tmp_path / "new", after(old, "auto"))
 
@@ -174,17 +166,13 @@ def test_pack_when_a_story_moves_to_another_split_is_refused(
         ({"version": "automatic"}, ConfigError, "a semantic version"),
     ],
 )
-def test_pack_when_the_release_before_does_not_fit_is_refused(
-    old: PackResult, make: Callable[..., Path], tmp_path: Path, given: Any, error: type[Exception], text: str
-) -> None:
+def test_pack_when_the_release_before_does_not_fit_is_refused(old, make, tmp_path, given, error, text):
     with pytest.raises(error, match=text):
         pack(make(), tmp_path / "new", after(old, **{"version": "auto", **given}))
 
 
 @pytest.mark.parametrize("since", ["nothing", "run", "hidden"])
-def test_pack_when_the_folder_before_is_no_public_release_is_refused(
-    old: PackResult, make: Callable[..., Path], tmp_path: Path, since: str
-) -> None:
+def test_pack_when_the_folder_before_is_no_public_release_is_refused(old, make, tmp_path, since):
     run = make()
     assert old.hidden is not None
     folder = {"nothing": tmp_path / "nothing", "run": run, "hidden": old.hidden}[since]
@@ -285,9 +273,7 @@ def test_pack_when_the_run_is_of_a_suite_counts_on_as_well(tmp_path: Path) -> No
         )
 
 
-def test_pack_when_the_runs_salt_is_another_says_that_nothing_can_be_shown(
-    old: PackResult, make: Callable[..., Path], tmp_path: Path
-) -> None:
+def test_pack_when_the_runs_salt_is_another_says_that_nothing_can_be_shown(old, make, tmp_path):
     run = make()
     pack(
         run, tmp_path / "alone", PackOptions("0.1.0", name=NAME, allow_drafts=True)

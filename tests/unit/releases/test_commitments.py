@@ -133,9 +133,7 @@ MAKERS = {
 
 @pytest.mark.parametrize("name", MAKERS)
 @pytest.mark.parametrize("place", ["filled", "a file", "below a file"])
-def test_import_and_export_when_the_place_is_taken_speak_of_no_release(
-    tmp_path: Path, name: str, place: str
-) -> None:
+def test_import_and_export_when_the_place_is_taken_speak_of_no_release(tmp_path, name, place):
     out = tmp_path / "out"
     if place == "filled":
         out.mkdir()

@@ -90,9 +90,7 @@ MEANING: list[tuple[BundleChange, str, str]] = [
 
 
 @pytest.mark.parametrize(("change", "path", "kind"), MEANING)
-def test_diff_when_a_record_changes_its_meaning_asks_for_a_major_step(
-    old: Path, changed: Callable[..., Path], change: BundleChange, path: str, kind: str
-) -> None:
+def test_diff_when_a_record_changes_its_meaning_asks_for_a_major_step(old, changed, change, path, kind):
     found = diff(old, changed(change))
     assert ("kb25k_0001", path, kind) in named(found)
     assert (found.step, str(found.due), found.problem) == (Step.MAJOR, NEW, None)
@@ -104,9 +102,7 @@ def test_diff_when_a_variant_changes_asks_for_a_major_step(old: Path, changed: C
     assert found.step is Step.MAJOR
 
 
-def test_diff_when_only_titles_status_or_producers_change_asks_for_a_patch(
-    old: Path, changed: Callable[..., Path]
-) -> None:
+def test_diff_when_only_titles_status_or_producers_change_asks_for_a_patch(old, changed):
     def change(bundles: list[Json]) -> None:
         bundles[0]["record"]["title"] = "Another title"
         bundles[1]["record"]["provenance"]["source_reference"] = "book 2"
@@ -130,9 +126,7 @@ def test_diff_when_stories_are_added_asks_for_a_minor_step(old: Path, changed: C
     assert counts["$.totals.stories"] == (8, 9)
 
 
-def test_diff_when_a_variant_is_added_to_a_story_that_was_there_asks_for_a_major_step(
-    old: Path, changed: Callable[..., Path]
-) -> None:
+def test_diff_when_a_variant_is_added_to_a_story_that_was_there_asks_for_a_major_step(old, changed):
     def change(bundles: list[Json]) -> None:
         more = copy.deepcopy(bundles[0]["variants"][0])
         bundles[0]["variants"].append(more | {"variant_id": "kb25k_0001_v3", "pair_id": "kb25k_0001_p3"})
@@ -142,9 +136,7 @@ def test_diff_when_a_variant_is_added_to_a_story_that_was_there_asks_for_a_major
     assert (Step.MAJOR, "1 contrastive variant added to stories that were there") in found.reasons
 
 
-def test_diff_when_a_story_goes_says_what_the_new_release_says_about_it(
-    old: Path, changed: Callable[..., Path], helpers: Any
-) -> None:
+def test_diff_when_a_story_goes_says_what_the_new_release_says_about_it(old, changed, helpers):
     new = changed(lambda all_: drop(all_, 0))
     found = diff(old, new)
     assert [(one.id, one.how, one.reason) for one in found.gone] == [("kb25k_0001", "removed", None)]
@@ -156,9 +148,7 @@ def test_diff_when_a_story_goes_says_what_the_new_release_says_about_it(
     assert any("withdrawn: the source asked for it" in line for line in lines(diff(old, new)))
 
 
-def test_diff_when_a_story_moves_to_another_split_says_from_where_to_where(
-    old: Path, changed: Callable[..., Path]
-) -> None:
+def test_diff_when_a_story_moves_to_another_split_says_from_where_to_where(old, changed):
     def change(bundles: list[Json]) -> None:
         bundles[0]["record"]["split"] = "validation"
         for variant in bundles[0]["variants"]:
@@ -169,9 +159,7 @@ def test_diff_when_a_story_moves_to_another_split_says_from_where_to_where(
     assert (Step.MAJOR, "1 story moved to another split") in found.reasons
 
 
-def test_diff_when_a_hidden_story_changes_tells_its_number_and_nothing_else(
-    old: Path, changed: Callable[..., Path]
-) -> None:
+def test_diff_when_a_hidden_story_changes_tells_its_number_and_nothing_else(old, changed):
     salt = old.with_name(f"{old.name}-hidden.salt")
     new = changed(lambda all_: all_[4]["record"].update(title="A secret title"), salt=salt)
     found = diff(old, new)
@@ -182,9 +170,7 @@ def test_diff_when_a_hidden_story_changes_tells_its_number_and_nothing_else(
     assert diff(old.with_name(f"{old.name}-hidden"), new.with_name(f"{new.name}-hidden")).changed
 
 
-def test_diff_when_commitments_are_under_two_salts_goes_by_the_number_of_hidden_stories(
-    old: Path, changed: Callable[..., Path]
-) -> None:
+def test_diff_when_commitments_are_under_two_salts_goes_by_the_number_of_hidden_stories(old, changed):
     found = diff(old, changed(lambda all_: all_[4]["record"].update(title="A secret title"), "0.1.1"))
     assert (found.hidden.kept, found.hidden.reasons()) == (None, [])
     assert any("nobody outside can tell" in line for line in lines(found))
@@ -192,24 +178,18 @@ def test_diff_when_commitments_are_under_two_salts_goes_by_the_number_of_hidden_
     assert found.reasons == ((Step.MAJOR, "1 story of the hidden test gone"),)
 
 
-def test_diff_when_the_same_version_has_other_content_is_a_problem(
-    old: Path, changed: Callable[..., Path]
-) -> None:
+def test_diff_when_the_same_version_has_other_content_is_a_problem(old, changed):
     new = changed(lambda all_: all_[0]["record"].update(title="Another title"), OLD)
     assert "both say version 0.1.0, and their content differs" in str(diff(old, new).problem)
 
 
-def test_diff_when_the_version_is_too_low_or_goes_back_is_a_problem(
-    old: Path, changed: Callable[..., Path]
-) -> None:
+def test_diff_when_the_version_is_too_low_or_goes_back_is_a_problem(old, changed):
     new = changed(lambda all_: all_.extend(copy.deepcopy(sample_bundles(9)[8:])), "0.1.1")
     assert "a minor step is due, which makes it 0.2.0" in str(diff(old, new).problem)
     assert "are the two swapped?" in str(diff(new, old).problem)
 
 
-def test_diff_when_the_schema_has_another_version_names_the_fields(
-    old: Path, tmp_path: Path, helpers: Any
-) -> None:
+def test_diff_when_the_schema_has_another_version_names_the_fields(old, tmp_path, helpers):
     new = Path(shutil.copytree(old, tmp_path / "new"))
     for number in range(2):
         helpers.edit_line(new / "annotations.jsonl", number, lambda row: row.update(mood="calm"))
@@ -230,9 +210,7 @@ def test_diff_when_a_line_is_not_what_its_hash_says_refuses(old: Path, tmp_path:
         diff(old, new)
 
 
-def test_diff_when_a_line_changed_under_the_old_hash_refuses_instead_of_missing_it(
-    old: Path, tmp_path: Path, helpers: Any
-) -> None:
+def test_diff_when_a_line_changed_under_the_old_hash_refuses_instead_of_missing_it(old, tmp_path, helpers):
     new = Path(shutil.copytree(old, tmp_path / "new"))
     path = new / "annotations.jsonl"
     path.write_bytes(path.read_bytes().replace(b"the", b"teh", 1))  # release.json says what it said
@@ -263,9 +241,7 @@ def test_diff_when_a_line_changed_under_the_old_hash_refuses_instead_of_missing_
         ({"kind": "clips"}, InputError, "it is clips"),
     ],
 )
-def test_diff_when_release_json_says_odd_things_refuses_them(
-    old: Path, tmp_path: Path, helpers: Any, part: Any, error: type[Exception], text: str
-) -> None:
+def test_diff_when_release_json_says_odd_things_refuses_them(old, tmp_path, helpers, part, error, text):
     new = Path(shutil.copytree(old, tmp_path / "new"))
     helpers.edit_json(new / "release.json", lambda one: one.update(part))
     with pytest.raises(error, match=text):
@@ -344,12 +320,7 @@ def remove(folder: Path) -> None:
         (remove, ("01", "Old Tomas", "image/Old Tomas/01.png", "removed"), "1 reference image removed"),
     ],
 )
-def test_image_when_it_differs_is_told_by_character_and_asks_for_a_major_step(
-    releases: Callable[[ImageChange], ReleaseDiff],
-    change: ImageChange,
-    found: tuple[str, ...],
-    why: str,
-) -> None:
+def test_image_when_it_differs_is_told_by_character_and_asks_for_a_major_step(releases, change, found, why):
     compared = releases(change)
     (one,) = compared.sections["images"]
     assert (one.story_id, one.character, one.file, one.kind) == found
@@ -505,9 +476,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> ReleaseDiff:
     return diff(*folders)
 
 
-def test_page_when_rendered_shows_changes_step_and_problem_and_escapes_every_value(
-    found: ReleaseDiff,
-) -> None:
+def test_page_when_rendered_shows_changes_step_and_problem_and_escapes_every_value(found):
     page = render_page(found, [["kind", "valid"], ["question", "<3>"]]).replace("<wbr>", "")
     assert "$.scenes[1].action" in page and "kb25k_0007" in page
     assert "Step due: <strong>major</strong>; next version: 0.2.0" in page

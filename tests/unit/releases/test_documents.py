@@ -324,9 +324,7 @@ def test_card_when_the_author_says_more_states_it_and_verifies(run: Path, tmp_pa
     assert 'revision="0.1.1"' in (tmp_path / "next/README.md").read_text("utf-8")
 
 
-def test_card_when_the_author_says_nothing_says_who_annotated_only_where_machines_did(
-    packed: PackResult, tmp_path: Path
-) -> None:
+def test_card_when_the_author_says_nothing_says_who_annotated_only_where_machines_did(packed, tmp_path):
     assert front(packed.folder)["annotations_creators"] == ["machine-generated"]
     assert not {"source_datasets", "task_ids"} & front(packed.folder).keys()
     assert "## Papers" not in (packed.folder / "README.md").read_text("utf-8")

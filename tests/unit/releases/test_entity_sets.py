@@ -50,17 +50,13 @@ def tree(folder: Path) -> dict[str, bytes]:
     }
 
 
-def test_episodes_when_imported_and_exported_are_the_same_bytes(
-    run: Path, data: Path, tmp_path: Path
-) -> None:
+def test_episodes_when_imported_and_exported_are_the_same_bytes(run, data, tmp_path):
     assert tree(run / "data") == tree(data)
     assert export_episodes(read_entity_set(run)[0], tmp_path / "out")["episodes"] == 2
     assert tree(tmp_path / "out") == tree(data)
 
 
-def test_episodes_when_laid_out_otherwise_keep_bytes_order_unknown_fields_and_what_is_absent(
-    data: Path, tmp_path: Path
-) -> None:
+def test_episodes_when_laid_out_otherwise_keep_bytes_order_unknown_fields_and_what_is_absent(data, tmp_path):
     path = data / "scripts" / "ep_a.json"
     document = json.loads(path.read_bytes())
     document["note"] = {"by": "somebody", "numbers": [1, 2.5, None]}
@@ -128,9 +124,7 @@ def test_tiers_when_split_files_differ_go_by_the_one_that_names_most(data: Path)
         (b'{"story_name": "\\ud800"}', "half a character"),
     ],
 )  # fmt: skip
-def test_import_when_no_file_can_be_used_says_which_and_what_to_do(
-    content: bytes, found: str, data: Path, tmp_path: Path
-) -> None:
+def test_import_when_no_file_can_be_used_says_which_and_what_to_do(content, found, data, tmp_path):
     for path in (data / "scripts").iterdir():
         path.write_bytes(content)
     with pytest.raises(InputError, match=found) as caught:
@@ -185,9 +179,7 @@ def test_import_when_names_are_hostile_writes_nothing_outside(data: Path, tmp_pa
         pack(tmp_path / "run", tmp_path / "release", OPTIONS)
 
 
-def test_import_when_files_are_links_follows_them_and_refuses_what_never_ends(
-    data: Path, tmp_path: Path
-) -> None:
+def test_import_when_files_are_links_follows_them_and_refuses_what_never_ends(data, tmp_path):
     elsewhere = tmp_path / "store.json"
     (data / "scripts" / "ep_b.json").rename(elsewhere)
     (data / "scripts" / "ep_b.json").symlink_to(elsewhere)
@@ -311,9 +303,7 @@ def test_requests_when_nothing_is_asked_for_are_the_prompts_of_the_files(episode
     assert [line["seed"] for line in lines] == [42, 43, 44, 45, 46, 42, 43]
 
 
-def test_requests_when_headers_are_left_out_or_injected_describe_who_is_asked_for(
-    episodes: EntitySet,
-) -> None:
+def test_requests_when_headers_are_left_out_or_injected_describe_who_is_asked_for(episodes):
     last = SHOTS[4][1]
     assert asked(episodes, header="none")[4]["prompt"] == last
     assert asked(episodes, header="first")[4]["prompt"] == last
@@ -332,9 +322,7 @@ def test_requests_when_headers_are_left_out_or_injected_describe_who_is_asked_fo
     assert [one["described"] for one in first[1]["entities"]] == [False, True, False]
 
 
-def test_requests_when_ids_stand_for_names_replace_whole_names_only(
-    episodes: EntitySet, tmp_path: Path
-) -> None:
+def test_requests_when_ids_stand_for_names_replace_whole_names_only(episodes, tmp_path):
     line = asked(episodes, ids=("character",))[1]
     assert line["prompt"].endswith("[character2] runs into The Kitchen and waves at [character1].")
     assert [one["as"] for one in line["entities"]] == ["[character1]", "[character2]", "The Kitchen"]
@@ -366,9 +354,7 @@ def test_requests_when_the_registry_lacks_a_name_leave_it_undescribed(tmp_path: 
     )  # fmt: skip
 
 
-def test_inputs_of_generators_when_written_have_the_form_of_their_public_samples(
-    episodes: EntitySet, tmp_path: Path
-) -> None:
+def test_inputs_of_generators_when_written_have_the_form_of_their_public_samples(episodes, tmp_path):
     made = {name: write_inputs(episodes, tmp_path / name, name) for name in GENERATORS}
     script = episodes.by_id["ep_a"].script
     shots = list(script.shots())

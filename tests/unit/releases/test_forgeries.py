@@ -243,9 +243,7 @@ def test_a_forgery_when_all_that_follows_from_it_was_made_again_is_found_where_t
     assert "not-published" in {issue.code for issue in verify(folder, quick=True, against=against).issues}
 
 
-def test_a_licence_in_the_card_when_forged_is_what_a_quick_look_says_it_leaves_out(
-    made: dict[str, Path], tmp_path: Path
-) -> None:
+def test_a_licence_in_the_card_when_forged_is_what_a_quick_look_says_it_leaves_out(made, tmp_path):
     folder = copy(made["events"], tmp_path)
     FACTS["licence in the front matter"](folder)
     reseal(folder)
@@ -362,9 +360,7 @@ def said_by_another(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_verify_when_an_older_version_packed_it_compares_what_it_states(
-    older: dict[str, Path], kind: str
-) -> None:
+def test_verify_when_an_older_version_packed_it_compares_what_it_states(older, kind):
     report = verify(older[kind], readers=False)
     assert report.issues == ()
     assert report.documents == "facts"
@@ -394,9 +390,7 @@ def test_every_consistent_forgery_is_found(made: dict[str, Path], tmp_path: Path
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_fact_that_another_version_states_is_compared(
-    older: dict[str, Path], tmp_path: Path, kind: str
-) -> None:
+def test_every_fact_that_another_version_states_is_compared(older, tmp_path, kind):
     missed = []
     for name, forge in FACTS.items():
         folder = copy(older[kind], tmp_path / name.replace(" ", "_").replace(":", ""))
@@ -407,9 +401,7 @@ def test_every_fact_that_another_version_states_is_compared(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_sources_when_release_json_names_them_are_compared_whatever_the_version(
-    made: dict[str, Path], tmp_path: Path, kind: str
-) -> None:
+def test_sources_when_release_json_names_them_are_compared_whatever_the_version(made, tmp_path, kind):
     folder = copy(made[kind], tmp_path)
     said_by_another(folder)
     report = verify(folder, readers=False)

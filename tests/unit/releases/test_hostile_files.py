@@ -87,9 +87,7 @@ def in_little_memory(work: str, folder: Path) -> subprocess.CompletedProcess[str
 
 
 @pytest.mark.parametrize("how", ["pipe", "folder", "zero", "link out of it"])
-def test_release_when_a_file_is_no_plain_file_is_refused_at_once(
-    folder: Path, tmp_path: Path, how: str
-) -> None:
+def test_release_when_a_file_is_no_plain_file_is_refused_at_once(folder, tmp_path, how):
     outside = tmp_path / "outside"
     for path in (folder / RELEASE, main_file(folder), folder / STATISTICS, folder / SUMS):
         content = read_plain(path)
@@ -163,9 +161,7 @@ def made_bombs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     return list(bombs(tmp_path_factory.mktemp("bombs")))
 
 
-def test_tables_when_they_are_bombs_are_refused_in_little_memory(
-    folder: Path, made_bombs: list[Path]
-) -> None:
+def test_tables_when_they_are_bombs_are_refused_in_little_memory(folder, made_bombs):
     table = next(folder.glob("data/*/*.parquet"))
     for bomb in made_bombs:
         table.unlink()
@@ -232,9 +228,7 @@ def damaged(draw: Any, content: bytes, name: str) -> bytes:
 
 
 @pytest.mark.endurance
-def test_release_when_anything_in_it_is_damaged_is_found_and_nothing_ends_in_a_traceback(
-    folder: Path, tmp_path: Path
-) -> None:
+def test_release_when_anything_in_it_is_damaged_is_found_and_nothing_ends_in_a_traceback(folder, tmp_path):
     names = [path.relative_to(folder).as_posix() for path in sorted(folder.rglob("*")) if path.is_file()]
     works = (load_any, lambda folder: diff(folder, folder))
 

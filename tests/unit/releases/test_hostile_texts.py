@@ -125,9 +125,7 @@ def text_of(token: Any) -> str:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_release_when_every_field_holds_hostile_text_packs_verifies_and_loads(
-    kind: str, tmp_path: Path
-) -> None:
+def test_release_when_every_field_holds_hostile_text_packs_verifies_and_loads(kind, tmp_path):
     title = " / ".join(one for one in LINES if one.isprintable())
     result = packed(KINDS[kind](tmp_path, ALL), tmp_path / "dist", title)
     report = verify(result.folder)
@@ -142,9 +140,7 @@ def test_release_when_every_field_holds_hostile_text_packs_verifies_and_loads(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_pack_when_a_secret_was_taken_out_of_a_text_refuses_and_writes_nothing(
-    kind: str, tmp_path: Path
-) -> None:
+def test_pack_when_a_secret_was_taken_out_of_a_text_refuses_and_writes_nothing(kind, tmp_path):
     run, out = KINDS[kind](tmp_path, f"a {MARK} b"), tmp_path / "dist"
     with pytest.raises(InputError, match="rule secret-removed"):
         packed(run, out, "A title")

@@ -170,9 +170,7 @@ def with_rights(folder: Path, **line: str) -> PackOptions:
     return PackOptions("0.1.0", license="CC-BY-4.0", languages=("en",), video_rights=path)
 
 
-def test_pictures_of_episodes_when_their_video_is_free_are_released_with_a_thumbnail(
-    filmed: Path, tmp_path: Path
-) -> None:
+def test_pictures_of_episodes_when_their_video_is_free_are_released_with_a_thumbnail(filmed, tmp_path):
     options = with_rights(tmp_path, rights="CC0-1.0", source="https://example.org/film")
     made = pack(filmed, tmp_path / "dist", options)
     assert not any("stay out" in note for note in made.notes)
@@ -200,9 +198,7 @@ def test_pictures_of_episodes_when_their_video_is_free_are_released_with_a_thumb
 
 
 @pytest.mark.parametrize("rights", [None, "fair use"])
-def test_pictures_of_episodes_when_their_video_is_not_free_stay_out(
-    filmed: Path, tmp_path: Path, rights: str | None
-) -> None:
+def test_pictures_of_episodes_when_their_video_is_not_free_stay_out(filmed, tmp_path, rights):
     options = LICENSED if rights is None else with_rights(tmp_path, rights=rights)
     made = pack(filmed, tmp_path / "dist", options)
     assert any(note.startswith("6 pictures of shots and people stay out") for note in made.notes)

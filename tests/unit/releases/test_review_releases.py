@@ -428,9 +428,7 @@ def reorder(bundle: dict[str, Any]) -> None:
         (lambda bundle: bundle["record"].update(title="Another title"), "$.title"),
     ],
 )
-def test_a_record_when_it_changed_since_people_read_it_is_a_draft_again_and_named(
-    tmp_path: Path, change: Change, path: str
-) -> None:
+def test_a_record_when_it_changed_since_people_read_it_is_a_draft_again_and_named(tmp_path, change, path):
     release = packed(tmp_path, changed(change), review(tmp_path / "review", THREE))
     assert record_of(release)["validation_status"] == "review_needed"
     assert record_of(release)["evidence_status"] == {
@@ -492,9 +490,7 @@ def test_a_review_when_its_votes_are_of_another_story_does_not_hold(tmp_path: Pa
 
 
 @pytest.mark.parametrize("file", ["annotations.jsonl", "votes.jsonl"])
-def test_a_release_when_record_or_vote_was_changed_and_sealed_again_is_found(
-    tmp_path: Path, helpers: Any, file: str
-) -> None:
+def test_a_release_when_record_or_vote_was_changed_and_sealed_again_is_found(tmp_path, helpers, file):
     release = packed(tmp_path, THREE, review(tmp_path / "review", THREE))
 
     def change(row: dict[str, Any]) -> None:

@@ -106,9 +106,7 @@ def test_pack_when_rules_find_errors_lists_them(tmp_path: Path) -> None:
         assert f"[{code}]" in str(refused.value)
 
 
-def test_diff_when_a_shot_changes_names_it_and_asks_for_a_version(
-    run: Path, release: Path, tmp_path: Path
-) -> None:
+def test_diff_when_a_shot_changes_names_it_and_asks_for_a_version(run, release, tmp_path):
     source = tmp_path / "data"
     path = source / FOLDER / "01/story.json"
     path.write_text(path.read_text("utf-8").replace("a stone bridge", "a wooden bridge"), "utf-8")
@@ -176,9 +174,7 @@ def test_import_set_when_a_line_is_wrong_says_which(tree: Path, tmp_path: Path) 
         import_set(tree, tmp_path / "run")
 
 
-def test_import_set_when_it_fails_on_the_way_leaves_nothing(
-    tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_import_set_when_it_fails_on_the_way_leaves_nothing(tree, tmp_path, monkeypatch):
     def fail(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
@@ -336,9 +332,7 @@ def input_set(tmp_path: Path) -> ShotSet:
 
 
 @pytest.mark.parametrize("name", sorted(bundled_layouts()))
-def test_results_when_pictures_lie_where_inputs_say_are_read_back_completely(
-    input_set: ShotSet, tmp_path: Path, name: str
-) -> None:
+def test_results_when_pictures_lie_where_inputs_say_are_read_back_completely(input_set, tmp_path, name):
     values = {"time_stamp": "20260101-101500"} if name == "storygen" else {}
     export_inputs(input_set, tmp_path / "in", name, values=values)
     lines = [json.loads(line) for line in (tmp_path / "in" / RESULTS).read_text("utf-8").splitlines()]
@@ -357,9 +351,7 @@ def test_results_when_pictures_lie_where_inputs_say_are_read_back_completely(
     } == {(line["story_id"], line["shot"]): Path(line["file"]).name for line in lines}
 
 
-def test_inputs_when_a_user_describes_a_generator_are_as_described(
-    input_set: ShotSet, tmp_path: Path
-) -> None:
+def test_inputs_when_a_user_describes_a_generator_are_as_described(input_set, tmp_path):
     (tmp_path / "mine.toml").write_text(OWN)
     made = export_inputs(
         input_set,
@@ -402,18 +394,14 @@ def test_inputs_when_a_script_lacks_texts_or_images_say_so(tmp_path: Path) -> No
         (("{{ shot.plot }}", "{{ ''.__class__.__mro__ }}"), "unsafe"),
     ],
 )
-def test_description_when_wrong_is_refused_with_its_place(
-    input_set: ShotSet, tmp_path: Path, change: tuple[str, str], why: str
-) -> None:
+def test_description_when_wrong_is_refused_with_its_place(input_set, tmp_path, change, why):
     (tmp_path / "mine.toml").write_text(OWN.replace(*change))
     with pytest.raises(ConfigError, match=why):
         export_inputs(input_set, tmp_path / "in", str(tmp_path / "mine.toml"))
     assert not (tmp_path / "in").exists()
 
 
-def test_inputs_when_an_option_or_a_value_does_not_apply_are_refused(
-    input_set: ShotSet, tmp_path: Path
-) -> None:
+def test_inputs_when_an_option_or_a_value_does_not_apply_are_refused(input_set, tmp_path):
     with pytest.raises(ConfigError, match="the description of uno decides this"):
         export_inputs(input_set, tmp_path / "in", "uno", RequestOptions(max_chars=9))
     with pytest.raises(ConfigError, match="values of uno: root"):

@@ -33,9 +33,7 @@ def test_read_shot_set_when_sound_finds_nothing_wrong(tree: Path) -> None:
     assert shot_set.path(mira[0]).is_file()
 
 
-def test_write_shot_set_when_read_again_is_equal_and_unknown_fields_are_kept(
-    tree: Path, tmp_path: Path
-) -> None:
+def test_write_shot_set_when_read_again_is_equal_and_unknown_fields_are_kept(tree, tmp_path):
     path = tree / "ViStory/01/story.json"
     document = json.loads(path.read_text("utf-8"))
     document["note"] = {"by": "somebody", "numbers": [1, 2.5, None]}
@@ -152,9 +150,7 @@ def test_read_shot_set_when_broken_reports_it_and_keeps_the_other_story(tree: Pa
         ('"\\ud800"', "[encoding] an escape such as \\ud800 stands for half a character"),
     ],
 )
-def test_read_shot_set_when_a_value_could_not_be_written_again_names_the_file(
-    tree: Path, tmp_path: Path, value: str, told: str
-) -> None:
+def test_read_shot_set_when_a_value_could_not_be_written_again_names_the_file(tree, tmp_path, value, told):
     path = tree / "ViStory/01/story.json"
     path.write_text(path.read_text("utf-8").replace("{", f'{{"note": {value},', 1), "utf-8")
     shot_set, report = read_shot_set(tree)
@@ -203,9 +199,7 @@ def test_read_shot_set_when_a_key_has_a_slash_finds_its_nested_folder(tree: Path
         ("references.jsonl", ["no json"], {"facts-line": 1}),
     ],
 )
-def test_read_shot_set_when_the_files_beside_the_stories_are_wrong_reports_it(
-    tree: Path, name: str, lines: list[str], found: dict[str, int]
-) -> None:
+def test_read_shot_set_when_the_files_beside_the_stories_are_wrong_reports_it(tree, name, lines, found):
     (tree / "ViStory" / name).write_text("".join(f"{line}\n" for line in lines), "utf-8")
     assert codes(tree) == found
     (first, *_) = read_shot_set(tree)[1].issues

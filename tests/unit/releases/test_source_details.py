@@ -101,9 +101,7 @@ def test_public_folder_when_packed_has_the_groups_of_public_stories_alone(releas
         (b'],"stories":["kb25k_0001",', b'],"stories":['),
     ],
 )
-def test_verify_when_a_group_names_other_stories_than_its_links_or_the_records_finds_it(
-    release, old, new
-) -> None:
+def test_verify_when_a_group_names_other_stories_than_its_links_or_the_records_finds_it(release, old, new):
     path = release / "retellings.jsonl"
     before = path.read_bytes()
     try:

@@ -39,9 +39,7 @@ def packed(run: Path, tmp_path: Path) -> Path:
     return pack(run, tmp_path / "release", OPTIONS).folder
 
 
-def test_suite_when_packed_twice_has_the_same_bytes_and_is_sound(
-    run: Path, packed: Path, tmp_path: Path
-) -> None:
+def test_suite_when_packed_twice_has_the_same_bytes_and_is_sound(run, packed, tmp_path):
     second = pack(run, tmp_path / "second", OPTIONS)
     files = sorted(path.relative_to(packed) for path in packed.rglob("*") if path.is_file())
     assert all((packed / name).read_bytes() == (second.folder / name).read_bytes() for name in files)
@@ -132,9 +130,7 @@ def test_a_suite_when_several_entries_are_wrong_lists_them_all(tmp_path: Path) -
         (b'{"A.mp4": {}, "A.mp4": {}}', "it twice"),
     ],
 )
-def test_a_file_when_it_is_no_suite_is_refused_with_the_reason(
-    tmp_path: Path, content: bytes, said: str
-) -> None:
+def test_a_file_when_it_is_no_suite_is_refused_with_the_reason(tmp_path, content, said):
     path = tmp_path / "a.json"
     path.write_bytes(content)
     with pytest.raises(InputError, match=said):

@@ -229,9 +229,7 @@ def test_normalize_text_when_applied_twice_changes_nothing_more_and_is_composed(
         ("well-known", "well known"),
     ],
 )
-def test_normalize_answer_when_answer_is_written_otherwise_returns_what_is_compared(
-    text: str, answer: str
-) -> None:
+def test_normalize_answer_when_answer_is_written_otherwise_returns_what_is_compared(text, answer):
     assert normalize_answer(text) == answer
 
 
@@ -263,9 +261,7 @@ def test_normalize_answer_when_case_or_padding_changes_stays_the_same(text: str)
         ("\u0643\u0627\u0646 \u0627\u0644\u0623\u0633\u062f", "\u0623\u0633\u062f", True),
     ],
 )
-def test_contains_phrase_when_the_script_tells_words_apart_finds_whole_words_only(
-    text: str, phrase: str, found: bool
-) -> None:
+def test_contains_phrase_when_the_script_tells_words_apart_finds_whole_words_only(text, phrase, found):
     assert contains_phrase(text, phrase) is found
 
 

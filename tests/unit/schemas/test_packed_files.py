@@ -14,7 +14,6 @@ import zipfile
 import zlib
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -182,9 +181,7 @@ TARS: dict[str, tuple[Callable[[], bytes], str]] = {
         for name, case in cases.items()
     ],
 )
-def test_open_when_it_holds_too_much_or_is_none_says_so(
-    opener: Callable[..., Any], make: Callable[[], bytes], code: str
-) -> None:
+def test_open_when_it_holds_too_much_or_is_none_says_so(opener, make, code):
     with pytest.raises(NotPacked) as caught, opener(io.BytesIO(make()), LIMITS):
         pass
     assert caught.value.code == code

@@ -185,9 +185,7 @@ def test_vocabulary_when_read_is_well_formed(name: str) -> None:
         ("gender", 3, 344),
     ],
 )
-def test_vocabulary_when_targets_are_summed_equals_the_published_total(
-    name: str, count: int, total: int
-) -> None:
+def test_vocabulary_when_targets_are_summed_equals_the_published_total(name, count, total):
     assert len(vocabulary(name).targets) == len(vocabulary(name).values) == count
     assert sum(vocabulary(name).targets.values()) == total
 

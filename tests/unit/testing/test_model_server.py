@@ -300,9 +300,7 @@ def command(tmp_path: Path) -> Iterator[Callable[..., Any]]:
 
 
 @pytest.mark.slow
-def test_command_when_given_script_faults_and_log_serves_until_terminated(
-    command: Any, write: Any, tmp_path: Path
-) -> None:
+def test_command_when_given_script_faults_and_log_serves_until_terminated(command, write, tmp_path):
     script, plan = write("script.yaml", SCRIPT), write("plan.yaml", PLAN)
     child, urls = command("--script", script, "--faults", plan, "--log", tmp_path / "log.jsonl")
     assert urls.keys() == {"openai", "google", "anthropic"}
@@ -407,9 +405,7 @@ def test_listing_when_longer_than_a_page_is_whole(api: HfApi) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")
-def test_commit_when_parent_is_not_the_head_is_refused_and_changes_nothing(
-    hub: HubServer, api: HfApi
-) -> None:
+def test_commit_when_parent_is_not_the_head_is_refused_and_changes_nothing(hub, api):
     first = hub.repository(REPO).branches["main"]
     commit(api, CommitOperationAdd("a.txt", b"a"), parent_commit=first)
     with pytest.raises(HfHubHTTPError) as caught:
@@ -435,9 +431,7 @@ def test_large_files_when_uploaded_twice_are_kept_once(hub: HubServer, api: HfAp
 
 
 @pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")
-def test_large_files_when_larger_than_a_part_come_in_parts_and_again_after_a_cut(
-    hub: HubServer, api: HfApi, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_large_files_when_larger_than_a_part_come_in_parts_and_again_after_a_cut(hub, api, monkeypatch):
     monkeypatch.setattr(time, "sleep", lambda _: None)
     hub.service.large.size = 16
     hub.faults = {"lfs-part": [None, CutUpload(4)]}

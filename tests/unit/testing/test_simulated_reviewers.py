@@ -202,9 +202,7 @@ CAUSE = str(ANT.transitions[0].causality)
         ((), (1, 2, 3, 4), {"q05": "unclear"}),
     ],
 )
-def test_judge_when_something_is_left_out_or_moved_loses_what_needs_it(
-    without: Sequence[str], order: Sequence[int], answers: dict[str, str]
-) -> None:
+def test_judge_when_something_is_left_out_or_moved_loses_what_needs_it(without, order, answers):
     assert lost(ANT, pictures(ANT, without, order)) == answers
 
 

@@ -118,9 +118,7 @@ def last_name(path: str) -> str:
 @pytest.mark.parametrize("path", [path for path in LEAVES if last_name(path) in ENUMERATED])
 @given(data=st.data())
 @settings(max_examples=10, deadline=None, derandomize=True)
-def test_check_story_when_an_enumeration_is_unknown_and_hashes_agree_finds_it(
-    path: str, data: st.DataObject
-) -> None:
+def test_check_story_when_an_enumeration_is_unknown_and_hashes_agree_finds_it(path, data):
     current = get_at(BUNDLE, path)
     value = data.draw(st.text(max_size=12).filter(lambda text: text not in WORDS))
     bundle = copy.deepcopy(replace_at(BUNDLE, path, value))
@@ -137,9 +135,7 @@ def test_check_story_when_an_enumeration_is_unknown_and_hashes_agree_finds_it(
 )
 @given(number=st.integers(-(2**40), 2**40))
 @settings(max_examples=10, deadline=None, derandomize=True)
-def test_check_story_when_a_scene_number_is_outside_the_story_and_hashes_agree_finds_it(
-    path: str, number: int
-) -> None:
+def test_check_story_when_a_scene_number_is_outside_the_story_and_hashes_agree_finds_it(path, number):
     bundle = copy.deepcopy(replace_at(BUNDLE, path, number if not 1 <= number <= 5 else number + 5))
     rehash(bundle)
     assert [issue for issue in check_story(bundle["record"], bundle["variants"]) if issue.level == "error"]

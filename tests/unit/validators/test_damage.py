@@ -1,7 +1,6 @@
 """Damaged files: validation reports or refuses, and never crashes; every computed number is checked."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -48,9 +47,7 @@ def findings(folder: Path) -> bool:
 @pytest.mark.parametrize(("writer", "name"), FILES)
 @given(data=st.data())
 @RELAXED
-def test_validate_when_a_byte_is_overwritten_never_crashes(
-    writer: Callable[..., Path], name: str, tmp_path: Path, data: st.DataObject
-) -> None:
+def test_validate_when_a_byte_is_overwritten_never_crashes(writer, name, tmp_path, data):
     path = writer(tmp_path / "data", sample_bundles(3)) / name
     content = bytearray(path.read_bytes())
     content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
@@ -64,18 +61,14 @@ def test_validate_when_a_byte_is_overwritten_never_crashes(
     | st.sampled_from([b"", b"[]", b"5", b'"x"', b"null", b"{}", b'{"format":true}'])
 )
 @RELAXED
-def test_validate_when_a_file_is_replaced_never_crashes(
-    writer: Callable[..., Path], name: str, tmp_path: Path, content: bytes
-) -> None:
+def test_validate_when_a_file_is_replaced_never_crashes(writer, name, tmp_path, content):
     path = writer(tmp_path / "data", sample_bundles(3)) / name
     path.write_bytes(content)
     assert findings(path.parent) or name in ("run.json", "release.json", "records.jsonl")
 
 
 @pytest.mark.parametrize(("writer", "name"), FILES)
-def test_validate_when_a_file_is_cut_off_in_the_middle_finds_it(
-    writer: Callable[..., Path], name: str, tmp_path: Path
-) -> None:
+def test_validate_when_a_file_is_cut_off_in_the_middle_finds_it(writer, name, tmp_path):
     path = writer(tmp_path / "data", sample_bundles(3)) / name
     content = path.read_bytes()
     path.write_bytes(content[: len(content) // 2])
@@ -97,9 +90,7 @@ def numbers(node: Any, path: str = "$") -> list[str]:
         (write_release, "moral_balance_requirements.json"),
     ],
 )
-def test_validate_when_any_number_of_a_computed_file_changes_finds_it(
-    writer: Callable[..., Path], name: str, tmp_path: Path
-) -> None:
+def test_validate_when_any_number_of_a_computed_file_changes_finds_it(writer, name, tmp_path):
     path = writer(tmp_path / "data", sample_bundles(25)) / name
     document = json.loads(path.read_bytes())
     # Counts of hidden stories and the tolerance are stated there and nowhere else.

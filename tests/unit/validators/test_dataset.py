@@ -195,9 +195,7 @@ def test_check_story_when_only_some_rules_are_chosen_runs_these_and_the_schema()
     assert check_story(bundle["record"], bundle["variants"], ["scenes"]) == []
 
 
-def test_incomplete_when_strings_are_missing_is_a_warning_in_a_run_and_an_error_in_a_release(
-    tmp_path: Path,
-) -> None:
+def test_incomplete_when_strings_are_missing_is_a_warning_in_a_run_and_an_error_in_a_release(tmp_path):
     bundles = sample_bundles(2)
     bundles[0]["record"]["scenes"][0]["state"] = " "
     rehash(bundles[0])
@@ -221,9 +219,7 @@ def test_optional_strings_when_null_do_not_make_a_record_incomplete() -> None:
 
 
 @pytest.mark.slow
-def test_validate_when_hidden_stories_are_left_out_judges_split_sizes_with_their_count(
-    tmp_path: Path,
-) -> None:
+def test_validate_when_hidden_stories_are_left_out_judges_split_sizes_with_their_count(tmp_path):
     release = write_release(tmp_path / "release", sample_bundles(200))
     assert validate(release).issues == ()
     statistics = json.loads((release / "statistics.json").read_bytes())
@@ -312,9 +308,7 @@ def test_check_schema_when_instance_is_valid_agrees_with_the_reference(name: str
 @pytest.mark.parametrize("name", INSTANCES)
 @given(data=st.data())
 @settings(max_examples=150, deadline=None, derandomize=True)
-def test_check_schema_when_instance_is_corrupted_finds_what_the_reference_finds(
-    name: str, data: st.DataObject
-) -> None:
+def test_check_schema_when_instance_is_corrupted_finds_what_the_reference_finds(name, data):
     instance = INSTANCES[name]
     for _ in range(data.draw(st.integers(1, 3))):
         instance = replace_at(instance, data.draw(st.sampled_from(paths(instance))), data.draw(VALUES))

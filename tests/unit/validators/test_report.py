@@ -95,9 +95,7 @@ def test_answer_leak_when_a_temporal_question_names_two_events_is_a_choice() -> 
         ("the potter walked", [2, 4], False),
     ],
 )
-def test_temporal_order_when_answer_is_found_compares_with_the_latest_evidence(
-    gold: str, evidence: list[int], found: bool
-) -> None:
+def test_temporal_order_when_answer_is_found_compares_with_the_latest_evidence(gold, evidence, found):
     bundle = with_question(4, gold_answer=gold, accepted_answers=[gold], evidence_scenes=evidence)
     assert ("temporal-order" in codes(bundle)) is found
 

@@ -103,9 +103,7 @@ def test_change_when_tried_or_unsigned_or_impossible_writes_nothing(run: Path, c
     assert not (run / NAME).exists()
 
 
-def test_change_when_a_list_is_filtered_goes_over_all_that_it_shows_and_no_withdrawn_ones(
-    run: Path, client
-) -> None:
+def test_change_when_a_list_is_filtered_goes_over_all_that_it_shows_and_no_withdrawn_ones(run, client):
     many = {"path": "$.scenes[*].scene_text", "find": "the", "new": "THE"}
     rows = map(json.loads, (run / "records.jsonl").read_text("utf-8").splitlines())
     word = next(row["payload"]["record"]["title"] for row in rows if row["id"] == STORIES[1]).split()[-1]

@@ -89,9 +89,7 @@ def content(folder: Path) -> dict[str, bytes]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(path.name.split(".")[0] for path in REPLAYS.glob("*.tar.xz")))
-def test_pages_when_every_link_is_followed_are_all_there_and_change_nothing(
-    name: str, replay: Callable[[str], Path], served: Callable[..., Get]
-) -> None:
+def test_pages_when_every_link_is_followed_are_all_there_and_change_nothing(name, replay, served):
     folder = replay(name)
     for place in (folder / "run", folder / "release"):
         if not place.is_dir() or not [*place.glob("*.jsonl")]:
@@ -113,9 +111,7 @@ def test_pages_when_every_link_is_followed_are_all_there_and_change_nothing(
         assert all(path.endswith(("-wal", "-shm")) for path in after.keys() - before.keys())
 
 
-def test_records_when_searched_and_filtered_are_those_that_fit(
-    replay: Callable[[str], Path], served: Callable[..., Get]
-) -> None:
+def test_records_when_searched_and_filtered_are_those_that_fit(replay, served):
     folder = replay("katha-rules") / "run"
     records = [json.loads(line)["payload"]["record"] for line in lines_of(folder / "records.jsonl")]
     get = served(folder)
@@ -138,9 +134,7 @@ def test_records_when_searched_and_filtered_are_those_that_fit(
     assert b'class="made"' in page, "who made a field stands beside it"
 
 
-def test_record_when_shown_is_in_reading_order_with_paths_and_makers(
-    replay: Callable[[str], Path], served: Callable[..., Get]
-) -> None:
+def test_record_when_shown_is_in_reading_order_with_paths_and_makers(replay, served):
     run = replay("katha-rules") / "run"
     get = served(run)
     row = json.loads((run / "records.jsonl").read_text("utf-8").splitlines()[0])
@@ -181,9 +175,7 @@ def test_makers_when_one_field_of_a_group_is_by_another_are_named_there_alone() 
     assert (who.groups("author"), who.groups("edit:ana")) == (["fields of the whole record"], [])
 
 
-def test_run_when_looked_at_leads_to_its_progress_corrections_and_audit(
-    replay: Callable[[str], Path], served: Callable[..., Get]
-) -> None:
+def test_run_when_looked_at_leads_to_its_progress_corrections_and_audit(replay, served):
     run = replay("katha-model") / "run"
     report = read_report(run)
     get = served(run)
@@ -224,9 +216,7 @@ def test_progress_when_a_stage_is_half_done_tells_what_the_rest_costs_where_pric
     assert (progress.spent, progress.forecast, progress.asked, progress.again) == (0.5, 1.25, 2, 5)
 
 
-def test_file_when_it_is_written_while_pages_are_shown_is_shown_as_it_is_now(
-    tmp_path: Path, served: Callable[..., Get]
-) -> None:
+def test_file_when_it_is_written_while_pages_are_shown_is_shown_as_it_is_now(tmp_path, served):
     (tmp_path / "records.jsonl").write_text('{"id": "a", "t": "first"}\n')
     get = served(tmp_path)
     assert b"first" in get("/row/records/a")[1]
@@ -237,9 +227,7 @@ def test_file_when_it_is_written_while_pages_are_shown_is_shown_as_it_is_now(
     assert b"third" in get("/row/records/a")[1]
 
 
-def test_release_when_an_earlier_version_lies_beside_it_leads_to_what_changed(
-    replay: Callable[[str], Path], served: Callable[..., Get]
-) -> None:
+def test_release_when_an_earlier_version_lies_beside_it_leads_to_what_changed(replay, served):
     release = replay("katha-rules") / "release"
     older = release.with_name("older")
     shutil.copytree(release, older)
@@ -252,9 +240,7 @@ def test_release_when_an_earlier_version_lies_beside_it_leads_to_what_changed(
     assert get("/diff/other")[0] == 404 and get("/diff/older")[0] in (200, 500)
 
 
-def test_record_when_parts_were_written_again_shows_both_versions_of_what_differs(
-    replay: Callable[[str], Path], served: Callable[..., Get]
-) -> None:
+def test_record_when_parts_were_written_again_shows_both_versions_of_what_differs(replay, served):
     run = replay("katha-rules") / "run"
     first, *more = (run / "records.jsonl").read_text("utf-8").splitlines()
     row = json.loads(first)
@@ -271,9 +257,7 @@ def test_record_when_parts_were_written_again_shows_both_versions_of_what_differ
     assert "the fox &lt;b&gt;left" in page and "questions 1: left as it was" in page
 
 
-def test_episode_when_shown_is_as_on_the_page_of_its_set(
-    replay: Callable[[str], Path], served: Callable[..., Get]
-) -> None:
+def test_episode_when_shown_is_as_on_the_page_of_its_set(replay, served):
     folder = replay("entities-model")
     whole, _ = read_entity_set(folder / "release")
     name = whole.episodes[0].episode_id
@@ -296,9 +280,7 @@ def test_episode_when_faulty_is_shown_by_its_fields(tmp_path: Path, served: Call
         assert status == 200 and b"entity schedule" in page
 
 
-def test_answers_when_an_evaluation_is_looked_at_stand_with_pictures_questions_and_replies(
-    replay: Callable[[str], Path], served: Callable[..., Get]
-) -> None:
+def test_answers_when_an_evaluation_is_looked_at_stand_with_pictures_questions_and_replies(replay, served):
     folder = replay("evaluate-katha") / "run"
     judgements = [json.loads(line) for line in lines_of(folder / "judgements.jsonl")]
     judged = next(row for row in judgements if row["method"] and row["raw"])
@@ -318,9 +300,7 @@ def test_answers_when_an_evaluation_is_looked_at_stand_with_pictures_questions_a
     ["/picture/../secret.png", "/picture/..%2fsecret.png", "/picture/%2fetc%2fpasswd", "/picture/run.json",
      "/rows/run.json", "/row/records/nobody", "/call/00/0", "/unit/a/b", "/nothing"],
 )  # fmt: skip
-def test_page_when_it_does_not_exist_or_leads_out_of_the_folder_is_not_shown(
-    address: str, replay: Callable[[str], Path], served: Callable[..., Get]
-) -> None:
+def test_page_when_it_does_not_exist_or_leads_out_of_the_folder_is_not_shown(address, replay, served):
     folder = replay("katha-rules") / "run"
     (folder.parent / "secret.png").write_bytes(b"secret")
     status, page = served(folder)(address)
@@ -378,9 +358,7 @@ def test_server_when_clients_keep_it_waiting_lets_them_go_and_serves_the_others(
         ("/picture/zero.png", 404), ("/[::1", 404),
     ],
 )  # fmt: skip
-def test_address_when_hostile_is_answered(
-    tmp_path: Path, served: Callable[..., Get], address: str, status: int
-) -> None:
+def test_address_when_hostile_is_answered(tmp_path, served, address, status):
     (tmp_path / "records.jsonl").write_bytes(b'{"id": "a", "t": "\\ud800 NUL \\u0000"}\n{"id": "\\udfff"}\n')
     os.mkfifo(tmp_path / "pipe.png")
     (tmp_path / "zero.png").symlink_to("/dev/zero")
@@ -390,9 +368,7 @@ def test_address_when_hostile_is_answered(
 
 
 @pytest.mark.skipif(os.name != "posix", reason="pipes and devices")
-def test_folder_when_files_are_hostile_shows_the_others_and_says_what_cannot_be_read(
-    tmp_path: Path, served: Callable[..., Get]
-) -> None:
+def test_folder_when_files_are_hostile_shows_the_others_and_says_what_cannot_be_read(tmp_path, served):
     ids = (b"1e999", b"NaN", b"1" + b"0" * 4000, b'{"a": []}', b"true", b'"<script>"', b'"last"')
     odd = [b'{"id": %s}' % name for name in ids]
     odd += [b'{"id": "deep", "x": ' + b"[" * 900 + b"]" * 900 + b"}", b"[" * 100_000]
@@ -412,9 +388,7 @@ def test_folder_when_files_are_hostile_shows_the_others_and_says_what_cannot_be_
     assert get("/row/records/deep")[0] == 500
 
 
-def test_evaluations_when_two_are_compared_show_where_answers_differ(
-    replay: Callable[[str], Path], served: Callable[..., Get]
-) -> None:
+def test_evaluations_when_two_are_compared_show_where_answers_differ(replay, served):
     first = replay("evaluate-katha") / "run"
     second = first.with_name("second")
     shutil.copytree(first, second)
@@ -432,9 +406,7 @@ def test_evaluations_when_two_are_compared_show_where_answers_differ(
     assert "<output>0 questions<" in get("/?q=zzzz")[1].decode()
 
 
-def test_rows_when_lines_are_broken_are_shown_as_what_they_are(
-    tmp_path: Path, served: Callable[..., Get]
-) -> None:
+def test_rows_when_lines_are_broken_are_shown_as_what_they_are(tmp_path, served):
     (tmp_path / "records.jsonl").write_bytes(
         b'{"id": "a", "t": "<script>alert(1)</script>"}\nno json\n[1]\n\n{"id": '
     )

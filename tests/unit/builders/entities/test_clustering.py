@@ -58,9 +58,7 @@ def plain(distances: Distances, pairs: list[tuple[int, int]], threshold: float) 
 
 @pytest.mark.parametrize("seed", range(25))
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.4])
-def test_cluster_when_compared_with_the_plain_definition_gives_the_same_groups(
-    seed: int, share: float
-) -> None:
+def test_cluster_when_compared_with_the_plain_definition_gives_the_same_groups(seed, share):
     count = 8 + seed
     distances, pairs = matrix(seed, count), some_pairs(seed, count, share)
     wanted = plain(distances, pairs, 0.45)
@@ -241,9 +239,7 @@ def test_proposal_when_it_names_strangers_or_people_twice_is_refused_for_them_al
 
 
 @pytest.mark.parametrize(("count", "wanted"), [(3, [3]), (40, [40]), (41, [40, 13]), (100, [40, 40, 40, 16])])
-def test_rounds_when_there_are_many_people_show_the_most_seen_each_time(
-    count: int, wanted: list[int]
-) -> None:
+def test_rounds_when_there_are_many_people_show_the_most_seen_each_time(count, wanted):
     tracklets = {
         f"v__shot{at:04d}__t001": tracklet(at, 1, 0, 1000, 2 + (at * 7) % count) for at in range(1, count + 1)
     }

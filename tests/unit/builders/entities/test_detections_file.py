@@ -104,9 +104,7 @@ def test_parquet_when_read_gives_what_json_lines_give(tmp_path: Path) -> None:
         (row(body_embedding=[1, 0, 0]), ":2", "each box of a frame once"),
     ],
 )
-def test_file_when_a_row_is_wrong_says_which_and_why(
-    tmp_path: Path, wrong: Any, where: str, said: str
-) -> None:
+def test_file_when_a_row_is_wrong_says_which_and_why(tmp_path, wrong, where, said):
     path = lines(tmp_path / "d.jsonl", row(body_embedding=[1, 0, 0]), wrong)
     (problem,) = problems(path)
     assert problem.where == f"{path}{where}"

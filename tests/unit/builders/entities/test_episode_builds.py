@@ -167,9 +167,7 @@ def test_film_when_a_dog_is_tracked_and_a_creature_is_not_has_both_as_characters
     assert next(label for label, name in names.items() if name == creature) not in crops
 
 
-def test_film_when_a_creature_is_left_out_of_the_register_stays_a_character_of_its_own(
-    tmp_path: Path,
-) -> None:
+def test_film_when_a_creature_is_left_out_of_the_register_stays_a_character_of_its_own(tmp_path):
     def handler(asked: Asked) -> Json:
         reply = with_a_creature({3, 4}, [])(asked)
         if asked.schema_name == "entities_merge_entities":
@@ -312,9 +310,7 @@ def test_contradiction_when_found_is_rewritten_and_looked_at_again(tmp_path: Pat
         }, "not in English"),
     ],
 )  # fmt: skip
-def test_reply_when_useless_is_sent_back_with_the_reason(
-    tmp_path: Path, prompt: str, wrong: Callable[[Json], Json], said: str
-) -> None:
+def test_reply_when_useless_is_sent_back_with_the_reason(tmp_path, prompt, wrong, said):
     _, asked = build(tmp_path, changed(prompt, wrong))
     again = [one.text for one in asked if one.schema_name == f"entities_{prompt}"]
     assert sum(said in text for text in again) == 1
@@ -332,9 +328,7 @@ def test_reply_when_useless_is_sent_back_with_the_reason(
         ("check_actions", "unchecked"),
     ],
 )
-def test_part_when_the_model_refuses_it_goes_without_and_is_reported(
-    tmp_path: Path, prompt: str, code: str
-) -> None:
+def test_part_when_the_model_refuses_it_goes_without_and_is_reported(tmp_path, prompt, code):
     build(tmp_path, every(prompt, Refused("I cannot help with that.")))
     assert repairs(tmp_path)[code, "left"] >= 1
     findings(tmp_path)

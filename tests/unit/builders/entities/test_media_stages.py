@@ -167,9 +167,7 @@ FINE = {"frames_read": 0, "subtitles": None, "shots_judged": 0, "documentary": N
         ("documentary", {"content": {**FINE, "documentary": 0.75}}),
     ],
 )
-def test_filter_when_one_thing_speaks_against_a_shot_gives_its_code(
-    code: str, changes: dict[str, Any]
-) -> None:
+def test_filter_when_one_thing_speaks_against_a_shot_gives_its_code(code, changes):
     fields = {"shot": shot(), "quality": quality(), "copy_of": None, "content": FINE}
     fine = filter_shots.run(Item("a", fields), tools(filter_shots))
     assert fine == Made({"kept": {"unchecked": ["low_aesthetic", "subtitled", "documentary"]}})
@@ -340,9 +338,7 @@ def lightness(asked: Asked) -> str:
 
 
 @pytest.mark.slow
-def test_run_when_a_model_finds_interviews_leaves_out_the_video(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_run_when_a_model_finds_interviews_leaves_out_the_video(tmp_path, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "test-key-0123456789")
     folder = tmp_path / "videos"
     folder.mkdir()
@@ -396,9 +392,7 @@ def test_funnel_when_worked_by_hand_agrees() -> None:
 
 
 @pytest.mark.slow
-def test_needs_when_weights_or_libraries_are_missing_lists_all_of_them(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_needs_when_weights_or_libraries_are_missing_lists_all_of_them(monkeypatch):
     from fabula.builders.entities import needs
 
     real = needs.find_spec

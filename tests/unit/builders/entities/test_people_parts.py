@@ -175,9 +175,7 @@ def test_mentions_when_looked_for_are_found_by_name_case_and_alias(text: str, fo
         ("Leonard waits for LEO.", LEO, "Leonard waits for Leo."),
     ],
 )
-def test_name_when_another_one_stands_there_is_spelled_as_registered(
-    text: str, entity: Entity, made: str
-) -> None:
+def test_name_when_another_one_stands_there_is_spelled_as_registered(text, entity, made):
     assert spelled(text, entity) == made
 
 

@@ -127,9 +127,7 @@ def replace_file(shot: Shot, path: Path) -> Shot:
 
 
 @pytest.mark.slow
-def test_detect_when_real_detectors_look_gives_the_same_alone_and_together(
-    needs_installed: Any, tmp_path: Path
-) -> None:
+def test_detect_when_real_detectors_look_gives_the_same_alone_and_together(needs_installed, tmp_path):
     needs_installed("torch", "ultralytics", "insightface", "onnxruntime", "onnx")
     import torch
 
@@ -155,9 +153,7 @@ def test_detect_when_real_detectors_look_gives_the_same_alone_and_together(
 
 
 @pytest.mark.slow
-def test_detect_when_other_classes_or_phrases_are_named_finds_these(
-    needs_installed: Any, tmp_path: Path
-) -> None:
+def test_detect_when_other_classes_or_phrases_are_named_finds_these(needs_installed, tmp_path):
     needs_installed("torch", "ultralytics", "transformers")
     from fabula.models.vision.detectors import _boxes
     from fabula.models.vision.registry import open_vision
@@ -238,9 +234,7 @@ def test_detect_when_the_file_does_not_fit_fails_and_says_why(tmp_path: Path, ro
     assert said in found.reason
 
 
-def test_track_when_shots_are_tracked_never_crosses_them_and_numbers_by_appearance(
-    fields: list[dict[str, Any]],
-) -> None:
+def test_track_when_shots_are_tracked_never_crosses_them_and_numbers_by_appearance(fields):
     for one in fields:
         tracklets = [Tracklet.model_validate(tracklet) for tracklet in one["tracklets"]]
         shot = Shot.model_validate(one["shot"] | {"video": one["shot"]["video"]})
@@ -253,9 +247,7 @@ def test_track_when_shots_are_tracked_never_crosses_them_and_numbers_by_appearan
         assert one["tracking"]["in_tracklets"] == sum(len(t.seen) for t in tracklets)
 
 
-def test_track_when_short_ones_are_unwanted_leaves_them_out_and_counts_them(
-    fields: list[dict[str, Any]],
-) -> None:
+def test_track_when_short_ones_are_unwanted_leaves_them_out_and_counts_them(fields):
     known = fields[0]
     all_of_them = len(known["tracklets"])
     found = made(track_people.run(Item("s", known), tools(track_people.Settings(least=20))))
@@ -329,9 +321,7 @@ def test_people_when_clustered_are_never_seen_twice_at_once(fields: list[dict[st
     assert sum(len(one.merges) for one in people) == len(tracklets) - len(people)
 
 
-def test_people_when_tracklets_have_no_vectors_stay_alone_and_are_counted(
-    fields: list[dict[str, Any]],
-) -> None:
+def test_people_when_tracklets_have_no_vectors_stay_alone_and_are_counted(fields):
     blind = [
         {**one, "embedded": [{**t, "face": None, "body": None} for t in one["embedded"]]}
         for one in fields[:2]
@@ -346,9 +336,7 @@ def test_people_when_tracklets_have_no_vectors_stay_alone_and_are_counted(
 
 
 @pytest.mark.slow
-def test_track_when_boxes_of_low_score_count_follows_people_through_occlusion_longer(
-    fields: list[dict[str, Any]],
-) -> None:
+def test_track_when_boxes_of_low_score_count_follows_people_through_occlusion_longer(fields):
     found: dict[bool, list[Any]] = {True: [], False: []}
     for known in fields:
         seen = [Seen.model_validate(one) for one in known["seen"]]

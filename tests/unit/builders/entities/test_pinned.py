@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -71,9 +71,7 @@ def test_shots_when_the_network_has_other_weights_are_found_anew(tmp_path: Path,
     assert ran(execute(request(video, tmp_path / "run"))) == 0
 
 
-def test_run_when_continued_with_another_network_says_so_and_looks_at_nothing(
-    tmp_path: Path, weights: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_run_when_continued_with_another_network_says_so_and_looks_at_nothing(tmp_path, weights, monkeypatch):
     videos = tmp_path / "videos"
     videos.mkdir()
     write_takes(videos / "film.mp4", (Take(20, 1), Take(20, 2)))
@@ -121,9 +119,7 @@ DETECTOR, ENCODER = (
 
 @pytest.mark.slow
 @pytest.mark.parametrize("stage", [measure_quality, detect_people, embed_tracklets])
-def test_build_when_stopped_in_a_video_goes_on_at_the_shot(
-    stage: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_build_when_stopped_in_a_video_goes_on_at_the_shot(stage, tmp_path, monkeypatch):
     video, _ = write_episode(tmp_path, SHOTS)
     sets = (
         f"detect_people.people='{DETECTOR}'", "detect_people.faces='none'",

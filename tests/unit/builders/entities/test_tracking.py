@@ -96,9 +96,7 @@ def test_track_boxes_when_two_people_cross_keeps_them_apart() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("buffer", [8, 100])
 @pytest.mark.parametrize("seed", range(10))
-def test_track_boxes_when_compared_with_ultralytics_gives_the_same_tracks(
-    seed: int, buffer: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_track_boxes_when_compared_with_ultralytics_gives_the_same_tracks(seed, buffer, monkeypatch):
     tracker_of = _theirs(monkeypatch)
     rules = TrackRules(high=0.5, low=0.1, begin=0.6, cost=0.8, buffer=buffer)
     args = SimpleNamespace(

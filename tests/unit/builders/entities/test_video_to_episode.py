@@ -106,9 +106,7 @@ def test_video_when_a_model_writes_is_told_of_before_and_asked_once(film: Path, 
     assert {"Mira", "Tomas"} <= {entry.name for entry in episode.script.entity_descriptions.values()}
 
 
-def test_detections_when_of_other_videos_or_missing_are_refused_before_any_work(
-    film: Path, tmp_path: Path
-) -> None:
+def test_detections_when_of_other_videos_or_missing_are_refused_before_any_work(film, tmp_path):
     other = tmp_path / "other.jsonl"
     other.write_text(film.with_suffix(".jsonl").read_text().replace('"film"', '"flim"'))
     with pytest.raises(InputError, match="flim"):

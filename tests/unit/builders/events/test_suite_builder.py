@@ -75,9 +75,7 @@ def test_seeds_when_built_without_a_model_get_events_and_labels_by_rule(tmp_path
         ({"prompt": "A, b, c.", "participants": ["human", "animal", "object"]}, "too_many_participants"),
     ],
 )
-def test_a_prompt_when_it_breaks_a_condition_is_rejected_with_its_code(
-    tmp_path: Path, row: dict[str, Any], code: str
-) -> None:
+def test_a_prompt_when_it_breaks_a_condition_is_rejected_with_its_code(tmp_path, row, code):
     report, suite = build(tmp_path, [*SEEDS, row])
     assert len(suite.prompts) == 3
     (gone,) = [item for item in report.items if item.status == "rejected"]
@@ -107,9 +105,7 @@ def test_a_prompt_when_a_model_lists_what_breaks_a_condition_is_rejected_and_the
 
 
 @pytest.mark.parametrize("events", [["The wheel turns"], [f"The wheel turns {n} times" for n in range(5)]])
-def test_a_video_when_it_shows_one_event_or_five_is_rejected_by_its_caption(
-    tmp_path: Path, events: list[str]
-) -> None:
+def test_a_video_when_it_shows_one_event_or_five_is_rejected_by_its_caption(tmp_path, events):
     write_video(tmp_path / "wheel.mp4", frames=12)
 
     def captioned(asked: Asked) -> Any:

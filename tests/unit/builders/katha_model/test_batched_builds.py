@@ -36,9 +36,7 @@ def files_of(run: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
-def test_build_when_in_batches_has_the_files_of_one_that_asks_singly(
-    tmp_path: Path, provider: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_build_when_in_batches_has_the_files_of_one_that_asks_singly(tmp_path, provider, monkeypatch):
     for name in ("OPENAI_API_KEY", "GEMINI_API_KEY", "ANTHROPIC_API_KEY"):
         monkeypatch.setenv(name, "planted-key-0123456789abcdef0123456789")
     model = f"{provider}:drafts"

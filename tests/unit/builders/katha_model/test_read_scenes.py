@@ -278,9 +278,7 @@ def test_moral_question_when_no_answer_names_the_label_accepts_the_label(draft, 
     assert made["accepted_answers"][:2] == ["thankfulness", "gratitude"]
 
 
-def test_moral_question_when_it_names_no_place_is_about_the_last_transition_of_its_evidence(
-    draft, hat
-) -> None:
+def test_moral_question_when_it_names_no_place_is_about_the_last_transition_of_its_evidence(draft, hat):
     nowhere = {"target_scene": None, "target_from_scene": None, "evidence_scenes": [4, 2, 5]}
     moral = asked(question_type="moral", question="Which value?", gold_answer="gratitude", **nowhere)
     made = read_asked(draft, hat, asked(), moral)[1]

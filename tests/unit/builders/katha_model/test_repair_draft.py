@@ -60,9 +60,7 @@ def open_findings(fields: dict[str, Any]) -> list[str]:
 WRONG = {"contradicted": ["state"], "remark": "The hat still flies."}
 
 
-def test_part_when_faulted_is_written_again_whole_and_alone_and_the_better_version_stays(
-    model, hat, draft
-) -> None:
+def test_part_when_faulted_is_written_again_whole_and_alone_and_the_better_version_stays(model, hat, draft):
     script = Scripted({"scenes": {2: WRONG}}, draft_scenes={"state": "The hat is in the air."})
     fields = repaired(model, hat, draft, script)
     (told,) = script.texts("draft_scenes")
@@ -86,9 +84,7 @@ def test_part_when_faulted_is_written_again_whole_and_alone_and_the_better_versi
     assert "Judge 1 scenes, 0 transitions, 0 questions, 0 variants" in script.texts("check_record")[1]
 
 
-def test_part_when_the_second_version_is_no_better_keeps_the_first_with_its_finding(
-    model, hat, draft
-) -> None:
+def test_part_when_the_second_version_is_no_better_keeps_the_first_with_its_finding(model, hat, draft):
     script = Scripted(
         {"scenes": {2: WRONG}}, {"scenes": {2: {**WRONG, "contradicted": ["action"]}}},
         draft_scenes={"state": "The hat is in the air."},
@@ -287,8 +283,6 @@ NEWS = ["consequence", "temporal_order", "action_visibility", "causal", "action_
         ([*["causal"] * 5, "consequence"], [0, 0, 0, 0, 0, 4], 6, 4, 0, [0, 1, 2, 3, 4]),
     ],
 )  # fmt: skip
-def test_questions_when_chosen_are_sound_ones_of_many_types_first(
-    types, weights, most, least, floor, kept
-) -> None:
+def test_questions_when_chosen_are_sound_ones_of_many_types_first(types, weights, most, least, floor, kept):
     questions = [{"question_type": kind} for kind in types]
     assert choose(questions, weights, most, least, floor) == kept

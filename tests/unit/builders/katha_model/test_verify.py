@@ -74,9 +74,7 @@ def test_draft_when_nothing_is_wrong_passes_every_check_in_three_calls(model, ha
         ({"short": "she was hungry"}, {"wrong_answers": [2], "remark": "No."}, "'she was hungry', which is"),
     ],
 )
-def test_question_when_the_text_does_not_settle_its_answer_fails(
-    model, hat, draft, readers, judged, note
-) -> None:
+def test_question_when_the_text_does_not_settle_its_answer_fails(model, hat, draft, readers, judged, note):
     def read(reply: Any) -> Any:
         reply["answers"][0] |= readers
         return reply
@@ -130,9 +128,7 @@ def test_question_when_it_is_weak_fails_and_says_how(model, hat, draft, values, 
     assert place == (code, "$.questions[1].question") and note in said
 
 
-def test_moral_question_when_the_label_does_not_fit_fails_with_it_and_no_reader_is_asked(
-    model, hat, draft
-) -> None:
+def test_moral_question_when_the_label_does_not_fit_fails_with_it_and_no_reader_is_asked(model, hat, draft):
     def unfit(reply: Any) -> Any:
         reply["labels"] |= {"moral_label_fits": False, "remark": "It is about luck."}
         return reply
@@ -284,9 +280,7 @@ def test_check_when_the_model_refuses_has_no_verdict_and_when_it_is_away_is_made
         ("read_variants", lambda reply: {"variants": [{**e, "number": 1} for e in reply["variants"]]}),
     ],
 )
-def test_check_when_the_reply_is_about_something_else_is_malformed(
-    model, hat, draft, prompt_id, change
-) -> None:
+def test_check_when_the_reply_is_about_something_else_is_malformed(model, hat, draft, prompt_id, change):
     with pytest.raises(model.BadReply):
         checked(model, hat, draft, **{prompt_id: change})
 

@@ -297,9 +297,7 @@ def test_build_when_the_user_words_a_prompt_asks_with_it_and_says_its_hash(build
 
 
 @pytest.mark.slow
-def test_run_when_begun_with_other_prompts_keeps_its_drafts_until_it_is_upgraded(
-    build, stories, tmp_path
-) -> None:
+def test_run_when_begun_with_other_prompts_keeps_its_drafts_until_it_is_upgraded(build, stories, tmp_path):
     run = tmp_path / "run"
     with ModelServer(KathaModel()) as server:
         first, _ = build(server)

@@ -75,9 +75,7 @@ def replaced(name: str, wrong: Callable[[Json], Json], times: int = 1) -> Handle
 
 
 @pytest.mark.parametrize(("text", "language"), [(HAT, "en"), (BRIDGE, "zh")])
-def test_story_when_built_with_a_model_is_whole_in_both_languages(
-    tmp_path: Path, text: str, language: str
-) -> None:
+def test_story_when_built_with_a_model_is_whole_in_both_languages(tmp_path, text, language):
     shots, found, asked = build(tmp_path, [row(text, language)], shots=6)
     (story,) = shots.stories
     for one in story.script.characters:
@@ -93,9 +91,7 @@ def test_story_when_built_with_a_model_is_whole_in_both_languages(
 
 
 @pytest.mark.parametrize(("text", "language"), [(HAT, "en"), (BRIDGE, "zh")])
-def test_story_when_planned_with_one_prompt_is_whole_with_the_same_checks(
-    tmp_path: Path, text: str, language: str
-) -> None:
+def test_story_when_planned_with_one_prompt_is_whole_with_the_same_checks(tmp_path, text, language):
     shots, _, asked = build(tmp_path, [row(text, language)], shots=6, one_prompt=True)
     schemas = Counter(one.schema_name for one in asked)
     assert schemas == dict.fromkeys(
@@ -125,9 +121,7 @@ def test_story_when_planned_with_one_prompt_is_whole_with_the_same_checks(
         ({"plot": " "}, "plot says nothing"),
     ],
 )
-def test_one_prompt_when_a_part_is_wrong_is_sent_back_once_with_the_reason(
-    tmp_path: Path, change: dict[str, Any], why: str
-) -> None:
+def test_one_prompt_when_a_part_is_wrong_is_sent_back_once_with_the_reason(tmp_path, change, why):
     def wrong(reply: Json) -> Json:
         entries = [dict(shot) for shot in reply["shots"]]
         at = next(n for n, shot in enumerate(entries) if n and shot["characters"])
@@ -300,18 +294,14 @@ def _change(place: int, **values: Any) -> Callable[[Json], Json]:
         ("translate_shots", _change(0, plot="In English."), "is not in Chinese"),
     ],
 )
-def test_reply_when_it_cannot_be_right_is_asked_again_with_the_reason(
-    tmp_path: Path, prompt: str, wrong: Callable[[Json], Json], said: str
-) -> None:
+def test_reply_when_it_cannot_be_right_is_asked_again_with_the_reason(tmp_path, prompt, wrong, said):
     shots, found, asked = build(tmp_path, [row()], replaced(prompt, wrong), shots=6)
     again = [one for one in asked if one.schema_name == f"shots_{prompt}"]
     assert said in again[1].text
     assert not found.errors and len(shots.stories) == 1
 
 
-def test_moment_when_a_shot_has_one_is_what_every_later_prompt_about_its_still_is_told(
-    tmp_path: Path,
-) -> None:
+def test_moment_when_a_shot_has_one_is_what_every_later_prompt_about_its_still_is_told(tmp_path):
     moment = "Mira reaches for her hat in the gust"
     _, _, asked = build(
         tmp_path, [row()], replaced("plan_shots", _change(1, moment=moment)), shots=6, languages=["en"]

@@ -118,9 +118,7 @@ def test_chinese_story_when_built_by_rules_stands_under_ch(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("change", "code"), [({"language": "hi"}, "language"), ({"text": "A dog ran. It slept."}, "too_short")]
 )
-def test_story_when_it_cannot_be_a_script_is_rejected_with_its_code(
-    tmp_path: Path, change: dict[str, Any], code: str
-) -> None:
+def test_story_when_it_cannot_be_a_script_is_rejected_with_its_code(tmp_path, change, code):
     stories = write(tmp_path / "stories.jsonl", [row(), row(**{"id": "other", **change})])
     report = build_shots(stories, tmp_path / "run", ShotOptions(workers=0, created_at=CREATED))
     (gone,) = [item for item in report.items if item.status == "rejected"]
@@ -145,9 +143,7 @@ def test_numbers_when_stories_are_added_do_not_move(tmp_path: Path) -> None:
         ({"id": "hat", "shots": 40}, "given.jsonl:1 $.shots: at most 30 is wanted here, found 40"),
     ],
 )
-def test_given_facts_when_wrong_are_reported_before_anything_is_built(
-    tmp_path: Path, given: dict[str, Any], said: str
-) -> None:
+def test_given_facts_when_wrong_are_reported_before_anything_is_built(tmp_path, given, said):
     path = write(tmp_path / "given.jsonl", [given])
     with pytest.raises(InputError) as raised:
         build(tmp_path, [row()], scripts=path)
@@ -241,18 +237,14 @@ def test_images_when_nobody_says_their_rights_stay_out(run: Path, images: Path) 
     ]
 
 
-def test_links_when_they_lead_out_of_the_folder_are_not_followed(
-    run: Path, images: Path, tmp_path: Path
-) -> None:
+def test_links_when_they_lead_out_of_the_folder_are_not_followed(run, images, tmp_path):
     (tmp_path / "secret.png").write_bytes(draw_reference("Old Tomas"))
     (images / "hat" / "Mira" / "link.png").symlink_to(tmp_path / "secret.png")
     assert codes(import_references(images, run, OURS)) == Counter({"stray-file": 1})
 
 
 @pytest.mark.parametrize("line", ['{"file": "hat/none.png"}', "{", '{"file": 3}'])
-def test_lines_of_terms_when_damaged_are_reported_before_anything_is_copied(
-    run: Path, images: Path, line: str
-) -> None:
+def test_lines_of_terms_when_damaged_are_reported_before_anything_is_copied(run, images, line):
     (images / "references.jsonl").write_text(line + "\n", "utf-8")
     with pytest.raises(InputError):
         import_references(images, run, OURS)

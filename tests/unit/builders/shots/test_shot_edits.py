@@ -217,9 +217,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("path", "new", "expected"), REFUSED)
-def test_edit_when_it_cannot_be_applied_is_refused_at_once(
-    run: Path, path: str, new: Any, expected: str
-) -> None:
+def test_edit_when_it_cannot_be_applied_is_refused_at_once(run, path, new, expected):
     with pytest.raises(ConfigError, match=expected):
         edit(run, path, new)
     assert edits_of(run, "hat") == ()

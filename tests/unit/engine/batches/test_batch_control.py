@@ -79,9 +79,7 @@ class Told:
 # -- deadlines
 
 
-def test_deadline_when_past_cancels_keeps_late_replies_and_sends_the_rest_in_a_batch(
-    stage: Any, provider: str
-) -> None:
+def test_deadline_when_past_cancels_keeps_late_replies_and_sends_the_rest_in_a_batch(stage, provider):
     fate = Fate(looks=1000, done=0.5, slow_cancel=3)
     scene = stage(provider, fates=[fate], batching={"deadline": 6.0, "now": Hours(1.0)})
     assert scene.run().totals["made"] == 9
@@ -138,9 +136,7 @@ def interrupted(
 
 
 @pytest.mark.parametrize("when", ["make", "look"])
-def test_stop_when_batches_run_says_which_and_what_they_may_cost(
-    stage: Any, provider: str, monkeypatch: pytest.MonkeyPatch, when: str
-) -> None:
+def test_stop_when_batches_run_says_which_and_what_they_may_cost(stage, provider, monkeypatch, when):
     for name in ("OPENAI_API_KEY", "GEMINI_API_KEY", "ANTHROPIC_API_KEY"):
         monkeypatch.setenv(name, KEY)
     scene = stage(provider, fates=Fate(looks=100_000))
@@ -160,9 +156,7 @@ def test_stop_when_batches_run_says_which_and_what_they_may_cost(
     assert set(scene.in_batches().values()) == {1}
 
 
-def test_stop_when_nobody_knows_yet_whether_a_batch_was_made_does_not_wait_for_it(
-    stage: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_stop_when_nobody_knows_yet_whether_a_batch_was_made_does_not_wait_for_it(stage, monkeypatch):
     scene = stage("anthropic", fates=Fate(looks=100_000), faults=until("make", Dropped()))
     with monkeypatch.context() as patch:
         error, _ = interrupted(scene, patch, "list")
@@ -237,9 +231,7 @@ def test_plan_when_in_batches_costs_half(stage: Any, provider: str) -> None:
     assert "prices of batches" not in "\n".join(single.lines())
 
 
-def test_secrets_when_a_service_repeats_them_are_in_no_journal_and_no_error(
-    stage: Any, provider: str
-) -> None:
+def test_secrets_when_a_service_repeats_them_are_in_no_journal_and_no_error(stage, provider):
     for step in ("make", "look", "fetch"):
         scene = stage(provider, faults=until(step, EchoSecrets()))
         error = scene.failure(f"run-{step}")
@@ -324,9 +316,7 @@ def test_pictures_when_asked_about_are_seen_and_large_ones_sent_once_where_that_
     assert sorted(sent) == sorted(expected)
 
 
-def test_picture_when_stored_by_an_earlier_process_is_not_sent_again_until_it_is_old(
-    tmp_path: Path, provider: str
-) -> None:
+def test_picture_when_stored_by_an_earlier_process_is_not_sent_again_until_it_is_old(tmp_path, provider):
     if provider == "openai":
         pytest.skip("chat completions take no ids of pictures")
     hour = 3600.0

@@ -113,9 +113,7 @@ LOST = {
 
 
 @pytest.mark.parametrize("fault", LOST.values(), ids=LOST)
-def test_creation_when_its_answer_is_lost_is_found_and_not_repeated(
-    stage: Any, provider: str, fault: Fault
-) -> None:
+def test_creation_when_its_answer_is_lost_is_found_and_not_repeated(stage, provider, fault):
     scene = stage(provider, faults=at("make", fault))
     assert scene.run().totals["made"] == 9
     assert set(scene.in_batches().values()) == {1}
@@ -126,9 +124,7 @@ def test_creation_when_its_answer_is_lost_is_found_and_not_repeated(
 
 
 @pytest.mark.parametrize("fault", [ServerError(500), ServerError(503), ServerError(529)], ids=repr)
-def test_creation_when_the_service_failed_is_looked_for_before_it_is_repeated(
-    stage: Any, provider: str, fault: Fault
-) -> None:
+def test_creation_when_the_service_failed_is_looked_for_before_it_is_repeated(stage, provider, fault):
     scene = stage(provider, faults=at("make", fault, times=2))
     assert scene.run().totals["made"] == 9
     assert set(scene.in_batches().values()) == {1}
@@ -138,9 +134,7 @@ def test_creation_when_the_service_failed_is_looked_for_before_it_is_repeated(
 
 
 @pytest.mark.parametrize("fault", [Unauthorized(), NoQuota()], ids=repr)
-def test_creation_when_the_account_is_refused_stops_with_a_plain_error(
-    stage: Any, provider: str, fault: Fault
-) -> None:
+def test_creation_when_the_account_is_refused_stops_with_a_plain_error(stage, provider, fault):
     scene = stage(provider, faults=at("make", fault, times=100))
     error = scene.failure()
     assert isinstance(error, ModelUnavailable)
@@ -160,9 +154,7 @@ def test_upload_when_it_fails_is_repeated(stage: Any, fault: Fault) -> None:
         assert set(scene.in_batches().values()) == {1}
 
 
-def test_list_when_it_fails_keeps_the_batch_in_doubt_until_the_next_command(
-    stage: Any, provider: str
-) -> None:
+def test_list_when_it_fails_keeps_the_batch_in_doubt_until_the_next_command(stage, provider):
     lost, unlisted = at("make", Dropped()), at("list", Unauthorized(), times=100)
     scene = stage(provider, faults=lambda asked: lost(asked) or unlisted(asked))
     assert isinstance(scene.failure(), ModelUnavailable)
@@ -193,9 +185,7 @@ PARTIAL = {
 
 
 @pytest.mark.parametrize("fate", PARTIAL.values(), ids=PARTIAL)
-def test_batch_when_a_part_is_answered_keeps_it_and_sends_the_rest_again(
-    stage: Any, provider: str, fate: Fate
-) -> None:
+def test_batch_when_a_part_is_answered_keeps_it_and_sends_the_rest_again(stage, provider, fate):
     if fate.partial_word and provider != "google":
         fate = PARTIAL["expired"]
     scene = stage(provider, fates=[fate])
@@ -208,9 +198,7 @@ def test_batch_when_a_part_is_answered_keeps_it_and_sends_the_rest_again(
     assert scene.lines() == scene.lines("single")
 
 
-def test_batch_when_it_keeps_silent_about_requests_books_them_and_sends_them_again(
-    stage: Any, provider: str
-) -> None:
+def test_batch_when_it_keeps_silent_about_requests_books_them_and_sends_them_again(stage, provider):
     scene = stage(provider, fates=[Fate(end="completed", done=0.5)])
     assert scene.run().totals["made"] == 9
     lost = 9 - round(9 * 0.5)
@@ -218,9 +206,7 @@ def test_batch_when_it_keeps_silent_about_requests_books_them_and_sends_them_aga
     assert scene.check_books()["failed"] == lost
 
 
-def test_batch_when_it_expires_again_and_again_fails_the_items_and_asks_them_next_time(
-    stage: Any, provider: str
-) -> None:
+def test_batch_when_it_expires_again_and_again_fails_the_items_and_asks_them_next_time(stage, provider):
     scene = stage(provider, fates=Fate(end="expired", done=0.0))
     assert scene.run().totals["failed"] == 9
     assert len(scene.batches()) == 3 and scene.answered().total() == 0
@@ -285,9 +271,7 @@ CONTENT: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("fault", CONTENT.values(), ids=CONTENT)
-def test_request_when_its_answer_is_of_no_use_ends_as_a_single_call_does(
-    stage: Any, provider: str, fault: Any
-) -> None:
+def test_request_when_its_answer_is_of_no_use_ends_as_a_single_call_does(stage, provider, fault):
     from fabula.testing.toy_models import reply_to
 
     def handler(asked: Asked) -> Any:
@@ -393,9 +377,7 @@ def test_replay_when_a_batch_is_open_asks_nobody(stage: Any) -> None:
     assert scene.server.count == before
 
 
-def test_key_when_missing_is_named_before_anything_is_written_down(
-    stage: Any, provider: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_key_when_missing_is_named_before_anything_is_written_down(stage, provider, monkeypatch):
     scene = stage(provider)
     for name in ("OPENAI_API_KEY", "GEMINI_API_KEY", "ANTHROPIC_API_KEY"):
         monkeypatch.delenv(name)

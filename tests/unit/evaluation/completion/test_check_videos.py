@@ -58,9 +58,7 @@ def test_video_when_its_name_is_decomposed_is_that_of_the_prompt(tmp_path: Path,
 
 
 @pytest.mark.parametrize("seeds", [(), (1, 7)])
-def test_videos_when_outputs_json_says_which_is_which_are_those_of_the_suite(
-    three: Suite, tmp_path: Path, seeds: tuple[int, ...]
-) -> None:
+def test_videos_when_outputs_json_says_which_is_which_are_those_of_the_suite(three, tmp_path, seeds):
     folder, named = tmp_path / "x", {NAMES[0]: "clips/1.mp4", NAMES[1]: "clips/2.mp4"}
     for place in [folder / f"seed_{seed}" for seed in seeds] or [folder]:
         (place / "clips").mkdir(parents=True)
@@ -86,9 +84,7 @@ def test_videos_when_outputs_json_says_which_is_which_are_those_of_the_suite(
         ([], "outputs.json $: an object is wanted here"),
     ],
 )
-def test_videos_when_outputs_json_is_wrong_says_where(
-    three: Suite, tmp_path: Path, document: object, said: str
-) -> None:
+def test_videos_when_outputs_json_is_wrong_says_where(three, tmp_path, document, said):
     (tmp_path / "outputs.json").write_text(json.dumps(document), "utf-8")
     with pytest.raises(InputError) as caught:
         check_videos(tmp_path, three)
@@ -155,9 +151,7 @@ def test_a_reply_when_it_has_a_list_is_read(text: str) -> None:
         ("[COMPLETE_LIST]: 0 (at 0.5 s), 1, 1", ("at 0.5 s", None, None)),
     ],
 )  # fmt: skip
-def test_a_list_when_flags_have_remarks_is_read_and_keeps_them(
-    text: str, remarks: tuple[str | None, ...]
-) -> None:
+def test_a_list_when_flags_have_remarks_is_read_and_keeps_them(text, remarks):
     read = parse_completion(text, 3)
     assert (read.flags, read.remarks) == ((0, 1, 1), remarks)
     assert ("remarks" in parsed_completion(read)) == any(remarks)
@@ -260,9 +254,7 @@ def test_a_reply_when_its_text_says_otherwise_than_published_is_listed(results: 
     assert found.archive.manifest.environment["differences"] == [vars(one)]
 
 
-def test_two_files_when_they_contradict_each_other_are_refused(
-    results: Path, suite: Suite, tmp_path: Path
-) -> None:
+def test_two_files_when_they_contradict_each_other_are_refused(results, suite, tmp_path):
     other = tmp_path / "other.json"
     other.write_text(results.read_text().replace("[COMPLETE_LIST]: 1, 0", "[COMPLETE_LIST]: 0, 0"))
     with pytest.raises(InputError, match=r"one answer to completion a\.mp4"):
@@ -279,9 +271,7 @@ def test_two_files_when_they_contradict_each_other_are_refused(
         ({"a.mp4": None}, "other events"),
     ],
 )
-def test_a_result_file_when_it_does_not_fit_the_suite_is_refused(
-    results: Path, suite: Suite, change: dict[str, Any], said: str
-) -> None:
+def test_a_result_file_when_it_does_not_fit_the_suite_is_refused(results, suite, change, said):
     results.write_text(json.dumps(json.loads(results.read_text()) | change))
     with pytest.raises(InputError, match=said):
         import_results([Results(results)], suite)

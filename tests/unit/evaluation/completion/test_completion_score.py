@@ -83,9 +83,7 @@ def test_scores_when_a_video_is_missing_count_it_as_missing(archive: Make, suite
     assert [one.seen for one in panel.videos] == [True, False, False]
 
 
-def test_a_judge_when_it_judged_nothing_of_a_method_gives_it_no_score_and_a_note(
-    archive: Make, suite: Suite
-) -> None:
+def test_a_judge_when_it_judged_nothing_of_a_method_gives_it_no_score_and_a_note(archive, suite):
     scores = score_archive(archive({}), suite, Definitions())
     assert scores.panels == ()
     assert scores.notes[0] == "m has no judgement by openai:one, and so no score by it"
@@ -113,9 +111,7 @@ def test_scores_when_there_are_several_seeds_are_means_over_seeds(archive: Make,
     assert [one.rate for one in excluded.videos] == [0.5, 1, None]
 
 
-def test_scores_when_a_judgement_does_not_fit_the_suite_list_every_problem(
-    archive: Make, suite: Suite
-) -> None:
+def test_scores_when_a_judgement_does_not_fit_the_suite_list_every_problem(archive, suite):
     with pytest.raises(InputError) as caught:
         only(archive({"a.mp4": [(1, 1, 1)], "z.mp4": [(1, 1)]}), suite)
     assert "3 flags for 2 events" in str(caught.value)
@@ -123,9 +119,7 @@ def test_scores_when_a_judgement_does_not_fit_the_suite_list_every_problem(
 
 
 @pytest.mark.parametrize("flags", [[1, 2], [1, -1], [True, False], [1.0, 0.0], ["1", "0"], "10", None])
-def test_an_answer_when_a_flag_is_neither_0_nor_1_is_refused_and_not_taken_for_silence(
-    archive: Make, suite: Suite, flags: object
-) -> None:
+def test_an_answer_when_a_flag_is_neither_0_nor_1_is_refused_and_not_taken_for_silence(archive, suite, flags):
     made = archive(WORKED)
     first = made.judgements[0].model_copy(update={"parsed": {"completion": flags, "description": ""}})
     changed = Archive(made.manifest, (first, *made.judgements[1:]))
@@ -193,9 +187,7 @@ def test_events_when_stopped_are_scored_by_what_is_done_and_continue(judge: Judg
     ("specs", "options"),
     [(("openai:two",), {}), ((), {"units": ["cup.mp4"]}), ((), {"votes": 1})],
 )
-def test_events_when_the_folder_holds_more_keep_all_unless_told(
-    judge: Judge, tmp_path: Path, specs: tuple[str, ...], options: dict[str, Any]
-) -> None:
+def test_events_when_the_folder_holds_more_keep_all_unless_told(judge, tmp_path, specs, options):
     with ModelServer(EventModel()) as server:
         first = judge(server)
         now = judge(server, *specs, **options)

@@ -71,9 +71,7 @@ def judge(suite: Path, videos: Path, tmp_path: Path) -> Judge:
 
 @pytest.mark.parametrize("spec", ["openai:tested", "google:tested"])
 @pytest.mark.parametrize("reply", ["mark", "structured"])
-def test_videos_when_judged_get_three_votes_and_known_scores(
-    judge: Judge, tmp_path: Path, spec: str, reply: str
-) -> None:
+def test_videos_when_judged_get_three_votes_and_known_scores(judge, tmp_path, spec, reply):
     with ModelServer(EventModel({CUP: (1, 0), TOY: (0, 0, 0)})) as server:
         _, archive = judge(server, spec, settings=[f"judge_events.reply={reply}"])
         asked = Counter(
@@ -126,9 +124,7 @@ def test_a_refusal_when_it_comes_is_kept_and_another_vote_is_asked(judge: Judge,
     assert panel.nonresponse.value == pytest.approx(1 / 3)
 
 
-def test_videos_when_some_cannot_be_judged_are_counted_and_the_rest_is_judged(
-    judge: Judge, videos: Path, tmp_path: Path
-) -> None:
+def test_videos_when_some_cannot_be_judged_are_counted_and_the_rest_is_judged(judge, videos, tmp_path):
     (videos / "dog.mp4").unlink()
     (videos / "toy.mp4").write_bytes(b"")
     (videos / "Cup.mp4").write_bytes(b"x")
@@ -145,9 +141,7 @@ def test_videos_when_some_cannot_be_judged_are_counted_and_the_rest_is_judged(
     assert panel.classes["average"].counts == {"prompts": 3, "answered": 1, "missing": 2}
 
 
-def test_seeds_when_there_are_several_are_judged_and_averaged(
-    judge: Judge, videos: Path, tmp_path: Path
-) -> None:
+def test_seeds_when_there_are_several_are_judged_and_averaged(judge, videos, tmp_path):
     for seed in (1, 2):
         (videos / f"seed_{seed}").mkdir()
     (videos / "cup.mp4").rename(videos / "seed_1" / "cup.mp4")

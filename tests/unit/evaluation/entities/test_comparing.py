@@ -288,9 +288,7 @@ def test_facts_when_read_from_an_archive_give_the_numbers_worked_out_by_hand(tmp
         (None, EPISODES),
     ],
 )
-def test_facts_when_the_file_is_something_else_are_refused(
-    tmp_path: Path, content: bytes | None, problem: str
-) -> None:
+def test_facts_when_the_file_is_something_else_are_refused(tmp_path, content, problem):
     made = archive(tmp_path)
     (tmp_path / EPISODES).unlink()
     if content is not None:
@@ -308,9 +306,7 @@ def test_facts_when_the_file_is_something_else_are_refused(
         (b'"aesthetic_quality":0.5', b'"aesthetic_quality":"good"', "'good' is no number"),
     ],
 )
-def test_facts_when_a_line_contradicts_itself_are_refused(
-    tmp_path: Path, old: bytes, new: bytes, problem: str
-) -> None:
+def test_facts_when_a_line_contradicts_itself_are_refused(tmp_path, old, new, problem):
     made = archive(tmp_path)
     content = (tmp_path / EPISODES).read_bytes()
     assert old in content

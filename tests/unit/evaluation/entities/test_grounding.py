@@ -84,9 +84,7 @@ def statuses(line: dict[str, Any]) -> dict[str, str]:
     return {key: entity["status"] for key, entity in line["grounded"]["entities"].items()}
 
 
-def test_entities_when_drawn_faded_or_not_at_all_are_weak_or_absent(
-    by_paper: tuple[Path, list[dict[str, Any]]],
-) -> None:
+def test_entities_when_drawn_faded_or_not_at_all_are_weak_or_absent(by_paper):
     _, lines = by_paper
     assert statuses(lines[0]) == {
         "character:Ana": "present", "location:The Kitchen": "present", "object:the red cup": "weak",
@@ -101,9 +99,7 @@ def test_entities_when_drawn_faded_or_not_at_all_are_weak_or_absent(
     }  # fmt: skip
 
 
-def test_canonical_crop_when_worked_by_hand_agrees_under_code(
-    by_code: tuple[Path, list[dict[str, Any]]],
-) -> None:
+def test_canonical_crop_when_worked_by_hand_agrees_under_code(by_code):
     folder, (line, *_) = by_code
     ana = line["grounded"]["entities"]["character:Ana"]
     assert sorted(map(int, ana["boxes"])) == [1, 3, 5, 7, 10]
@@ -121,9 +117,7 @@ def test_canonical_crop_when_worked_by_hand_agrees_under_code(
     assert chosen["selection"] == chosen["clip"] * chosen["sharpness"] * chosen["area"]
 
 
-def test_canonical_crop_when_of_the_paper_is_224_pixels_wide_and_grid_frames_do_not_enter(
-    by_paper: tuple[Path, list[dict[str, Any]]],
-) -> None:
+def test_canonical_crop_when_of_the_paper_is_224_pixels_wide_and_grid_frames_do_not_enter(by_paper):
     _, (line, *_) = by_paper
     ana = line["grounded"]["entities"]["character:Ana"]
     # Five of 12 frames: 0, 2, 5, 8, 11; six: 0, 2, 4, 6, 8, 11.
@@ -136,9 +130,7 @@ def test_canonical_crop_when_of_the_paper_is_224_pixels_wide_and_grid_frames_do_
     assert chosen["area"] == pytest.approx(logistic((percent - 2) / 5))
 
 
-def test_vectors_when_encoded_are_those_of_the_kept_crop_and_frames(
-    by_paper: tuple[Path, list[dict[str, Any]]],
-) -> None:
+def test_vectors_when_encoded_are_those_of_the_kept_crop_and_frames(by_paper):
     folder, (line, *_) = by_paper
     vectors = line["vectors"]
     assert set(vectors["crops"]) == {"character:Ana", "location:The Kitchen", "object:the red cup"}
@@ -151,9 +143,7 @@ def test_vectors_when_encoded_are_those_of_the_kept_crop_and_frames(
         assert np.array_equal(unpacked(vectors["crops"]["object:the red cup"]), TruthVectors().encode([crop]))
 
 
-def test_grid_when_drawn_boxes_characters_and_objects_in_colours_of_their_own(
-    by_code: tuple[Path, list[dict[str, Any]]],
-) -> None:
+def test_grid_when_drawn_boxes_characters_and_objects_in_colours_of_their_own(by_code):
     folder, (line, *_) = by_code
     grid = line["grid"]
     assert grid["legend"] == [
@@ -170,9 +160,7 @@ def test_grid_when_drawn_boxes_characters_and_objects_in_colours_of_their_own(
     assert tuple(pixels[row, column]) == NAMED[0].rgb
 
 
-def test_shots_when_nobody_looks_or_judges_have_nothing(
-    tmp_path: Path, episodes: Path, outputs: Path
-) -> None:
+def test_shots_when_nobody_looks_or_judges_have_nothing(tmp_path, episodes, outputs):
     (tmp_path / "m" / "ep_b").mkdir(parents=True)
     (tmp_path / "m" / "ep_b" / "001_002.mkv").symlink_to(outputs / "ep_b" / "001_002.mkv")
     plain = look(tmp_path / "run", episodes, [tmp_path / "m"], [ONLY])

@@ -77,9 +77,7 @@ def decoded(file: Path) -> list[Any]:
         return [frame.to_image() for frame in container.decode(video=0)]
 
 
-def test_measure_when_defined_by_the_paper_equals_the_libraries_on_the_decoded_frames(
-    film: Path, weights: dict[str, Any]
-) -> None:
+def test_measure_when_defined_by_the_paper_equals_the_libraries_on_the_decoded_frames(film, weights):
     from fabula.models.vision.registry import open_vision
     from fabula.models.vision.weights import Place
 
@@ -104,9 +102,7 @@ def test_measure_when_defined_by_the_paper_equals_the_libraries_on_the_decoded_f
     assert found["models"].keys() == set(QUALITY) - {"temporal_flickering"}, "that one takes no model"
 
 
-def test_measure_when_defined_by_vbench_leaves_motion_smoothness_to_its_own_results(
-    film: Path, weights: dict[str, Any]
-) -> None:
+def test_measure_when_defined_by_vbench_leaves_motion_smoothness_to_its_own_results(film, weights):
     found = quality_of(shot_of(film), settings_of(weights, definition="vbench"))
     lacking = [name for name in QUALITY if found["values"][name] is None]
     assert lacking == ["motion_smoothness"] and "AMT-S" in found["why"]["motion_smoothness"]
@@ -114,9 +110,7 @@ def test_measure_when_defined_by_vbench_leaves_motion_smoothness_to_its_own_resu
     assert found["models"]["subject_consistency"].startswith("dino-b-16@")
 
 
-def test_measure_when_a_shot_is_part_of_a_film_takes_its_frames_alone(
-    tmp_path: Path, weights: dict[str, Any]
-) -> None:
+def test_measure_when_a_shot_is_part_of_a_film_takes_its_frames_alone(tmp_path, weights):
     takes = [Take(6, 3, pan=2), Take(8, 4, pan=1), Take(6, 5)]
     whole = write_frames(tmp_path / "film.mp4", draw_takes(takes, (160, 90)), fps=24)
     chosen = settings_of(weights, definition="paper", measures=["temporal_flickering", "imaging_quality"])
@@ -135,9 +129,7 @@ def odd(film: Path, folder: Path) -> Iterator[tuple[str, Path, str]]:
     yield "gone", folder / "gone.mp4", "missing"
 
 
-def test_measure_when_a_video_cannot_be_decoded_gives_reasons_without_a_path(
-    film: Path, tmp_path: Path, weights: dict[str, Any]
-) -> None:
+def test_measure_when_a_video_cannot_be_decoded_gives_reasons_without_a_path(film, tmp_path, weights):
     chosen = settings_of(weights, definition="vbench", measures=["temporal_flickering", "imaging_quality"])
     for _, file, code in odd(film, tmp_path):
         found = quality_of(shot_of(file), chosen)
@@ -147,9 +139,7 @@ def test_measure_when_a_video_cannot_be_decoded_gives_reasons_without_a_path(
         assert str(tmp_path) not in str(found)
 
 
-def test_measure_when_run_again_asks_raft_nothing(
-    tmp_path: Path, weights: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_measure_when_run_again_asks_raft_nothing(tmp_path, weights, monkeypatch):
     from fabula.models.vision.flow import RaftFlow
 
     small = write_frames(tmp_path / "small.mp4", draw_takes([Take(3, 3, pan=2)], (70, 58)), fps=24)

@@ -160,9 +160,7 @@ def measured(
 
 
 @pytest.mark.parametrize("definition", ["paper", "vbench"])
-def test_measures_when_the_film_stands_still_are_perfect_and_not_dynamic(
-    monkeypatch: pytest.MonkeyPatch, definition: Any
-) -> None:
+def test_measures_when_the_film_stands_still_are_perfect_and_not_dynamic(monkeypatch, definition):
     frames = shifted(0, 1) * 30
     models = {"encoder": Unit(), "flow": Still([], (0, 0)), "predictor": ColourPredictor()}
     values, why = measured(settings_with(monkeypatch, models, definition=definition), frames, 24)
@@ -174,9 +172,7 @@ def test_measures_when_the_film_stands_still_are_perfect_and_not_dynamic(
     assert values.get("motion_smoothness") == (1 if definition == "paper" else None)
 
 
-def test_dynamic_degree_when_of_the_paper_is_the_share_of_pairs_above_the_threshold(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_dynamic_degree_when_of_the_paper_is_the_share_of_pairs_above_the_threshold(monkeypatch):
     frames = shifted(1, 9, (512, 256))
     flow = Moved(frames, (-3, 0))
 
@@ -214,9 +210,7 @@ def test_dynamic_degree_when_of_vbench_asks_a_quarter_of_the_pairs_at_8_a_second
 
 
 @pytest.mark.parametrize("count", [1, 2])
-def test_measures_when_frames_are_too_few_have_a_reason_and_no_value(
-    monkeypatch: pytest.MonkeyPatch, count: int
-) -> None:
+def test_measures_when_frames_are_too_few_have_a_reason_and_no_value(monkeypatch, count):
     models = {"encoder": Unit(), "flow": Still([], (0, 0)), "predictor": ColourPredictor()}
     values, why = measured(settings_with(monkeypatch, models, definition="paper"), [grey(9)] * count, 24)
     lacking = {name for name in QUALITY if values[name] is None}
@@ -229,9 +223,7 @@ def test_measures_when_frames_are_too_few_have_a_reason_and_no_value(
     )
 
 
-def test_read_off_when_a_shot_is_long_holds_a_batch_of_frames_and_no_more(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_read_off_when_a_shot_is_long_holds_a_batch_of_frames_and_no_more(monkeypatch):
     seen: list[weakref.ref[Any]] = []
     most = 0
 

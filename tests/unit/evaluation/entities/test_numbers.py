@@ -95,9 +95,7 @@ def two() -> list[Tally]:
         ("code", 0.75, 0.875, 8 / 12),
     ],
 )
-def test_number_when_episodes_differ_in_size_follows_the_definition(
-    coverage: str, value: float, raw: float, share: float
-) -> None:
+def test_number_when_episodes_differ_in_size_follows_the_definition(coverage, value, raw, share):
     made = number(metric_named("llm_face_accuracy"), two(), Definitions(coverage=coverage, resamples=0))  # type: ignore[arg-type]
     assert (made.value, made.raw, made.coverage) == pytest.approx((value, raw, share))
     assert made.corrected == pytest.approx(raw * share)
@@ -107,9 +105,7 @@ def test_number_when_episodes_differ_in_size_follows_the_definition(
 @pytest.mark.parametrize(
     ("name", "coverage"), [("intra_face_fidelity", 2 / 3), ("cs_face", 2 / 3), ("llm_face_accuracy", 1 / 3)]
 )
-def test_coverage_when_definition_is_table15_is_lowered_by_missing_shots_alone_but_for_pairs(
-    name: str, coverage: float
-) -> None:
+def test_coverage_when_definition_is_table15_is_lowered_by_missing_shots_alone_but_for_pairs(name, coverage):
     metric = metric_named(name)
     made = number(metric, [tally(metric, episode())], Definitions(coverage="table15", resamples=0))
     assert made.coverage == pytest.approx(coverage)
@@ -119,9 +115,7 @@ def test_coverage_when_definition_is_table15_is_lowered_by_missing_shots_alone_b
     ("unseen", "value", "share"),
     [("outside", 0.225, 1 / 4), ("inside", 0.18, 1 / 5)],  # of five instances one is scored, 0.9
 )
-def test_coverage_when_a_criterion_cannot_be_seen_follows_the_definition(
-    unseen: str, value: float, share: float
-) -> None:
+def test_coverage_when_a_criterion_cannot_be_seen_follows_the_definition(unseen, value, share):
     metric = metric_named("intra_face_clothing")
     made = number(metric, [tally(metric, episode())], Definitions(unseen=unseen, resamples=0))  # type: ignore[arg-type]
     assert (made.raw, made.value, made.coverage) == pytest.approx((0.9, value, share))
@@ -242,9 +236,7 @@ def test_pairs_when_episode_is_small_are_those_worked_out_by_hand() -> None:
     [(1, "1-2", "0"), (2, "1-2", "1-2"), (3, "3-5", "1-2"), (6, "6-10", "3-5"), (21, "21-50", "11-20"),
      (50, "21-50", "21-50"), (51, "51+", "21-50"), (52, "51+", "51+")],
 )  # fmt: skip
-def test_bin_when_gap_is_counted_in_either_way_is_that_of_the_tables(
-    gap: int, index: str, intervening: str
-) -> None:
+def test_bin_when_gap_is_counted_in_either_way_is_that_of_the_tables(gap, index, intervening):
     assert (bin_of(gap), bin_of(gap, "intervening")) == (index, intervening)
 
 
@@ -283,9 +275,7 @@ def test_curve_when_a_gap_is_beyond_the_last_bin_gets_another() -> None:
         ("weak", 0.9, False), ("weak", None, False), ("absent", None, False), (None, None, False),
     ],
 )  # fmt: skip
-def test_admitted_when_status_and_fidelity_vary_follows_equation_22(
-    status: str | None, fidelity: float | None, expected: bool
-) -> None:
+def test_admitted_when_status_and_fidelity_vary_follows_equation_22(status, fidelity, expected):
     assert admitted(status, fidelity) is expected
 
 

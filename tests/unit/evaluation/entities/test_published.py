@@ -89,9 +89,7 @@ def scripts(tmp_path: Path) -> Path:
     return folder
 
 
-def test_results_when_imported_without_schedule_give_plain_means_and_say_what_is_missing(
-    public: Path, tmp_path: Path
-) -> None:
+def test_results_when_imported_without_schedule_give_plain_means_and_say_what_is_missing(public, tmp_path):
     made = import_results([public], tmp_path / "run")
     assert (made.method, made.episodes, made.scheduled) == ("StoryMem", 1, False)
     assert "intra_face_hair" in made.without and "cs_face" not in made.without
@@ -118,9 +116,7 @@ def test_results_when_something_was_evaluated_without_a_value_have_none_and_no_z
         assert (method.numbers["cs_face"].value, method.numbers["cs_face"].raw) == (None, None)
 
 
-def test_results_when_imported_with_schedule_give_corrected_means_but_for_fidelity(
-    public: Path, scripts: Path, tmp_path: Path
-) -> None:
+def test_results_when_imported_with_schedule_give_corrected_means_but_for_fidelity(public, scripts, tmp_path):
     import_results([public], tmp_path / "run", "mine", scripts)
     (method,) = score_folder(tmp_path / "run", Definitions(resamples=0)).methods
     numbers = {name: (each.value, each.coverage) for name, each in method.numbers.items()}
@@ -156,9 +152,7 @@ def test_results_when_two_imports_are_compared_are_paired_by_episode(public: Pat
     assert "_meta_cross_shot_gate" not in effects
 
 
-def test_results_when_several_methods_are_imported_have_a_row_each_and_one_judge(
-    public: Path, tmp_path: Path
-) -> None:
+def test_results_when_several_methods_are_imported_have_a_row_each_and_one_judge(public, tmp_path):
     other = tmp_path / "other"
     shutil.copytree(public, other)
     manifest = json.loads((other / "run_manifest.json").read_text())
@@ -183,9 +177,7 @@ def test_results_when_several_methods_are_imported_have_a_row_each_and_one_judge
      ({"gap_decay_data": [{"gap": 1}]}, "gap_decay_data"),
      ({"vbench_means": {"dynamic_degree": {"value": float("nan")}}}, "dynamic_degree")],
 )  # fmt: skip
-def test_results_when_a_file_is_something_else_are_refused(
-    public: Path, tmp_path: Path, entry: object, problem: str
-) -> None:
+def test_results_when_a_file_is_something_else_are_refused(public, tmp_path, entry, problem):
     text = entry if isinstance(entry, str) else json.dumps(result(**entry))  # type: ignore[arg-type]
     (public / "film__run2.json").write_text(text)
     with pytest.raises(InputError, match=problem):
@@ -193,9 +185,7 @@ def test_results_when_a_file_is_something_else_are_refused(
     assert not (tmp_path / "run").exists()
 
 
-def test_results_when_an_episode_is_not_of_the_release_are_refused(
-    public: Path, scripts: Path, tmp_path: Path
-) -> None:
+def test_results_when_an_episode_is_not_of_the_release_are_refused(public, scripts, tmp_path):
     (public / "other.json").write_text(json.dumps(result(episode_id="other__run")))
     with pytest.raises(InputError, match="other__run"):
         import_results([public], tmp_path / "run", None, scripts)

@@ -276,9 +276,7 @@ def test_episodes_when_asked_in_other_words_are_read_and_the_words_stay_out_of_t
     assert "How so?" not in kept and "Picture {number}" not in kept
 
 
-def test_locations_when_compared_in_pairs_have_no_official_words(
-    evaluate: Callable[..., ModelServer], folder: Path
-) -> None:
+def test_locations_when_compared_in_pairs_have_no_official_words(evaluate, folder):
     with pytest.raises(ConfigError, match="add --locations code"):
         evaluate(prompts=str(folder))
 

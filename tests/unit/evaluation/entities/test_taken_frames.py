@@ -53,9 +53,7 @@ def outputs(tmp_path: Path) -> Path:
         ("paper", 6, (0, 1, 2, 3, 5), (0, 1, 2, 3, 4, 5)),
     ],
 )
-def test_frames_when_worked_by_hand_agree(
-    definition: str, frames: int, ground: tuple[int, ...], grid: tuple[int, ...]
-) -> None:
+def test_frames_when_worked_by_hand_agree(definition, frames, ground, grid):
     choice = frames_of(definition, frames)  # type: ignore[arg-type]
     assert (choice.ground, choice.grid) == (ground, grid)
     assert choice.grounded == tuple(sorted({*ground, *grid}))
@@ -70,9 +68,7 @@ def test_budget_when_of_two_episodes_counts_from_the_schedule_alone(episodes: Pa
 
 
 @pytest.mark.slow
-def test_shots_when_looked_at_hold_script_entities_and_the_drawn_pixels(
-    tmp_path: Path, episodes: Path, outputs: Path
-) -> None:
+def test_shots_when_looked_at_hold_script_entities_and_the_drawn_pixels(tmp_path, episodes, outputs):
     lines = look(tmp_path / "run", episodes, [outputs], ["take_frames.grounding='code'"])
     assert [line["id"] for line in lines][:3] == [
         "model-x/ep_a/001_001", "model-x/ep_a/001_002", "model-x/ep_a/002_001",
@@ -146,9 +142,7 @@ def test_selection_when_given_takes_ids_tiers_and_limits(episodes: Path) -> None
             chosen_episodes(entity_set, wrong)
 
 
-def test_episodes_when_no_video_can_be_matched_are_refused(
-    tmp_path: Path, episodes: Path, outputs: Path
-) -> None:
+def test_episodes_when_no_video_can_be_matched_are_refused(tmp_path, episodes, outputs):
     (outputs / "ep_a" / "001_001.mkv").rename(outputs / "ep_a" / "000_001.mkv")
     with pytest.raises(InputError, match="numbered-from-zero"):
         look(tmp_path / "run", episodes, [outputs])
@@ -207,9 +201,7 @@ def asked(server: ModelServer) -> Counter[str]:
 
 
 @pytest.mark.slow
-def test_method_when_added_is_looked_at_alone_and_shares_what_is_the_same(
-    evaluate: Evaluate, server: ModelServer, detector: TruthGrounder
-) -> None:
+def test_method_when_added_is_looked_at_alone_and_shares_what_is_the_same(evaluate, server, detector):
     evaluate("good")
     looked, before = detector.seen, server.count
     # Six frames of a shot; 3 + 3 + 3 entities are scheduled in the three shots.

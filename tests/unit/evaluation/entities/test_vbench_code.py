@@ -119,9 +119,7 @@ def renamed(name: str) -> str:
     return name
 
 
-def test_dynamic_degree_when_vbench_measures_it_is_the_same(
-    vbench: Any, film: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_dynamic_degree_when_vbench_measures_it_is_the_same(vbench, film, tmp_path, monkeypatch):
     import torch
 
     settings = tiny_settings("raft-large", tmp_path / "raft")
@@ -150,9 +148,7 @@ def test_dynamic_degree_when_vbench_measures_it_is_the_same(
     assert seen == pytest.approx(scores, rel=1e-5) and len(seen) == 4
 
 
-def test_aesthetic_quality_when_vbench_measures_it_is_the_same(
-    vbench: Any, film: Path, tmp_path: Path
-) -> None:
+def test_aesthetic_quality_when_vbench_measures_it_is_the_same(vbench, film, tmp_path):
     import torch
     from transformers import CLIPVisionModelWithProjection
 
@@ -171,9 +167,7 @@ def test_aesthetic_quality_when_vbench_measures_it_is_the_same(
     assert ours(film, "aesthetic_quality", options) == pytest.approx(theirs, abs=1e-6)
 
 
-def test_subject_consistency_when_vbench_measures_it_is_the_same(
-    vbench: Any, film: Path, tmp_path: Path
-) -> None:
+def test_subject_consistency_when_vbench_measures_it_is_the_same(vbench, film, tmp_path):
     from fabula.models.vision.dino import load_dino
     from fabula.models.vision.weights import Place
 

@@ -33,9 +33,7 @@ def written(file: Path, **dimensions: dict[str, Any]) -> Path:
     return file
 
 
-def test_match_when_videos_are_named_as_vbench_and_the_public_evaluator_do_finds_each(
-    videos: Path, tmp_path: Path
-) -> None:
+def test_match_when_videos_are_named_as_vbench_and_the_public_evaluator_do_finds_each(videos, tmp_path):
     first = written(
         tmp_path / "a_eval_results.json",
         motion_smoothness={"/out/vbench_batch_run1/001_001.mp4": 0.9, "x/run1/001_002.mp4": 0.8},
@@ -63,9 +61,7 @@ def test_match_when_videos_are_named_as_vbench_and_the_public_evaluator_do_finds
     assert found.sha256 == sha256_file(tmp_path / "vbench.json")
 
 
-def test_match_when_a_name_is_nobodys_or_several_tells_it_and_guesses_nothing(
-    videos: Path, tmp_path: Path
-) -> None:
+def test_match_when_a_name_is_nobodys_or_several_tells_it_and_guesses_nothing(videos, tmp_path):
     file = written(
         tmp_path / "r.json",
         temporal_flickering={"a/run1/001_001.mp4": 0.9, "a/run9/001_001.mp4": 0.8, "a/run1/007_001.mp4": 0.7},
@@ -94,17 +90,13 @@ def test_match_when_a_name_is_nobodys_or_several_tells_it_and_guesses_nothing(
         ('{"motion_smoothness": [0.9, [{"video_path": 3, "video_results": 0.1}]]}', "the path 3"),
     ],
 )
-def test_match_when_a_file_is_none_of_vbench_says_where(
-    videos: Path, tmp_path: Path, content: str, said: str
-) -> None:
+def test_match_when_a_file_is_none_of_vbench_says_where(videos, tmp_path, content, said):
     (tmp_path / "r.json").write_text(content)
     with pytest.raises(InputError, match=said):
         match_results([tmp_path / "r.json"], [videos])
 
 
-def test_import_when_called_writes_the_values_and_tells_what_was_not_used(
-    videos: Path, tmp_path: Path
-) -> None:
+def test_import_when_called_writes_the_values_and_tells_what_was_not_used(videos, tmp_path):
     file = written(tmp_path / "r.json", imaging_quality={"a/run1/001_001.mp4": 50, "a/run1/009_009.mp4": 60})
     out = tmp_path / "vbench.json"
     command = ["import", "vbench-results", str(file), "--videos", str(videos), "--out", str(out)]

@@ -100,9 +100,7 @@ def replies(archive: Archive, kind: str, method: str, unit: str) -> dict[str, An
     }
 
 
-def test_evaluation_when_videos_are_drawn_equals_the_table_worked_by_hand(
-    data: Path, server: ModelServer
-) -> None:
+def test_evaluation_when_videos_are_drawn_equals_the_table_worked_by_hand(data, server):
     report = evaluated(data, server)
     assert report.totals["made"] == 4
     found, archive = lines(data / "run"), read_archive(data / "run")
@@ -180,9 +178,7 @@ def ran(report: RunReport) -> dict[str, int]:
     return {stage.name: stage.ran for stage in report.stages if stage.name in LOOKING}
 
 
-def test_judge_when_another_one_is_named_uses_what_was_looked_at_and_keeps_the_first_apart(
-    data: Path, server: ModelServer
-) -> None:
+def test_judge_when_another_one_is_named_uses_what_was_looked_at_and_keeps_the_first_apart(data, server):
     evaluated(data, server, "good")
     first, asked = read_archive(data / "run"), server.count
     with pytest.warns(UserWarning, match="kept in"):
@@ -195,9 +191,7 @@ def test_judge_when_another_one_is_named_uses_what_was_looked_at_and_keeps_the_f
     assert read_archive(data / "run/earlier-1").judgements == first.judgements
 
 
-def test_evaluations_when_they_differ_in_torch_alone_are_refused_under_b5(
-    data: Path, server: ModelServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_evaluations_when_they_differ_in_torch_alone_are_refused_under_b5(data, server, monkeypatch):
     installed = importlib.metadata.version
     evaluated(data, server, "good", pillars="2")
     evaluated(data, server, "poor", out="same", pillars="2")
@@ -253,9 +247,7 @@ def test_replies_when_odd_cost_their_own_value_and_never_the_run(data: Path) -> 
     assert (pair["same"], pair["similarity"], pair["criteria"]["face"]) == (None, None, 9)
 
 
-def test_archives_when_of_two_methods_merge_into_what_both_together_give(
-    data: Path, server: ModelServer
-) -> None:
+def test_archives_when_of_two_methods_merge_into_what_both_together_give(data, server):
     evaluated(data, server, out="both")
     for method in ("good", "poor"):
         evaluated(data, server, method, out=method + "-run")
@@ -296,18 +288,14 @@ def test_cost_when_asked_for_first_is_what_a_flawless_method_takes(data: Path, s
         ({"settings": (*SETTINGS, "ground_entities.detector=no-such")}, "no-such"),
     ],
 )
-def test_evaluation_when_something_is_wrong_says_so_before_the_first_frame(
-    data: Path, server: ModelServer, options: dict[str, Any], message: str
-) -> None:
+def test_evaluation_when_something_is_wrong_says_so_before_the_first_frame(data, server, options, message):
     with pytest.raises(ConfigError, match=message):
         evaluated(data, server, "good", **options)
     assert server.count == 0
     assert not (data / "run/store").exists()
 
 
-def test_people_when_they_say_what_the_judge_said_agree_with_it_from_tasks_to_kappa(
-    data: Path, server: ModelServer
-) -> None:
+def test_people_when_they_say_what_the_judge_said_agree_with_it_from_tasks_to_kappa(data, server):
     evaluated(data, server)
     said = judged(read_archive(data / "run"))
     asked = sorted(  # what the judge has a verdict of

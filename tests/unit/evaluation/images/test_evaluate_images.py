@@ -40,9 +40,7 @@ def judged(server: ModelServer, **more: Any) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-def test_images_when_evaluated_find_everybody_and_count_what_is_missing(
-    evaluate: Evaluate, model_x: Path, tmp_path: Path
-) -> None:
+def test_images_when_evaluated_find_everybody_and_count_what_is_missing(evaluate, model_x, tmp_path):
     evaluate(model_x)
     (method,) = score_folder(tmp_path / "run", FEW).methods
     assert method.accounting["shots_valid"] == 14
@@ -87,9 +85,7 @@ def test_copies_when_references_differ_have_a_rate_near_1_and_the_highest_simila
 
 
 @pytest.mark.slow
-def test_pictures_when_a_method_is_added_are_not_encoded_again(
-    evaluate: Evaluate, model_x: Path, copies: Path, tmp_path: Path
-) -> None:
+def test_pictures_when_a_method_is_added_are_not_encoded_again(evaluate, model_x, copies, tmp_path):
     evaluate(model_x, out="one")
     with VectorStore.of_user() as store:
         before = store.size()
@@ -102,9 +98,7 @@ def test_pictures_when_a_method_is_added_are_not_encoded_again(
 
 
 @pytest.mark.slow
-def test_metrics_when_some_are_chosen_leave_the_others_out(
-    evaluate: Evaluate, model_x: Path, tmp_path: Path
-) -> None:
+def test_metrics_when_some_are_chosen_leave_the_others_out(evaluate, model_x, tmp_path):
     evaluate(model_x, metrics="occm")
     (method,) = score_folder(tmp_path / "run", FEW).methods
     assert list(method.scores) == ["occm"]
@@ -114,9 +108,7 @@ def test_metrics_when_some_are_chosen_leave_the_others_out(
 
 
 @pytest.mark.slow
-def test_alignment_when_judged_asks_each_dimension_of_the_right_shots(
-    evaluate: Evaluate, model_x: Path, tmp_path: Path
-) -> None:
+def test_alignment_when_judged_asks_each_dimension_of_the_right_shots(evaluate, model_x, tmp_path):
     model = AlignmentModel({"scene": 4, "shot": 3, "interaction": 2, "action": 1})
     with ModelServer(model) as server:
         evaluate(model_x, **judged(server))
@@ -145,9 +137,7 @@ def test_alignment_when_judged_asks_each_dimension_of_the_right_shots(
     assert "path" not in json.dumps(read_archive(tmp_path / "copy").manifest.environment["sources"])
 
 
-def test_alignment_when_a_reply_is_no_rating_is_left_out_and_counted(
-    evaluate: Evaluate, model_x: Path, tmp_path: Path
-) -> None:
+def test_alignment_when_a_reply_is_no_rating_is_left_out_and_counted(evaluate, model_x, tmp_path):
     def handler(asked: Any) -> Any:
         return (
             {"reason": "far off", "rating": 9}
@@ -164,9 +154,7 @@ def test_alignment_when_a_reply_is_no_rating_is_left_out_and_counted(
 
 
 @pytest.mark.slow
-def test_definitions_when_code_is_chosen_count_what_it_counts(
-    evaluate: Evaluate, model_x: Path, tmp_path: Path
-) -> None:
+def test_definitions_when_code_is_chosen_count_what_it_counts(evaluate, model_x, tmp_path):
     with ModelServer(AlignmentModel()) as server:
         evaluate(model_x, **judged(server, metrics="alignment,occm,cids"))
     named = Definitions(chosen=dict.fromkeys(("cids", "occm", "alignment"), "code"), resamples=0)
@@ -176,9 +164,7 @@ def test_definitions_when_code_is_chosen_count_what_it_counts(
     assert method.scores["scene"].low is None
 
 
-def test_needs_when_something_is_missing_are_listed_at_once(
-    shot_set: Path, model_x: Path, tmp_path: Path
-) -> None:
+def test_needs_when_something_is_missing_are_listed_at_once(shot_set, model_x, tmp_path):
     with pytest.raises(ConfigError, match=r"(?s)--metrics: there is no metric fid.*all, or some of cids"):
         EVALUATING.evaluate(shot_set, [model_x], tmp_path / "run", ImageOptions(metrics=("cids,fid",)))
     with pytest.raises(ConfigError, match="judged by a model, and none is named"):
@@ -206,9 +192,7 @@ def test_outputs_when_a_picture_could_be_of_another_shot_stop_the_evaluation(
         evaluate(model_x)
 
 
-def test_script_when_shots_are_misnumbered_stops_the_evaluation(
-    evaluate: Evaluate, shot_set: Path, model_x: Path
-) -> None:
+def test_script_when_shots_are_misnumbered_stops_the_evaluation(evaluate, shot_set, model_x):
     script = shot_set / "ViStory/02/story.json"
     document = json.loads(script.read_text("utf-8"))
     document["Shots"][2]["index"] = 2
@@ -219,9 +203,7 @@ def test_script_when_shots_are_misnumbered_stops_the_evaluation(
 
 
 @pytest.mark.slow
-def test_evaluation_when_the_folder_holds_more_keeps_it_unless_replaced(
-    evaluate: Evaluate, model_x: Path, copies: Path, tmp_path: Path
-) -> None:
+def test_evaluation_when_the_folder_holds_more_keeps_it_unless_replaced(evaluate, model_x, copies, tmp_path):
     evaluate(model_x, copies, metrics="occm,csd")
     first = read_found(tmp_path / "run")
     evaluate(model_x, metrics="occm,csd", limit=2)
@@ -237,9 +219,7 @@ def test_evaluation_when_the_folder_holds_more_keeps_it_unless_replaced(
     assert [one.method for one in score_folder(tmp_path / "run", FEW).methods] == ["model-x"]
 
 
-def test_references_when_generated_ones_are_chosen_are_those_of_the_method(
-    evaluate: Evaluate, model_x: Path, tmp_path: Path
-) -> None:
+def test_references_when_generated_ones_are_chosen_are_those_of_the_method(evaluate, model_x, tmp_path):
     for story in ("01", "02", "03"):
         folder = model_x / story / "characters"
         (folder / "the fox").mkdir(parents=True)

@@ -50,9 +50,7 @@ def same(file: Path, video: Path, frame: int) -> bool:
     return open_picture(file).image.tobytes() == shown.image.tobytes()
 
 
-def test_keyframes_when_videos_are_there_matches_by_order_and_lists_the_rest(
-    tmp_path: Path, release: Path, videos: Path
-) -> None:
+def test_keyframes_when_videos_are_there_matches_by_order_and_lists_the_rest(tmp_path, release, videos):
     out = tmp_path / "outputs" / "method"
     taken = take_keyframes(videos, release, out, COLOURS)
     assert not taken.complete
@@ -71,9 +69,7 @@ def test_keyframes_when_videos_are_there_matches_by_order_and_lists_the_rest(
     assert lines[2].startswith("11 of 12 shots have a keyframe in ")
 
 
-def test_keyframes_when_written_are_outputs_that_an_evaluation_reads(
-    tmp_path: Path, release: Path, videos: Path
-) -> None:
+def test_keyframes_when_written_are_outputs_that_an_evaluation_reads(tmp_path, release, videos):
     taken = take_keyframes(videos, release, tmp_path / "method", COLOURS)
     checked = check_shots(taken.folder, read_shot_set(release)[0])
     assert [(issue.code, issue.where) for issue in checked.issues] == [("missing", "02")]
@@ -92,9 +88,7 @@ def corrected(out: Path, **changes: dict[str, Any]) -> Path:
 
 
 @pytest.mark.slow
-def test_keyframes_when_a_person_corrects_the_file_follow_it(
-    tmp_path: Path, release: Path, videos: Path
-) -> None:
+def test_keyframes_when_a_person_corrects_the_file_follow_it(tmp_path, release, videos):
     out = tmp_path / "method"
     take_keyframes(videos, release, out, COLOURS)
     # In story 2 the third shot is missing, not the fourth; in story 3 the second one found is surplus, and
@@ -117,9 +111,7 @@ def test_keyframes_when_a_person_corrects_the_file_follow_it(
 
 
 @pytest.mark.slow
-def test_keyframes_when_a_video_is_of_no_story_say_that_it_is_left_out(
-    tmp_path: Path, release: Path, videos: Path
-) -> None:
+def test_keyframes_when_a_video_is_of_no_story_say_that_it_is_left_out(tmp_path, release, videos):
     for name in ("77.mp4", "01_final_2.mp4"):
         (videos / name).write_bytes((videos / "01.mp4").read_bytes())
     told: list[str] = []
@@ -130,9 +122,7 @@ def test_keyframes_when_a_video_is_of_no_story_say_that_it_is_left_out(
 
 
 @pytest.mark.slow
-def test_keyframes_when_videos_are_missing_or_broken_name_them_and_go_on(
-    tmp_path: Path, release: Path, videos: Path
-) -> None:
+def test_keyframes_when_videos_are_missing_or_broken_name_them_and_go_on(tmp_path, release, videos):
     (videos / "01.mp4").write_bytes(b"")
     (videos / "story_02.mkv").unlink()
     taken = take_keyframes(videos, release, tmp_path / "method", COLOURS)
@@ -154,9 +144,7 @@ def test_keyframes_when_videos_are_missing_or_broken_name_them_and_go_on(
         ({"shot_1": {"frame": "first"}}, "a review file of keyframes"),
     ],
 )
-def test_keyframes_when_correction_is_wrong_says_where(
-    tmp_path: Path, release: Path, videos: Path, change: dict[str, Any], found: str
-) -> None:
+def test_keyframes_when_correction_is_wrong_says_where(tmp_path, release, videos, change, found):
     out = tmp_path / "method"
     take_keyframes(videos, release, out, COLOURS)
     before = (out / "01" / "shots" / "shot_01.png").read_bytes()
@@ -168,9 +156,7 @@ def test_keyframes_when_correction_is_wrong_says_where(
 
 
 @pytest.mark.slow
-def test_keyframes_when_reviewed_video_is_another_now_refuses(
-    tmp_path: Path, release: Path, videos: Path
-) -> None:
+def test_keyframes_when_reviewed_video_is_another_now_refuses(tmp_path, release, videos):
     out = tmp_path / "method"
     take_keyframes(videos, release, out, COLOURS)
     corrected(out, story_01={"shot_1": {"frame": 3}})

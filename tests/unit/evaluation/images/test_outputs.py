@@ -46,9 +46,7 @@ def test_check_shots_when_sound_finds_every_shot(shot_set: ShotSet, outputs: Pat
         ("img_ref/zh/20250101_120000", Choice(language="ch")),
     ],
 )
-def test_check_shots_in_the_official_layouts_finds_the_same(
-    shot_set: ShotSet, outputs: Path, tmp_path: Path, below: str, choice: Choice
-) -> None:
+def test_check_shots_in_the_official_layouts_finds_the_same(shot_set, outputs, tmp_path, below, choice):
     plain = check_shots(outputs, shot_set)
     place = tmp_path / "deep" / below
     place.parent.mkdir(parents=True)
@@ -57,9 +55,7 @@ def test_check_shots_in_the_official_layouts_finds_the_same(
     assert (found.counts, found.sha256) == ({}, plain.sha256)
 
 
-def test_check_shots_when_outputs_json_names_the_folders_finds_the_same(
-    shot_set: ShotSet, outputs: Path
-) -> None:
+def test_check_shots_when_outputs_json_names_the_folders_finds_the_same(shot_set, outputs):
     plain = check_shots(outputs, shot_set)
     (outputs / "by title").mkdir()
     (outputs / "01").rename(outputs / "by title" / "The Hat")
@@ -88,9 +84,7 @@ def name_folders(outputs: Path, folders: dict[str, str]) -> None:
         ({"01": "02", "02": "02"}, "is also the folder of 01"),
     ],
 )
-def test_check_shots_when_outputs_json_is_wrong_says_where(
-    shot_set: ShotSet, outputs: Path, folders: dict[str, str], said: str
-) -> None:
+def test_check_shots_when_outputs_json_is_wrong_says_where(shot_set, outputs, folders, said):
     name_folders(outputs, folders)
     with pytest.raises(InputError) as caught:
         check_shots(outputs, shot_set)
@@ -147,9 +141,7 @@ BROKEN: dict[str, tuple[Callable[[Path], object], str, int]] = {
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_check_shots_when_something_is_wrong_names_it_and_keeps_the_rest(
-    shot_set: ShotSet, outputs: Path, name: str
-) -> None:
+def test_check_shots_when_something_is_wrong_names_it_and_keeps_the_rest(shot_set, outputs, name):
     change, code, valid = BROKEN[name]
     change(outputs)
     found = check_shots(outputs, shot_set)
@@ -159,9 +151,7 @@ def test_check_shots_when_something_is_wrong_names_it_and_keeps_the_rest(
         require_shots([found], FATAL, "picture")
 
 
-def test_check_shots_when_told_that_numbers_begin_at_zero_shifts_them(
-    shot_set: ShotSet, outputs: Path
-) -> None:
+def test_check_shots_when_told_that_numbers_begin_at_zero_shifts_them(shot_set, outputs):
     before = check_shots(outputs, shot_set)
     for story in ("01", "02"):
         for file in sorted((outputs / story / "shots").iterdir()):
@@ -202,9 +192,7 @@ def test_find_root_when_the_folder_holds_methods_says_which(shot_set: ShotSet, t
         check_shots(tmp_path / "m", shot_set)
 
 
-def test_evaluation_when_no_shot_can_be_judged_stops_at_once(
-    shot_set: ShotSet, outputs: Path, tmp_path: Path
-) -> None:
+def test_evaluation_when_no_shot_can_be_judged_stops_at_once(shot_set, outputs, tmp_path):
     for picture in outputs.rglob("*.png"):
         picture.write_bytes(b"no picture")
     given = ImageOptions(metrics=("occm",), settings=SETTINGS, device="cpu", workers=0)

@@ -136,9 +136,7 @@ class Faces:
     ("width", "whole", "known"),
     [(20, ["Ann"], [True, True]), (8, [], [True, False]), (3, ["Ann"], [False] * 2)],
 )
-def test_references_when_no_crop_has_a_face_count_whole(
-    width: int, whole: list[str], known: list[bool], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_references_when_no_crop_has_a_face_count_whole(width, whole, known, tmp_path, monkeypatch):
     files = []
     for number in range(2):
         Image.new("RGB", (20, 20), (number, 0, 0)).save(tmp_path / f"{number}.png")

@@ -324,9 +324,7 @@ def test_ratings_when_they_follow_the_pictures_go_with_the_scores(evaluated: Pat
 
 
 @pytest.mark.slow
-def test_ratings_when_another_definition_is_chosen_are_compared_under_it(
-    evaluated: Path, tmp_path: Path
-) -> None:
+def test_ratings_when_another_definition_is_chosen_are_compared_under_it(evaluated, tmp_path):
     people = written(tmp_path / "people.jsonl", rating("model-x", "01", 3))
     told = calibrate(evaluated, people, settings=SETTINGS, define=["occm=code"]).as_json()
     assert told["definitions"]["scores"]["occm"] == "code"
@@ -335,9 +333,7 @@ def test_ratings_when_another_definition_is_chosen_are_compared_under_it(
 
 
 @pytest.mark.slow
-def test_scores_when_they_have_no_value_of_what_was_rated_are_named_with_no_pair(
-    evaluated: Path, tmp_path: Path
-) -> None:
+def test_scores_when_they_have_no_value_of_what_was_rated_are_named_with_no_pair(evaluated, tmp_path):
     people = written(tmp_path / "people.jsonl", rating("model-x", "02/shot_03", 3))  # has no picture
     report = calibrate(evaluated, people, settings=SETTINGS)
     shots = report.as_json()["scores"]["alignment"]["shots"]

@@ -74,9 +74,7 @@ def test_images_when_evaluated_in_shards_merge_into_the_bytes_of_one_run(
 
 
 @pytest.mark.slow
-def test_shards_when_they_ask_alike_keep_one_reply_and_book_both(
-    evaluate: Callable[..., Any], model_x: Path, copies: Path, tmp_path: Path, judged: Any
-) -> None:
+def test_shards_when_they_ask_alike_keep_one_reply_and_book_both(evaluate, model_x, copies, tmp_path, judged):
     server, options = judged
     parts = evaluate_shards(evaluate, 2, model_x, copies, **options)
     merged = merge_runs([tmp_path / part for part in parts], tmp_path / "merged", Merge(workers=0))
@@ -172,9 +170,7 @@ def test_merge_when_parts_are_those_of_one_evaluation_scores_as_the_whole(
 
 
 @pytest.mark.slow
-def test_merge_when_pictures_or_models_differ_is_refused(
-    evaluate: Evaluate, model_x: Path, tmp_path: Path
-) -> None:
+def test_merge_when_pictures_or_models_differ_is_refused(evaluate, model_x, tmp_path):
     evaluate(model_x, out="a", metrics="occm,aesthetic")
     other = "encode_pictures.aesthetic=fabula.testing.table_detector:load_colour_classes"
     evaluate(model_x, out="c", metrics="aesthetic", settings=(other,))
@@ -191,9 +187,7 @@ def test_merge_when_pictures_or_models_differ_is_refused(
 
 
 @pytest.mark.slow
-def test_merge_when_boxes_of_one_model_differ_is_refused_unless_the_first_wins(
-    evaluate: Evaluate, model_x: Path, tmp_path: Path
-) -> None:
+def test_merge_when_boxes_of_one_model_differ_is_refused_unless_the_first_wins(evaluate, model_x, tmp_path):
     evaluate(model_x, out="a", metrics="occm")
     evaluate(model_x, out="b", metrics="cids")
     path = tmp_path / "a/images.jsonl"

@@ -48,9 +48,7 @@ def settings_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return write_shot_settings(tmp_path)
 
 
-def test_images_when_looked_at_with_small_networks_get_every_score(
-    settings_file: Path, tmp_path: Path
-) -> None:
+def test_images_when_looked_at_with_small_networks_get_every_score(settings_file, tmp_path):
     shot_set, outputs = draw_shot_set(tmp_path / "data", 1), draw_shot_outputs(tmp_path / "model-x", 1)
     options = ImageOptions(metrics=METRICS, config=settings_file, device="cpu", workers=0)
     report = EVALUATING.evaluate(shot_set, [outputs], tmp_path / "run", options)
@@ -96,9 +94,7 @@ pytest.importorskip("torch", reason="the extra metrics is not installed")
 pytest.importorskip("insightface", reason="the extra metrics is not installed")
 
 
-def test_weights_when_several_are_missing_are_listed_at_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_weights_when_several_are_missing_are_listed_at_once(tmp_path, monkeypatch):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.setenv("HF_HOME", str(tmp_path / "hub"))
     monkeypatch.setenv("TORCH_HOME", str(tmp_path / "torch"))
@@ -216,18 +212,14 @@ def loads(monkeypatch: pytest.MonkeyPatch) -> Counter[bytes]:
     return counts
 
 
-def test_pictures_when_many_stages_look_are_decoded_once_in_an_evaluation(
-    evaluate: Evaluate, model_x: Path, shot_set: Path, loads: Counter[bytes]
-) -> None:
+def test_pictures_when_many_stages_look_are_decoded_once_in_an_evaluation(evaluate, model_x, shot_set, loads):
     evaluate(model_x, metrics="cids,csd,aesthetic,inception,clip-score")
     shots = {path.read_bytes() for path in model_x.rglob("*.png")}
     assert shots <= set(loads)
     assert set(loads.values()) == {1}
 
 
-def test_results_when_nothing_is_kept_decoded_are_the_same(
-    evaluate: Evaluate, model_x: Path, tmp_path: Path, loads: Counter[bytes], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_results_when_nothing_is_kept_decoded_are_the_same(evaluate, model_x, tmp_path, loads, monkeypatch):
     evaluate(model_x, metrics="cids,csd", out="kept")
     assert max(loads.values()) == 1
     monkeypatch.setattr(images, "DECODED", DecodedPictures(0))

@@ -128,9 +128,7 @@ CHANGES: list[tuple[Change, Mapping[tuple[str, str], int]]] = [
 
 
 @pytest.mark.slow
-def test_affected_when_records_change_are_those_that_a_judge_would_be_asked_otherwise(
-    old: Release, make: Callable[..., Release], judge: Callable[..., Path]
-) -> None:
+def test_affected_when_records_change_are_those_that_a_judge_would_be_asked_otherwise(old, make, judge):
     run = judge(old, "run", "one", "two")
     for change, expected in CHANGES:
         found = affected_judgements(run, old.path, make(change).path)
@@ -140,9 +138,7 @@ def test_affected_when_records_change_are_those_that_a_judge_would_be_asked_othe
 
 
 @pytest.mark.slow
-def test_affected_when_a_question_or_a_story_goes_are_gone_and_what_is_new_is_counted(
-    old: Release, make: Callable[..., Release], judge: Callable[..., Path]
-) -> None:
+def test_affected_when_a_question_or_a_story_goes_are_gone_and_what_is_new_is_counted(old, make, judge):
     run = judge(old, "run")
     found = affected_judgements(run, old.path, make(dropped).path)
     assert redone(found, "gone") == {(Q, condition): 1 for condition in ("text", "image", "text_image")}

@@ -63,9 +63,7 @@ def encoded(server: ModelServer) -> list[str]:
     return [one.asked.text for one in server.log if one.asked.protocol == "embeddings"]
 
 
-def test_vectors_when_named_give_a_verdict_on_every_answer_with_its_similarity(
-    evaluate: Evaluate, server: ModelServer, release: Release
-) -> None:
+def test_vectors_when_named_give_a_verdict_on_every_answer_with_its_similarity(evaluate, server, release):
     archive = evaluate()
     found = verdicts(archive)
     assert len(found) == 36 and {one.vote for one in found} == {0, 1}
@@ -83,9 +81,7 @@ def test_vectors_when_named_give_a_verdict_on_every_answer_with_its_similarity(
 
 
 @pytest.mark.slow
-def test_vectors_when_the_threshold_changes_are_not_asked_for_again(
-    evaluate: Evaluate, server: ModelServer, tmp_path: Path
-) -> None:
+def test_vectors_when_the_threshold_changes_are_not_asked_for_again(evaluate, server, tmp_path):
     first = evaluate()
     asked, lines = server.count, (tmp_path / "run" / JUDGEMENTS).read_bytes()
     evaluate()

@@ -69,18 +69,14 @@ def test_image_packet_when_built_holds_pictures_in_order_with_index_labels_and_t
         assert record.story_id not in "".join(texts(packet))
 
 
-def test_text_packet_when_built_holds_the_story_and_no_picture(
-    record: StoryRecord, pictures: tuple[Image, ...]
-) -> None:
+def test_text_packet_when_built_holds_the_story_and_no_picture(record, pictures):
     for packet in question_packets(record, "text", pictures, SEED):
         assert packet.pictures == ()
         assert all(isinstance(part, str) for part in packet.parts())
         assert record.story_text in texts(packet)[-1]
 
 
-def test_text_image_packet_when_built_holds_both_and_wants_its_own_reply(
-    record: StoryRecord, pictures: tuple[Image, ...]
-) -> None:
+def test_text_image_packet_when_built_holds_both_and_wants_its_own_reply(record, pictures):
     packet = next(question_packets(record, "text_image", pictures, SEED))
     assert sum(isinstance(part, Image) for part in packet.parts()) == 5
     assert record.story_text in texts(packet)[-1]
@@ -90,9 +86,7 @@ def test_text_image_packet_when_built_holds_both_and_wants_its_own_reply(
     }  # fmt: skip
 
 
-def test_dimension_instruction_when_asked_differs_by_dimension_and_gives_no_answer_away(
-    record: StoryRecord,
-) -> None:
+def test_dimension_instruction_when_asked_differs_by_dimension_and_gives_no_answer_away(record):
     told = {one.question_type: dimension_instruction(one, SEED) for one in record.questions}
     assert set(told) == set(vocabulary("question_type").values)
     assert len(set(told.values())) == 6
@@ -106,9 +100,7 @@ def test_dimension_instruction_when_asked_differs_by_dimension_and_gives_no_answ
 
 
 @pytest.mark.parametrize("condition", EVIDENCE)
-def test_label_packet_when_built_offers_all_twelve_labels_once(
-    record: StoryRecord, pictures: tuple[Image, ...], condition: str
-) -> None:
+def test_label_packet_when_built_offers_all_twelve_labels_once(record, pictures, condition):
     packet = label_packet(record, condition, pictures, SEED)  # type: ignore[arg-type]
     assert packet is not None and packet.item == record.story_id
     assert sorted(packet.asked) == sorted(vocabulary("moral_label").values)

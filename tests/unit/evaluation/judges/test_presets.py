@@ -82,9 +82,7 @@ def evaluate(tmp_path: Path) -> Callable[..., Path]:
     return run
 
 
-def test_evaluations_when_asked_in_other_words_are_not_compared_unless_told(
-    made_set: Callable[..., Path], evaluate: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_evaluations_when_asked_in_other_words_are_not_compared_unless_told(made_set, evaluate, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "test-key-0123456789")
     folder = made_set()
     own, official = evaluate("own"), evaluate("official", prompts="official")
@@ -112,9 +110,7 @@ def test_evaluations_when_asked_in_other_words_are_not_compared_unless_told(
         check_alike(second, other)
 
 
-def test_protocol_when_chosen_sets_everything_and_departures_are_named(
-    made_set: Callable[..., Path], evaluate: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_protocol_when_chosen_sets_everything_and_departures_are_named(made_set, evaluate, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "test-key-0123456789")
     made_set()
     archive = read_archive(evaluate("preset", protocol=NAME, votes=1))

@@ -118,9 +118,7 @@ def test_evaluation_when_all_is_well_archives_every_answer_as_the_table_says(
 
 
 @pytest.mark.slow
-def test_evaluation_when_repeated_asks_nothing_and_leaves_the_same_bytes(
-    evaluate: Evaluate, server: ModelServer, tmp_path: Path
-) -> None:
+def test_evaluation_when_repeated_asks_nothing_and_leaves_the_same_bytes(evaluate, server, tmp_path):
     evaluate()
     written = (JUDGEMENTS, EVALUATION, FRAMES)
     before = {name: (tmp_path / "run" / name).read_bytes() for name in written}
@@ -184,9 +182,7 @@ def test_evaluation_when_one_judge_fails_on_everything_keeps_the_others_and_ever
         ({"answer": "\ud800", "evidence_status": "unclear", "confidence": "low"}, "answered"),
     ],
 )
-def test_evaluation_when_a_reply_is_odd_says_what_it_is(
-    evaluate: Evaluate, server: ModelServer, judge: JudgeModel, reply: Any, outcome: str
-) -> None:
+def test_evaluation_when_a_reply_is_odd_says_what_it_is(evaluate, server, judge, reply, outcome):
     server.handler = lambda asked: reply if "evidence_status" in str(asked.schema) else judge(asked)
     archive = evaluate(stories=("kb25k_0001",))
     asked = [one for one in archive.judgements if one.kind == "question" and one.condition == "image"]
@@ -217,9 +213,7 @@ def test_evaluation_when_a_storyboard_is_broken_counts_it_and_asks_about_its_tex
     assert all((tmp_path / "run" / frame["file"]).exists() for line in lines for frame in line["frames"])
 
 
-def test_evaluation_when_a_file_changes_after_it_was_found_fails_instead_of_guessing(
-    tmp_path: Path, boards: Path
-) -> None:
+def test_evaluation_when_a_file_changes_after_it_was_found_fails_instead_of_guessing(tmp_path, boards):
     files = sorted((boards / "kb25k_0001").iterdir())
     hashes = [sha256_bytes(file.read_bytes()) for file in files]
     item = Item("one", {"shown": {"files": [str(file) for file in files], "sha256": hashes}})
@@ -248,9 +242,7 @@ def test_evaluation_when_a_packet_leaks_stops_the_pictures_of_that_story(
     assert counted(archive, "condition") == {("text",): 7}
 
 
-def test_evaluation_when_a_matcher_is_named_archives_its_verdict_on_every_answer(
-    evaluate: Evaluate, server: ModelServer, release: Release
-) -> None:
+def test_evaluation_when_a_matcher_is_named_archives_its_verdict_on_every_answer(evaluate, server, release):
     matcher = f"{server.openai_url}#matcher"
     archive = evaluate("one", "two", stories=("kb25k_0001",), questions_only=True, matcher=matcher)
     answers = {one.question_id: one.accepted_answers for one in release.by_id["kb25k_0001"].questions}
@@ -281,9 +273,7 @@ def test_estimate_when_nothing_was_asked_knows_every_call_and_touches_nothing(
     assert after.calls == 0
 
 
-def test_budget_when_outputs_have_seeds_counts_panels_and_calls_as_the_paper_does(
-    release: Release, boards: Path, tmp_path: Path
-) -> None:
+def test_budget_when_outputs_have_seeds_counts_panels_and_calls_as_the_paper_does(release, boards, tmp_path):
     seeded = draw_outputs(tmp_path / "seeded", release.records, seeds=(42, 123, 2026))
     options = EvaluateOptions(judges=("openai:one", "openai:two"))
     # 5 stories with 6 questions, 1 label, 2 pairs; 3 questions' conditions: 3 x 30 = 90 (Eq. 67)
@@ -334,9 +324,7 @@ def test_presets_name_open_weights_that_are_served_here_unless_the_settings_say_
         ({"matcher": "openai:m", "settings": ["match_answers.votes=2"]}, "one matcher, and one verdict"),
     ],
 )
-def test_request_when_an_option_is_wrong_says_what_there_is(
-    release: Release, boards: Path, tmp_path: Path, given: Any, problem: str
-) -> None:
+def test_request_when_an_option_is_wrong_says_what_there_is(release, boards, tmp_path, given, problem):
     options = EvaluateOptions(**({"judges": ("openai:one",)} | given))
     with pytest.raises(Exception, match=problem) as caught:
         judging_budget(evaluation_request(release.path, [boards], tmp_path / "run", options))

@@ -19,16 +19,14 @@ from fabula.evaluation.metrics.inception import inception_score
 from fabula.evaluation.metrics.occm import occm, shot_occm
 from fabula.evaluation.metrics.shot_similarity import METRIC, shot_similarity
 from fabula.evaluation.metrics.style import style_cross, style_self
-from fabula.evaluation.metrics.vectors import Floats, Vectors, similarities, unit
+from fabula.evaluation.metrics.vectors import Vectors, similarities, unit
 
 
 @pytest.mark.parametrize(
     ("expected", "detected", "value"),
     [(1, 0, 36.79), (1, 1, 100.0), (1, 2, 36.79), (1, 3, 13.53), (2, 3, 60.65), (3, 2, 71.65)],
 )
-def test_occm_as_the_code_has_it_gives_the_values_of_the_public_code(
-    expected: int, detected: int, value: float
-) -> None:
+def test_occm_as_the_code_has_it_gives_the_values_of_the_public_code(expected, detected, value):
     assert shot_occm(expected, detected, "code") == pytest.approx(value, abs=0.005)
 
 
@@ -96,9 +94,7 @@ def test_style_cross_goes_by_the_characters_on_stage_and_by_the_story_where_ther
     assert style_cross(shots, {}).score.reason == "no reference picture"
 
 
-def test_style_cross_where_one_of_two_has_no_reference_goes_by_the_other_or_by_the_story_in_the_code() -> (
-    None
-):
+def test_style_cross_where_one_of_two_has_no_reference_goes_by_the_other_or_by_the_story_in_the_code():
     references = {"Ann": np.array([[1.0, 0.0]]), "Bob": np.array([[0.0, 1.0]])}
     shots = [(np.array([0.6, 0.8]), ["Bob", "Cat"])]
     first, code = style_cross(shots, references).score, style_cross(shots, references, "code").score
@@ -221,9 +217,7 @@ def _values(found: Cids) -> tuple[float | None, float | None]:
 
 
 @pytest.mark.parametrize("settings", [Settings(), CODE])
-def test_cids_when_shots_characters_references_and_crops_come_in_another_order_is_the_same(
-    settings: Settings,
-) -> None:
+def test_cids_when_shots_characters_references_and_crops_come_in_another_order_is_the_same(settings):
     characters, shots = _drawn(7)
     before = _values(cids(characters, shots, settings))
     mix = random.Random(3)
@@ -277,9 +271,7 @@ def test_cids_as_the_code_has_it_counts_two_faces_without_a_common_encoder_as_ze
         ([cids_character("Ann", None)], [shot(1, "Ann", (1, 0))], "no reference of Ann has a vector"),
     ],
 )
-def test_cids_as_the_code_has_it_has_no_value_where_the_code_makes_no_record(
-    characters: list[Character], shots: list[ShotCrops], why: str
-) -> None:
+def test_cids_as_the_code_has_it_has_no_value_where_the_code_makes_no_record(characters, shots, why):
     found = cids(characters, shots, CODE)
     assert (found.cross.value, found.self_.value, found.cross.reason) == (None, None, why)
 
@@ -306,9 +298,7 @@ def test_similarity_when_one_picture_is_repeated_is_the_highest_and_of_its_oppos
     ("features", "scenes"),
     [([], []), ([ONE], [1]), ([ONE, ONE], [1, 2]), ([ONE, SLANT, ONE], [1, 2, 1]), ([ONE, None], [1, 1])],
 )
-def test_similarity_when_no_two_neighbours_share_a_setting_is_undefined(
-    features: list[Floats | None], scenes: list[int]
-) -> None:
+def test_similarity_when_no_two_neighbours_share_a_setting_is_undefined(features, scenes):
     found = shot_similarity(features, scenes).score
     assert (found.value, found.status) == (None, "undefined")
 

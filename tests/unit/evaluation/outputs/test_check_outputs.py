@@ -47,9 +47,7 @@ def test_check_outputs_when_all_is_well_finds_nothing(outputs: Path, records: Re
         ("panel-1.png", "frame2.png", "Image_3.png", "04.png", "5.png"),
     ],
 )
-def test_check_outputs_when_numbers_are_written_otherwise_reads_them(
-    tmp_path: Path, records: Records, names: tuple[str, ...]
-) -> None:
+def test_check_outputs_when_numbers_are_written_otherwise_reads_them(tmp_path, records, names):
     folder = tmp_path / "out" / "kb25k_0001"
     folder.mkdir(parents=True)
     for number, name in enumerate(names, 1):
@@ -108,9 +106,7 @@ PANEL = picture_bytes(draw_panel(1))
         (empty_folder, [("error", "kb25k_0002", "missing")]),
     ],
 )  # fmt: skip
-def test_check_outputs_when_a_storyboard_is_unusable_names_what_is_wrong(
-    outputs: Path, records: Records, damage: Callable[[Path], None], expected: list[tuple[str, str, str]]
-) -> None:
+def test_check_outputs_when_a_storyboard_is_unusable_names_what_is_wrong(outputs, records, damage, expected):
     damage(outputs / "kb25k_0002")
     report = check_outputs(outputs, records)
     assert found(report) == expected
@@ -131,18 +127,14 @@ def test_check_outputs_when_a_storyboard_is_unusable_names_what_is_wrong(
         (lambda story: (story.parent / "grid.png").write_bytes(b"x"), ("grid.png", "stray-file")),
     ],
 )
-def test_check_outputs_when_something_is_odd_warns_and_stays_valid(
-    outputs: Path, records: Records, damage: Callable[[Path], None], expected: tuple[str, str]
-) -> None:
+def test_check_outputs_when_something_is_odd_warns_and_stays_valid(outputs, records, damage, expected):
     damage(outputs / "kb25k_0002")
     report = check_outputs(outputs, records)
     assert found(report) == [("warning", *expected)]
     assert len(report.valid) == 3
 
 
-def test_check_outputs_when_pictures_are_tiny_unlike_or_the_same_warns_of_each(
-    outputs: Path, records: Records
-) -> None:
+def test_check_outputs_when_pictures_are_tiny_unlike_or_the_same_warns_of_each(outputs, records):
     tiny, wide = outputs / "kb25k_0001" / "03.png", outputs / "kb25k_0002" / "04.png"
     tiny.write_bytes(picture_bytes(draw_panel(3, (4, 3))))
     wide.write_bytes(picture_bytes(draw_panel(4, (3000, 200))))

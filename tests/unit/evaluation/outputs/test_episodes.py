@@ -70,9 +70,7 @@ def test_check_when_all_is_there_finds_nothing(outputs: Path, entity_set: Entity
     assert report.summary().endswith("model-x: 7 of 7 shots in 2 episodes, 2 complete")
 
 
-def test_check_when_shots_are_missing_short_or_broken_lists_them_per_episode(
-    outputs: Path, entity_set: EntitySet
-) -> None:
+def test_check_when_shots_are_missing_short_or_broken_lists_them_per_episode(outputs, entity_set):
     inside = outputs / "ep_a"
     (inside / "001_001.mkv").unlink()
     write_video(inside / "001_002.mp4", 4)
@@ -116,9 +114,7 @@ def test_check_when_numbers_do_not_fit_the_schedule_tells_which(outputs: Path, e
     assert "001_0021.mkv, 001_003.mkv" in unknown.message
 
 
-def test_check_when_names_links_and_kinds_of_files_are_hostile_still_tells(
-    outputs: Path, entity_set: EntitySet, episodes: Path
-) -> None:
+def test_check_when_names_links_and_kinds_of_files_are_hostile_still_tells(outputs, entity_set, episodes):
     inside = outputs / "ep_a"
     for key in ("001_001", "001_002", "002_001"):
         (inside / f"{key}.mkv").unlink()
@@ -144,9 +140,7 @@ def film(folder: Path, frames: int = 12, name: str = "ep_a") -> Path:
     return folder
 
 
-def test_check_when_an_episode_is_one_video_with_a_cut_list_takes_its_spans(
-    tmp_path: Path, entity_set: EntitySet
-) -> None:
+def test_check_when_an_episode_is_one_video_with_a_cut_list_takes_its_spans(tmp_path, entity_set):
     folder = film(tmp_path / "film")
     (folder / "ep_a.cuts.csv").write_text(
         "shot,start,stop\n1:1,0,12\n1:2,12,24\n2:1,24,27\n2:2,36,48\n9:9,48,60\n"
@@ -159,9 +153,7 @@ def test_check_when_an_episode_is_one_video_with_a_cut_list_takes_its_spans(
     assert codes(report) == {"unknown-shot": 1, "short-shot": 1, "missing": 2}
 
 
-def test_check_when_an_episode_is_one_video_without_list_finds_its_cuts(
-    tmp_path: Path, entity_set: EntitySet
-) -> None:
+def test_check_when_an_episode_is_one_video_without_list_finds_its_cuts(tmp_path, entity_set):
     folder = film(tmp_path / "film")
     report = check_episodes(folder, entity_set, options=BY_HISTOGRAM)
     spans = [shot.span for shot in report.by_id["ep_a"].shots]
@@ -169,9 +161,7 @@ def test_check_when_an_episode_is_one_video_without_list_finds_its_cuts(
     assert report.details()["found"]["ep_a"]["by"].startswith("histogram@")
 
 
-def test_check_when_other_numbers_of_shots_are_found_matches_none_and_tells(
-    tmp_path: Path, entity_set: EntitySet
-) -> None:
+def test_check_when_other_numbers_of_shots_are_found_matches_none_and_tells(tmp_path, entity_set):
     folder = tmp_path / "film"
     folder.mkdir()
     write_takes(folder / "ep_a.mp4", [Take(12, 10), Take(12, 20)])
@@ -200,9 +190,7 @@ def test_check_when_other_numbers_of_shots_are_found_matches_none_and_tells(
         ("a.cuts.csv", 'shot,start,stop\n"1:1,0,5', "quot|EOF|end"),
     ],
 )
-def test_cut_list_when_it_says_what_cannot_be_is_refused(
-    tmp_path: Path, name: str, text: str, told: str
-) -> None:
+def test_cut_list_when_it_says_what_cannot_be_is_refused(tmp_path, name, text, told):
     path = tmp_path / name
     path.write_text(text)
     with pytest.raises(BadCuts, match=told):

@@ -113,9 +113,7 @@ def looked_at(kind: str, folder: Path, data: Path, record: StoryRecord) -> tuple
 
 
 @pytest.mark.parametrize("name", READ)
-def test_outputs_in_a_usual_layout_are_read_whole(
-    name: str, lay: Callable[[Iterable[str]], Path], tmp_path: Path, records: tuple[StoryRecord, ...]
-) -> None:
+def test_outputs_in_a_usual_layout_are_read_whole(name, lay, tmp_path, records):
     kind, files = READ[name]
     folder = lay(file.replace("{title}", records[0].title) for file in files)
     ok, used, wanted = looked_at(kind, folder, tmp_path / "data", records[0])
@@ -152,9 +150,7 @@ TOLD: dict[str, tuple[str, list[str], dict[str, tuple[str, str]]]] = {
 
 
 @pytest.mark.parametrize("name", TOLD)
-def test_outputs_that_cannot_be_told_are_named_and_a_map_makes_the_layout(
-    name: str, lay: Callable[[Iterable[str]], Path], tmp_path: Path, records: tuple[StoryRecord, ...]
-) -> None:
+def test_outputs_that_cannot_be_told_are_named_and_a_map_makes_the_layout(name, lay, tmp_path, records):
     kind, files, guesses = TOLD[name]
     folder = lay(files)
     ok, used, _ = looked_at(kind, folder, tmp_path / "data", records[0])
@@ -184,9 +180,7 @@ def test_outputs_that_cannot_be_told_are_named_and_a_map_makes_the_layout(
         ("01/a.png,,,,", "no row names a unit"),
     ],
 )
-def test_a_map_that_cannot_be_right_is_refused_and_writes_nothing(
-    row: str, said: str, lay: Callable[[Iterable[str]], Path], tmp_path: Path
-) -> None:
+def test_a_map_that_cannot_be_right_is_refused_and_writes_nothing(row, said, lay, tmp_path):
     folder = lay(["01/a.png", "01/b.png"])
     data = draw_shot_set(tmp_path / "data", 1, 3, 1)
     (tmp_path / "map.csv").write_text(f"file,unit,part,seed,why\n{row}\n")
@@ -195,9 +189,7 @@ def test_a_map_that_cannot_be_right_is_refused_and_writes_nothing(
     assert not (tmp_path / "tidy").exists()
 
 
-def test_missing_is_the_same_word_level_and_exit_code_for_every_kind(
-    lay: Callable[[Iterable[str]], Path], tmp_path: Path, records: tuple[StoryRecord, ...]
-) -> None:
+def test_missing_is_the_same_word_level_and_exit_code_for_every_kind(lay, tmp_path, records):
     for kind, name, said in (
         ("katha", "two digits", "scene 2 is missing"), ("shots", "shot and number", "shot 2 is missing"),
         ("entities", "EntityBench", "shot 1:2 is missing"),

@@ -53,9 +53,7 @@ def test_scan_packet_when_clean_finds_nothing(records: Records, fixed: Sequence[
         (lambda record: record.title, "$.title"),
     ],
 )
-def test_scan_packet_when_text_of_the_record_is_sent_finds_it(
-    records: Records, fixed: Sequence[str] | None, take: object, path: str | None
-) -> None:
+def test_scan_packet_when_text_of_the_record_is_sent_finds_it(records, fixed, take, path):
     record = records[0]
     text = take(record)  # type: ignore[operator]
     found = scan(record, packet(record, f"Caption: {text.upper()}!"), fixed=fixed)
@@ -65,9 +63,7 @@ def test_scan_packet_when_text_of_the_record_is_sent_finds_it(
 
 
 @pytest.mark.parametrize("text", ["greed", "relief", "gratitude_or"])
-def test_scan_packet_when_a_single_word_is_sent_counts_it_only_against_fixed_texts(
-    records: Records, text: str
-) -> None:
+def test_scan_packet_when_a_single_word_is_sent_counts_it_only_against_fixed_texts(records, text):
     record = records[0].model_copy(update={"moral_label": text})
     found = scan(record, packet(record, f"Label: {text}"), fixed=FIXED)
     assert ("text", "$.moral_label") in found

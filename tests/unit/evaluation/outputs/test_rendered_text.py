@@ -1,12 +1,9 @@
 """Text inside generated pictures is reported, and whether it gives the story away."""
 
-from pathlib import Path
-
 from PIL.Image import Image
 
 from fabula.evaluation.judging.packets import RenderedText, rendered_in
 from fabula.evaluation.outputs.storyboards import check_outputs
-from fabula.schemas.katha import StoryRecord
 
 
 class Reader:
@@ -20,9 +17,7 @@ class Reader:
         return next(self._lines, ())
 
 
-def test_rendered_in_when_lines_are_read_says_which_give_the_story_away(
-    outputs: Path, records: tuple[StoryRecord, ...]
-) -> None:
+def test_rendered_in_when_lines_are_read_says_which_give_the_story_away(outputs, records):
     report = check_outputs(outputs, records[:1], known=records)
     text = records[0].scenes[0].scene_text
     found = rendered_in(

@@ -275,9 +275,7 @@ def codes(report: Storyboards) -> dict[str, str]:
         ("İstanbul", "istanbul"),
     ],
 )
-def test_a_folder_when_called_like_a_title_is_taken(
-    tmp_path: Path, records: Records, title: str, name: str
-) -> None:
+def test_a_folder_when_called_like_a_title_is_taken(tmp_path, records, title, name):
     if not title_key(title):
         pytest.skip("no letters")
     (tmp_path / name).mkdir()
@@ -297,9 +295,7 @@ def test_a_folder_when_called_like_a_title_is_taken(
         ("桃太郎", "金太郎"),
     ],
 )
-def test_a_folder_when_called_nearly_like_a_title_is_not_taken(
-    tmp_path: Path, records: Records, title: str, name: str
-) -> None:
+def test_a_folder_when_called_nearly_like_a_title_is_not_taken(tmp_path, records, title, name):
     (tmp_path / name).mkdir()
     assert places(tmp_path, titled(records[:1], title)) == {}
 
@@ -312,9 +308,7 @@ def test_a_folder_when_called_nearly_like_a_title_is_not_taken(
         ({"seeds": "x"}, "$.seeds: a list is wanted here"),
     ],
 )
-def test_manifest_when_a_key_is_not_known_names_the_one_that_was_meant(
-    tmp_path: Path, document: dict[str, Any], said: str
-) -> None:
+def test_manifest_when_a_key_is_not_known_names_the_one_that_was_meant(tmp_path, document, said):
     (tmp_path / "outputs.json").write_text(json.dumps(document), "utf-8")
     with pytest.raises(InputError) as caught:
         read_manifest(tmp_path, OutputsManifest)
@@ -374,9 +368,7 @@ HOSTILE: dict[str, tuple[Any, str]] = {
 
 
 @pytest.mark.parametrize(("content", "said"), HOSTILE.values(), ids=HOSTILE)
-def test_outputs_json_when_hostile_gets_an_error_that_says_what_is_wrong(
-    tmp_path: Path, records: Records, content: Any, said: str
-) -> None:
+def test_outputs_json_when_hostile_gets_an_error_that_says_what_is_wrong(tmp_path, records, content, said):
     folder, elsewhere = tmp_path / "m", tmp_path / "elsewhere"
     write_storyboard(elsewhere)
     write_storyboard(folder / "a")

@@ -38,9 +38,7 @@ def report(simulated: Simulated) -> ReportDocument:
     return katha_report(simulated.run, simulated.release, definitions=FEW)
 
 
-def test_report_when_compared_with_the_scores_has_their_numbers(
-    simulated: Simulated, report: ReportDocument
-) -> None:
+def test_report_when_compared_with_the_scores_has_their_numbers(simulated, report):
     scores = score_folder(simulated.run, simulated.release, FEW)
     for row in report.headline.rows:
         main = scores.methods[row.label].gaps["question"]["filtered"]
@@ -138,9 +136,7 @@ def test_report_when_a_judge_is_silent_says_so_first(tmp_path: Path, simulated: 
     assert all(score.value is not None for score in table.rows[0].scores.values())
 
 
-def test_report_when_generations_are_invalid_or_leak_says_so_first(
-    tmp_path: Path, simulated: Simulated
-) -> None:
+def test_report_when_generations_are_invalid_or_leak_says_so_first(tmp_path, simulated):
     manifest = json.loads((simulated.run / "evaluation.json").read_bytes())
     story = simulated.items.records[0].story_id
     manifest["subject"]["methods"]["alpha"] |= {
@@ -172,9 +168,7 @@ def test_report_when_nothing_was_answered_yet_shows_no_score(tmp_path: Path, sim
     assert "alpha" in render_page(document)
 
 
-def test_controls_when_there_are_three_methods_hold_the_numbers_of_the_scores(
-    simulated: Simulated, report: ReportDocument
-) -> None:
+def test_controls_when_there_are_three_methods_hold_the_numbers_of_the_scores(simulated, report):
     scores = score_folder(simulated.run, simulated.release, FEW)
     (table,) = report.controls
     found: dict[str, list[str]] = {}

@@ -150,9 +150,7 @@ def test_report_when_written_again_has_the_same_bytes(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", ['{"kind": "run"}', "no json", "[]"])
-def test_report_when_its_json_would_replace_a_file_of_another_kind_is_refused(
-    tmp_path: Path, content: str
-) -> None:
+def test_report_when_its_json_would_replace_a_file_of_another_kind_is_refused(tmp_path, content):
     (tmp_path / "report.json").write_text(content)
     with pytest.raises(TargetError, match="not an earlier report"):
         write_report(made_report(), tmp_path / "report.html")

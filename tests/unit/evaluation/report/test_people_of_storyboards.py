@@ -135,9 +135,7 @@ def test_report_when_the_calibration_lacks_something_says_what_there_is_of_it(
     assert "Not shown" in render_page(other) or not other.people_missing
 
 
-def test_report_when_its_calibration_is_of_other_judgements_says_so(
-    document: Json, simulated: Simulated, report: ReportDocument, tmp_path: Path
-) -> None:
+def test_report_when_its_calibration_is_of_other_judgements_says_so(document, simulated, report, tmp_path):
     report_beside(json.dumps(document), simulated, tmp_path)
     lines = (tmp_path / "judgements.jsonl").read_bytes().splitlines(keepends=True)
     (tmp_path / "judgements.jsonl").write_bytes(b"".join(lines[:-1]))
@@ -145,9 +143,7 @@ def test_report_when_its_calibration_is_of_other_judgements_says_so(
     assert again.warnings[-1].endswith("calibrate again.") and again.warnings[-1] not in report.warnings
 
 
-def test_headline_when_no_calibration_lies_beside_has_no_column_of_people(
-    simulated: Simulated, tmp_path: Path
-) -> None:
+def test_headline_when_no_calibration_lies_beside_has_no_column_of_people(simulated, tmp_path):
     plain = report_beside("", simulated, tmp_path)
     assert [measure.name for measure in plain.headline.measures] == [
         "text", "image", "gap", "latent_gap", "moral_target", "ambiguity"
@@ -162,9 +158,7 @@ BROKEN: tuple[Json, ...] = (
 )  # fmt: skip
 
 
-def test_report_when_the_calibration_is_broken_says_what_to_do(
-    document: Json, simulated: Simulated, tmp_path: Path
-) -> None:
+def test_report_when_the_calibration_is_broken_says_what_to_do(document, simulated, tmp_path):
     texts = [json.dumps({**document, **change}) for change in BROKEN]
     preferences = json.loads(json.dumps(document["preferences"]))
     preferences[0]["mean"]["value"] = "NUMBER"
@@ -176,9 +170,7 @@ def test_report_when_the_calibration_is_broken_says_what_to_do(
 
 
 @pytest.mark.slow
-def test_page_when_names_are_hostile_keeps_them_text(
-    document: Json, simulated: Simulated, tmp_path: Path
-) -> None:
+def test_page_when_names_are_hostile_keeps_them_text(document, simulated, tmp_path):
     entries = [
         {**entry, "criterion": text, "dimension": text, "groups": {text: entry["mean"]}}
         for entry, text in zip(document["preferences"] * 3, HOSTILE, strict=False)
@@ -204,7 +196,5 @@ def test_page_when_names_are_hostile_keeps_them_text(
          [f"Lines given under 1 version {POOLED}: {A} (3 lines); 1 line names none."]),
     ],
 )  # fmt: skip
-def test_readers_of_a_calibration_are_warned_of_made_up_people_and_pooled_versions(
-    people: dict[str, Any], told: list[str]
-) -> None:
+def test_readers_of_a_calibration_are_warned_of_made_up_people_and_pooled_versions(people, told):
     assert list(people_warnings({"lines_read": 4, **people})) == told

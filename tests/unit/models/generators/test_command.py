@@ -126,9 +126,7 @@ def test_program_when_all_is_chosen_gets_it_in_words_and_files(program: Program)
         ("open(out, 'w')", "empty", "the program wrote no file"),
     ],
 )
-def test_outcome_when_there_is_no_picture_is_the_exit_status(
-    program: Program, body: str, outcome: str, detail: str | None
-) -> None:
+def test_outcome_when_there_is_no_picture_is_the_exit_status(program, body, outcome, detail):
     reply = program.run(body)
     assert (reply.outcome, reply.text, reply.detail) == (outcome, "", detail)
 
@@ -142,18 +140,14 @@ def test_outcome_when_there_is_no_picture_is_the_exit_status(
         ("open(out, 'wb').truncate(40_000_000)", "too_long", "more than 33,554,432 bytes"),
     ],
 )
-def test_fault_when_the_program_fails_is_named_and_short(
-    program: Program, body: str, kind: str, words: str
-) -> None:
+def test_fault_when_the_program_fails_is_named_and_short(program, body, kind, words):
     with pytest.raises(CallFault) as caught:
         program.run(body)
     assert caught.value.kind == kind and words in caught.value.message
     assert len(caught.value.message) <= 500
 
 
-def test_fault_when_the_program_takes_too_long_ends_it_and_what_it_started(
-    program: Program, tmp_path: Path
-) -> None:
+def test_fault_when_the_program_takes_too_long_ends_it_and_what_it_started(program, tmp_path):
     program.options = {"call_timeout": 1.5}
     started = tmp_path / "started"
     child = f"import time, os; open({str(started)!r}, 'w').write(str(os.getpid())); time.sleep(60)"
@@ -181,9 +175,7 @@ def test_fault_when_the_program_takes_too_long_ends_it_and_what_it_started(
         ({"command": ["x", "{prompt_file}", "{out}"], "cwd": "/"}, "extra.cwd: there is no such field"),
     ],
 )
-def test_settings_when_wrong_are_named_and_stop_the_run(
-    program: Program, extra: dict[str, Any], words: str
-) -> None:
+def test_settings_when_wrong_are_named_and_stop_the_run(program, extra, words):
     with pytest.raises(CallFault) as caught:
         program.ask(extra)
     assert caught.value.kind == "unsupported" and words in caught.value.message
@@ -198,9 +190,7 @@ while not os.path.exists({left!r}): time.sleep(0.01)
 """
 
 
-def test_program_when_what_it_started_keeps_the_pipe_is_not_waited_for(
-    program: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_program_when_what_it_started_keeps_the_pipe_is_not_waited_for(program, tmp_path, monkeypatch):
     monkeypatch.setattr("fabula.models.programs.PATIENCE", 0.1)
     left = tmp_path / "left"
     began = time.monotonic()
@@ -240,9 +230,7 @@ PLANTED = (
 )
 
 
-def test_variables_when_not_on_the_list_stay_out_whatever_they_are_called(
-    program: Program, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_variables_when_not_on_the_list_stay_out_whatever_they_are_called(program, monkeypatch):
     for name in PLANTED:
         monkeypatch.setenv(name, "planted-0123456789")
     monkeypatch.setenv("HTTPS_PROXY", "http://me:planted-0123456789@proxy:8080")
@@ -254,9 +242,7 @@ def test_variables_when_not_on_the_list_stay_out_whatever_they_are_called(
     assert environment["PATH"] == os.environ["PATH"]
 
 
-def test_secrets_when_in_the_environment_stay_out_of_the_program_unless_named(
-    program: Program, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_secrets_when_in_the_environment_stay_out_of_the_program_unless_named(program, monkeypatch):
     monkeypatch.setenv("OTHER_API_KEY", "planted-other-0123456789")
     monkeypatch.setenv("MY_TOKEN", "planted-mine-0123456789")
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
@@ -278,9 +264,7 @@ def test_secrets_when_in_the_environment_stay_out_of_the_program_unless_named(
         ("video:command:mine", {"command": ["no-such-program", "{prompt_file}", "{out}"]}, "is not there"),
     ],
 )
-def test_adapter_when_renderer_or_program_is_wrong_is_refused_before_any_call(
-    spec: str, extra: dict[str, Any], said: str
-) -> None:
+def test_adapter_when_renderer_or_program_is_wrong_is_refused_before_any_call(spec, extra, said):
     with pytest.raises(ConfigError, match=re.escape(said)):
         check_adapter(parse_spec(spec), ModelOptions(extra=extra))
     check_adapter(parse_spec("image:drawn:faithful"))

@@ -241,9 +241,7 @@ def test_flux_when_its_guidance_is_off_heeds_no_negative_prompt(flux: Path) -> N
     assert (heeded.unsupported, heeded.file != plain.file) == ((), True)
 
 
-def test_weights_when_not_here_are_named_with_the_command_that_fetches_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_weights_when_not_here_are_named_with_the_command_that_fetches_them(tmp_path, monkeypatch):
     monkeypatch.setenv("HF_HOME", str(tmp_path))
     with pytest.raises(CallFault, match="hf download nobody/nothing --revision abc") as caught:
         ask("nobody/nothing", {}, revision="abc")

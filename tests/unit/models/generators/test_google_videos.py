@@ -124,9 +124,7 @@ def test_file_when_it_comes_badly_is_fetched_again(server: ModelServer, fault: A
     assert steps(server) == ["create", "look", "fetch", "fetch"]
 
 
-def test_call_when_its_time_is_over_may_have_been_paid_and_goes_on_with_the_same_video(
-    server: ModelServer,
-) -> None:
+def test_call_when_its_time_is_over_may_have_been_paid_and_goes_on_with_the_same_video(server):
     server.faults = lambda asked: ServerError(503) if asked.step == "look" and asked.number < 12 else None
 
     async def twice(model: GoogleVideos) -> Reply:
@@ -151,9 +149,7 @@ def test_call_when_the_same_is_wanted_twice_at_once_creates_two(server: ModelSer
 @pytest.mark.parametrize(
     ("fault", "kind"), [(Unauthorized(403), "key_refused"), (HtmlPage(404), "bad_request")], ids=str
 )
-def test_video_when_it_cannot_be_had_is_paid_and_not_asked_for_again(
-    server: ModelServer, fault: Any, kind: str
-) -> None:
+def test_video_when_it_cannot_be_had_is_paid_and_not_asked_for_again(server, fault, kind):
     server.faults = [None, fault]
     with pytest.raises(CallFault, match="a video was created and cannot be had") as caught:
         ask(server)
@@ -188,17 +184,13 @@ def test_key_when_the_file_lies_elsewhere_is_not_sent_there(server: ModelServer)
         ({"status": "completed", "output_video": 7, "steps": [3, {"content": 4}]}, "empty", "no video"),
     ],
 )
-def test_state_when_it_has_no_video_says_what_became_of_it(
-    server: ModelServer, members: dict[str, Any], outcome: str, detail: str
-) -> None:
+def test_state_when_it_has_no_video_says_what_became_of_it(server, members, outcome, detail):
     server.faults = state(**members)
     reply = ask(server)
     assert reply.outcome == outcome and detail in (reply.detail or "")
 
 
-def test_first_frame_when_there_is_one_is_the_only_picture_and_references_are_recorded(
-    server: ModelServer,
-) -> None:
+def test_first_frame_when_there_is_one_is_the_only_picture_and_references_are_recorded(server):
     first, reference = Image(b"first", "image/png"), Image(b"reference", "image/png")
     alone = read_generated(ask(server, request=replace(REQUEST, first_frame=first).chat()).text)
     both = replace(REQUEST, first_frame=first, references=(reference,))

@@ -102,9 +102,7 @@ def flags_of(text: str, **settings: Any) -> list[str]:
     return list(launch_of(spec, options_for(spec, {text: settings})).words[1:])
 
 
-def test_flags_when_a_model_of_the_hub_is_served_name_its_commit_and_nothing_of_its_sampling(
-    programs: Path,
-) -> None:
+def test_flags_when_a_model_of_the_hub_is_served_name_its_commit_and_nothing_of_its_sampling(programs):
     assert flags_of(VLLM, context=4096, images=5, quantization="awq", args=["--seed", "2"]) == [
         "serve", "org/tiny", "--revision", COMMIT, "--served-model-name", "org/tiny", "--dtype", "auto",
         "--quantization", "awq", "--max-model-len", "4096", "--limit-mm-per-prompt", '{"image": 5}',
@@ -123,9 +121,7 @@ def test_flags_when_a_model_of_the_hub_is_served_name_its_commit_and_nothing_of_
     ]  # fmt: skip
 
 
-def test_keys_are_handed_over_by_environment_or_private_file_never_on_the_command_line(
-    programs: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_keys_are_handed_over_by_environment_or_private_file_never_on_the_command_line(programs, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "of-somebody-else")
     monkeypatch.setenv("PYTHONPATH", "/our/libraries")
     spec = parse_spec(VLLM)
@@ -138,9 +134,7 @@ def test_keys_are_handed_over_by_environment_or_private_file_never_on_the_comman
     assert launch.files == {"sglang.yaml": "api-key: {key}\n"} and "{key}" not in " ".join(launch.words)
 
 
-def test_program_when_it_is_not_there_shows_the_two_commands_that_make_it(
-    programs: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_program_when_it_is_not_there_shows_the_two_commands_that_make_it(programs, monkeypatch):
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(MissingRequirement) as caught:
         check_adapter(parse_spec(VLLM), options_for(parse_spec(VLLM), {}))
@@ -155,9 +149,7 @@ def test_program_when_it_is_not_there_shows_the_two_commands_that_make_it(
         check_adapter(parse_spec(VLLM), options_for(parse_spec(VLLM), {VLLM: {"program": "/no/such"}}))
 
 
-def test_gguf_files_of_a_repository_are_chosen_by_quantization_with_what_lets_them_see(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_gguf_files_of_a_repository_are_chosen_by_quantization_with_what_lets_them_see(tmp_path, monkeypatch):
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
     snapshot = tmp_path / f"models--org--g/snapshots/{COMMIT}"
     snapshot.mkdir(parents=True)
@@ -190,9 +182,7 @@ def test_server_when_needed_is_started_asked_and_ended_with_all_that_it_started(
 
 
 @pytest.mark.slow
-def test_server_when_it_loads_answers_503_and_is_waited_for(
-    programs: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_server_when_it_loads_answers_503_and_is_waited_for(programs, monkeypatch):
     monkeypatch.setenv("VLLM_FAKE_SECONDS", "0.7")
     (file := programs / "tiny.gguf").write_bytes(b"GGUF")
     assert ask(f"llamacpp:{file}").text == "yes"
@@ -249,9 +239,7 @@ def test_server_when_it_fails_ends_the_run_with_its_last_lines_and_no_key(
 
 
 @pytest.mark.slow
-def test_server_when_it_hangs_in_the_middle_is_given_up_after_call_timeout(
-    programs: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_server_when_it_hangs_in_the_middle_is_given_up_after_call_timeout(programs, monkeypatch):
     monkeypatch.setenv("VLLM_FAKE", "hang-asked")
     with pytest.raises(CallFault, match="call_timeout"):
         ask(VLLM, call_timeout=1.0, attempts=1)

@@ -172,9 +172,7 @@ def test_encoder_when_the_choice_is_another_takes_another_face(weights: dict[str
     assert first.identity != largest.identity
 
 
-def test_encoders_of_one_detector_look_for_faces_once(
-    weights: dict[str, Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_encoders_of_one_detector_look_for_faces_once(weights, monkeypatch):
     models = [load(Place(), weights["local"], weights["detector"]) for load in (load_arcface, load_adaface)]
     assert models[0].finder is models[1].finder
     looked = []
@@ -214,9 +212,7 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return tiny_settings("grounding-dino-swin-t", tmp_path_factory.mktemp("dino"))
 
 
-def test_grounding_dino_gives_what_the_library_makes_of_the_same_pixels(
-    tiny: dict[str, Any], shot: "Image"
-) -> None:
+def test_grounding_dino_gives_what_the_library_makes_of_the_same_pixels(tiny, shot):
     import torch
     from transformers import AutoTokenizer, GroundingDinoForObjectDetection
 
@@ -308,9 +304,7 @@ def load(weights_clip: Path) -> Encoder:
     return load_clip(Place(), weights_clip)
 
 
-def test_clip_gives_what_the_library_gives_for_the_same_pixels(
-    weights_clip: Path, pictures: "list[Image]"
-) -> None:
+def test_clip_gives_what_the_library_gives_for_the_same_pixels(weights_clip, pictures):
     from fabula.models.vision.networks import Preparation
 
     module = transformers.CLIPVisionModelWithProjection.from_pretrained(weights_clip).eval()
@@ -457,9 +451,7 @@ def save(state: Any, path: Path) -> Path:
     return path
 
 
-def test_csd_gives_what_the_network_of_the_checkpoint_gives(
-    tower: Tower, pictures_csd: "list[Image]", tmp_path: Path
-) -> None:
+def test_csd_gives_what_the_network_of_the_checkpoint_gives(tower, pictures_csd, tmp_path):
     from fabula.models.vision.csd import PREPARATION, load_csd
 
     model = load_csd(Place(), save(tower.state(), tmp_path / "csd.pth"))

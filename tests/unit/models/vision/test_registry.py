@@ -31,9 +31,7 @@ def test_open_when_a_loader_is_named_by_its_place_gives_its_model() -> None:
     assert isinstance(model, TableDetector) and isinstance(model, Detector)
 
 
-def test_open_when_a_library_prints_keeps_standard_output_clean(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_open_when_a_library_prints_keeps_standard_output_clean(monkeypatch, capsys):
     def loader(place: Place) -> TableDetector:
         sys.stdout.write("Downloading\n")
         return TableDetector()
@@ -128,9 +126,7 @@ def found(*, record: bool = False) -> tuple[str, str]:
     return next((item.status, item.detail) for item in checked.findings if item.step == "known")
 
 
-def test_known_when_values_are_recorded_compares_and_names_what_changed(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_known_when_values_are_recorded_compares_and_names_what_changed(monkeypatch):
     assert found()[0] == "warning" and "not recorded" in found()[1]
     assert found(record=True) == ("ok", "as recorded: they differ by at most 0.0e+00")
     file = weights_folder() / known.FILE
@@ -166,9 +162,7 @@ OTHER = "0a" * 32
         ("faces-scrfd-10g", "5838f7fe053675b1c7a08b633df49e7af5495cee0493c7dcf6697200b85b5b91", OTHER),
     ],
 )
-def test_weights_when_their_hash_is_not_the_published_one_are_named(
-    name: str, published: str, other: str
-) -> None:
+def test_weights_when_their_hash_is_not_the_published_one_are_named(name, published, other):
     def told(revision: str) -> list[str]:
         # as an archive has them: with the definition behind the name, and behind an encoder of faces
         faces = f"facenet-vggface2-paper@{OTHER}/float32/cpu/{name}@{revision}/float32/cpu"
@@ -251,9 +245,7 @@ def door(monkeypatch: pytest.MonkeyPatch, cache: Path, answer: bytes = b"") -> I
         weights._asked.clear()
 
 
-def test_hub_when_nobody_answers_is_asked_once_for_all_files(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_hub_when_nobody_answers_is_asked_once_for_all_files(tmp_path, monkeypatch):
     sources = [Source("some/repo", HUB_COMMIT, f"{name}.onnx") for name in "abc"]
     # The client would sleep between its tries, which no test may.
     with door(monkeypatch, tmp_path) as asked:
@@ -265,9 +257,7 @@ def test_hub_when_nobody_answers_is_asked_once_for_all_files(
         assert asked.knocks == 1
 
 
-def test_hub_when_a_file_is_cached_is_asked_only_where_nothing_pins_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_hub_when_a_file_is_cached_is_asked_only_where_nothing_pins_it(tmp_path, monkeypatch):
     folder = tmp_path / "models--some--repo"
     file = folder / "snapshots" / HUB_COMMIT / "a.onnx"
     file.parent.mkdir(parents=True)
@@ -292,9 +282,7 @@ class Kind:
         return "loaded"
 
 
-def test_pretrained_when_the_hub_is_lost_is_looked_for_in_the_cache_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_pretrained_when_the_hub_is_lost_is_looked_for_in_the_cache_alone(tmp_path, monkeypatch):
     Kind.asked = []
     answer = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
     source = Source("some/model", HUB_COMMIT)

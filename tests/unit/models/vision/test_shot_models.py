@@ -62,9 +62,7 @@ def test_preparation_when_vbench_prepares_equals_torchvision(drawings: "list[Ima
     assert "whole" in dino.PREPARATION.text() and "centre crop 224" in laion.L_14.text()
 
 
-def test_dino_when_pictures_are_square_equals_transformers_with_the_authors_epsilon(
-    tmp_path: Path, drawings: "list[Image]"
-) -> None:
+def test_dino_when_pictures_are_square_equals_transformers_with_the_authors_epsilon(tmp_path, drawings):
     square = [drawing.resize((256, 256)) for drawing in drawings]
     model: Any = open_vision("dino-b-16", Place(), tiny_settings("dino-b-16", tmp_path))
     theirs = transformers.ViTModel.from_pretrained(tmp_path, add_pooling_layer=False, layer_norm_eps=1e-6)
@@ -111,9 +109,7 @@ def test_dino_when_a_picture_is_wide_moves_positions_as_its_authors_do() -> None
     assert torch.equal(_positions(there, torch.zeros(1, 197, 6), 224, 224), known)
 
 
-def test_dino_when_shapes_are_mixed_gives_each_picture_its_own_vector(
-    tmp_path: Path, drawings: "list[Image]"
-) -> None:
+def test_dino_when_shapes_are_mixed_gives_each_picture_its_own_vector(tmp_path, drawings):
     model: Any = open_vision("dino-b-16", Place(), tiny_settings("dino-b-16", tmp_path))
     mixed = [drawings[0], drawings[1].resize((100, 200)), drawings[1]]
     alone = np.concatenate([model.encode([picture]) for picture in mixed])
@@ -122,9 +118,7 @@ def test_dino_when_shapes_are_mixed_gives_each_picture_its_own_vector(
 
 
 @pytest.mark.parametrize("size", [(136, 128), (141, 100)], ids=["fits", "odd and small"])
-def test_raft_when_sides_do_not_fit_repeats_edges_and_equals_torchvision(
-    tmp_path: Path, drawings: "list[Image]", size: tuple[int, int]
-) -> None:
+def test_raft_when_sides_do_not_fit_repeats_edges_and_equals_torchvision(tmp_path, drawings, size):
     from torchvision.models.optical_flow import raft_large
 
     settings = tiny_settings("raft-large", tmp_path)
@@ -146,9 +140,7 @@ def test_raft_when_sides_do_not_fit_repeats_edges_and_equals_torchvision(
 
 
 @pytest.mark.parametrize("name", ["laion-b-32", "laion-l-14"])
-def test_laion_when_a_picture_is_rated_equals_the_linear_layer_on_the_unit_vector(
-    tmp_path: Path, drawings: "list[Image]", name: str
-) -> None:
+def test_laion_when_a_picture_is_rated_equals_the_linear_layer_on_the_unit_vector(tmp_path, drawings, name):
     settings = tiny_settings(name, tmp_path)
     model: Any = open_vision(name, Place(), settings, "predictor")
     tower = transformers.CLIPVisionModelWithProjection.from_pretrained(settings["local"]).eval()
@@ -161,9 +153,7 @@ def test_laion_when_a_picture_is_rated_equals_the_linear_layer_on_the_unit_vecto
     assert model.predict(drawings).shape == (2, 1) and "+" in model.card.revision
 
 
-def test_musiq_when_a_picture_is_large_is_shown_it_as_vbench_does(
-    tmp_path: Path, drawings: "list[Image]"
-) -> None:
+def test_musiq_when_a_picture_is_large_is_shown_it_as_vbench_does(tmp_path, drawings):
     library: Any = pytest.importorskip(
         "pyiqa.archs.musiq_arch", reason="the extra musiq, for noncommercial use, is not installed"
     )
@@ -281,9 +271,7 @@ def test_aesthetic_gives_one_value_a_picture_and_says_which_definition(
     assert definition in model.identity
 
 
-def test_inception_gives_probabilities_and_the_definitions_differ(
-    tmp_path: Path, pictures: "list[Image]"
-) -> None:
+def test_inception_gives_probabilities_and_the_definitions_differ(tmp_path, pictures):
     torchvision: Any = pytest.importorskip("torchvision", reason="the extra metrics is not installed")
     from fabula.models.vision.predictors import load_inception
 
@@ -396,9 +384,7 @@ class Kind:
         return "loaded"
 
 
-def test_bring_when_the_hub_has_the_model_pins_its_files_and_loads_from_there(
-    publisher: Publisher, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_bring_when_the_hub_has_the_model_pins_its_files_and_loads_from_there(publisher, capfd):
     bring(MODEL)
     folder = weights_folder() / "some--model"
     assert stored(MODEL) == folder

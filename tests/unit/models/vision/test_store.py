@@ -140,9 +140,7 @@ def refuse(_: Sequence[int]) -> Rows:
 
 
 @pytest.mark.parametrize("place", ["folder", "file", "memory"])
-def test_store_when_another_machine_has_made_the_rows_takes_them_bit_for_bit(
-    place: str, tmp_path: Path
-) -> None:
+def test_store_when_another_machine_has_made_the_rows_takes_them_bit_for_bit(place, tmp_path):
     address = {
         "folder": str(tmp_path / "shared"), "file": f"file://{tmp_path}/shared", "memory": "memory://shared",
     }[place]  # fmt: skip
@@ -217,9 +215,7 @@ class Odd(ColourPredictor):
     [(Long(), "lengths"), (Dependent(), "batches"), (Wide(), "boxes"), (Odd(classes=True), "range")],
     ids=["length", "batch", "boxes", "range"],
 )
-def test_check_when_a_model_breaks_a_promise_says_which(
-    model: object, step: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_check_when_a_model_breaks_a_promise_says_which(model, step, monkeypatch):
     monkeypatch.setattr(table_detector, "load_table_detector", lambda place: model)
     check = check_models([f"{TABLE}load_table_detector"], Place(), {})
     failed = [finding.step for finding in check.findings if finding.status == "failed"]

@@ -121,9 +121,7 @@ def studies(draw: st.DrawFn) -> tuple[list[Unit], Plan]:
 
 @settings(max_examples=50, deadline=None)
 @given(studies())
-def test_design_when_of_any_size_gives_nobody_an_item_twice_and_all_as_much(
-    study: tuple[list[Unit], Plan],
-) -> None:
+def test_design_when_of_any_size_gives_nobody_an_item_twice_and_all_as_much(study):
     units, plan = study
     seats = design(units, [], plan)
     held = [items_of(seat) for seat in seats]
@@ -137,9 +135,7 @@ def test_design_when_of_any_size_gives_nobody_an_item_twice_and_all_as_much(
 
 @settings(max_examples=30, deadline=None)
 @given(studies())
-def test_seats_when_one_person_takes_all_that_fit_show_no_item_and_no_story_twice(
-    study: tuple[list[Unit], Plan],
-) -> None:
+def test_seats_when_one_person_takes_all_that_fit_show_no_item_and_no_story_twice(study):
     units, plan = study
     known = {unit.item: unit for unit in units}
     seen: list[Unit] = []
@@ -424,9 +420,7 @@ def test_fits_when_somebody_saw_an_item_a_story_or_a_condition_says_no() -> None
         (texts(5), [Unit("gold", "s0001")], Plan(checks=1, once=True), "checks", "that it has already"),
     ],
 )  # fmt: skip
-def test_design_when_it_cannot_be_says_what_and_why(
-    units: list[Unit], gold: list[Unit], plan: Plan, where: str, words: str
-) -> None:
+def test_design_when_it_cannot_be_says_what_and_why(units, gold, plan, where, words):
     with pytest.raises(ConfigError, match=words) as caught:
         design(units, gold, plan)
     assert caught.value.where == where
@@ -465,9 +459,7 @@ def test_bound_when_seats_are_too_few_is_named_with_its_reason() -> None:
         (0.1, 0.24, 3, 0.4, 222),  # 4 * 3.8415 / 0.01 * 0.24 * (0.4 + 0.6 / 3) = 221.3
     ],
 )
-def test_items_when_worked_by_hand_or_published_are_as_many(
-    width: float, variance: float, raters: int, by_item: float, items: int
-) -> None:
+def test_items_when_worked_by_hand_or_published_are_as_many(width, variance, raters, by_item, items):
     assert items_for(width, variance, raters, by_item) == items
 
 
@@ -489,9 +481,7 @@ def test_items_when_scipy_makes_the_interval_are_the_fewest_within_the_width(
 
 
 @pytest.mark.parametrize(("width", "by_item", "where"), [(0.0, 0.0, "--width"), (0.1, 1.5, "--by-item")])
-def test_items_when_a_number_is_out_of_range_are_not_counted(
-    width: float, by_item: float, where: str
-) -> None:
+def test_items_when_a_number_is_out_of_range_are_not_counted(width, by_item, where):
     with pytest.raises(ConfigError) as caught:
         items_for(width, 0.25, by_item=by_item)
     assert caught.value.where == where

@@ -3,7 +3,7 @@
 import json
 import random
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -120,9 +120,7 @@ def page_of(study: Study, item: str, language: str) -> str:
 # Storyboards
 
 
-def test_questions_when_drawn_are_asked_once_of_the_text_and_once_of_every_storyboard(
-    boards: Simulated,
-) -> None:
+def test_questions_when_drawn_are_asked_once_of_the_text_and_once_of_every_storyboard(boards):
     items = drawn("recoverability", boards.run)
     assert Counter((item.condition, item.methods) for item in items) == {
         ("text", ()): 3, ("image", ("model-a",)): 3, ("image", ("model-b",)): 3,
@@ -144,9 +142,7 @@ def test_questions_when_drawn_are_asked_once_of_the_text_and_once_of_every_story
     assert [numbers_in(file.read_bytes())[0] for file in first.sides[0]] == [1] * len(first.sides[0])
 
 
-def test_questions_when_answered_are_lines_that_an_evaluation_is_compared_with(
-    boards: Simulated, tmp_path: Path
-) -> None:
+def test_questions_when_answered_are_lines_that_an_evaluation_is_compared_with(boards, tmp_path):
     items = drawn("recoverability", boards.run, methods=("model-a",), stories=("kb25k_0001",))
     rows = []
     for condition in ("text", "image", "text_image"):
@@ -166,9 +162,7 @@ def test_questions_when_answered_are_lines_that_an_evaluation_is_compared_with(
     assert moral and {row.answer for row in rows if row.item in moral} == {"compassion"}
 
 
-def test_questions_when_a_story_has_no_moral_label_are_asked_without_one(
-    boards: Simulated, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_questions_when_a_story_has_no_moral_label_are_asked_without_one(boards, monkeypatch):
     from fabula.people.review.sources import storyboards
 
     def without(release: Any, options: DrawOptions) -> tuple[StoryRecord, ...]:
@@ -178,9 +172,7 @@ def test_questions_when_a_story_has_no_moral_label_are_asked_without_one(
     assert all("moral" not in item.parts for item in drawn("recoverability", boards.run))
 
 
-def test_questions_when_a_release_has_no_outputs_are_asked_of_texts_alone(
-    boards: Simulated, tmp_path: Path
-) -> None:
+def test_questions_when_a_release_has_no_outputs_are_asked_of_texts_alone(boards, tmp_path):
     items = drawn("recoverability", boards.release)
     assert {item.condition for item in items} == {"text"} and len(items) == 3
     with pytest.raises(InputError, match="no pictures of storyboards"):
@@ -206,9 +198,7 @@ def test_ratings_when_drawn_show_the_label_only_beside_the_story(boards: Simulat
     assert read_back(tmp_path, rows, Known.of_records(boards.items.records, frozenset(METHODS)))
 
 
-def test_preferences_when_sides_are_turned_favour_the_first_method_by_positive_values(
-    boards: Simulated, tmp_path: Path
-) -> None:
+def test_preferences_when_sides_are_turned_favour_the_first_method_by_positive_values(boards, tmp_path):
     items = drawn("preference", boards.run, pairs=("model-b:model-a",))
     assert all(item.methods == ("model-b", "model-a") and not item.texts for item in items)
     study = study_of(tmp_path / "s", "preference", items)
@@ -225,9 +215,7 @@ def test_preferences_when_sides_are_turned_favour_the_first_method_by_positive_v
     assert {(row.value, row.answer) for row in undecided} == {(None, "unclear")}
 
 
-def test_the_question_about_a_bridge_when_none_is_shown_is_not_asked(
-    boards: Simulated, tmp_path: Path
-) -> None:
+def test_the_question_about_a_bridge_when_none_is_shown_is_not_asked(boards, tmp_path):
     bridged = drawn("preference", boards.run, pairs=("model-b:model-a",))
     assert {item.stratum for item in bridged} == {"bridge"}
     rows = lines_of(study_of(tmp_path / "s", "preference", bridged[:1]))
@@ -255,9 +243,7 @@ def _new(folder: Path) -> Path:
         ({"pairs": ("model-a:model-b",), "splits": ("z",)}, "there is no split z"),
     ],
 )  # fmt: skip
-def test_pairs_when_they_cannot_be_drawn_say_what_to_give(
-    boards: Simulated, given: Mapping[str, Any], says: str
-) -> None:
+def test_pairs_when_they_cannot_be_drawn_say_what_to_give(boards, given, says):
     with pytest.raises(ConfigError, match=says):
         drawn("preference", boards.run, **given)
 
@@ -288,9 +274,7 @@ def test_an_evaluation_when_its_release_is_not_known_asks_for_it_and_refuses_ano
 # Shots, videos, episodes
 
 
-def test_shots_when_drawn_stand_beside_their_scripts_and_are_rated_from_0_to_4(
-    shots: tuple[Path, list[Path]], tmp_path: Path
-) -> None:
+def test_shots_when_drawn_stand_beside_their_scripts_and_are_rated_from_0_to_4(shots, tmp_path):
     data, methods = shots
     items = drawn("shots", data, outputs=tuple(methods))
     assert [(item.about, item.methods) for item in items] == [
@@ -318,9 +302,7 @@ def test_shots_when_no_outputs_are_given_say_so(shots: tuple[Path, list[Path]]) 
         drawn("shots", shots[0])
 
 
-def test_videos_when_drawn_are_the_sample_of_the_paper_with_the_events_in_order(
-    videos: tuple[Path, list[Path]], tmp_path: Path
-) -> None:
+def test_videos_when_drawn_are_the_sample_of_the_paper_with_the_events_in_order(videos, tmp_path):
     suite, methods = videos
     items = drawn("events", suite, outputs=tuple(methods), per_prompt=1, seed=3)
     there = dict.fromkeys(EVENTS, METHODS)
@@ -338,9 +320,7 @@ def test_videos_when_drawn_are_the_sample_of_the_paper_with_the_events_in_order(
         assert stands.about not in page and stands.methods[0] not in page
 
 
-def test_videos_when_one_is_missing_are_refused_by_name(
-    videos: tuple[Path, list[Path]], tmp_path: Path
-) -> None:
+def test_videos_when_one_is_missing_are_refused_by_name(videos, tmp_path):
     empty = _new(tmp_path / "model-c")
     with pytest.raises(InputError, match="the video of a drawn prompt is missing") as caught:
         drawn("events", videos[0], outputs=(*videos[1], empty))
@@ -374,9 +354,7 @@ def test_instances_when_answered_are_what_the_judge_of_episodes_is_compared_with
 # Answers, drafts
 
 
-def test_answers_when_drawn_are_different_ones_with_controls_that_do_not_show(
-    boards: Simulated, tmp_path: Path
-) -> None:
+def test_answers_when_drawn_are_different_ones_with_controls_that_do_not_show(boards, tmp_path):
     said = {"kind": "answer", "rater": "p1", "condition": "image", "method": "model-a"}
     question = boards.items.records[0].questions[0]
     people = [
@@ -404,9 +382,7 @@ def test_answers_when_drawn_are_different_ones_with_controls_that_do_not_show(
     assert {row.value for row in rows} == {0} and {row.kind for row in rows} == {"equivalence"}
 
 
-def test_parts_of_drafts_when_found_unsound_have_the_reason_that_the_rubric_has(
-    boards: Simulated, tmp_path: Path
-) -> None:
+def test_parts_of_drafts_when_found_unsound_have_the_reason_that_the_rubric_has(boards, tmp_path):
     drawing = draw_items(load_task("audit"), boards.release, DrawOptions(count=2))
     units = {unit.key: unit for unit in units_of(read_records(boards.release))}
     assert Counter(item.stratum for item in drawing.items).keys() == RUBRIC.keys()
@@ -451,9 +427,7 @@ def test_words_when_tasks_offer_them_are_those_of_vocabularies_rubric_and_criter
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 @pytest.mark.parametrize("task", ["recoverability", "preference", "ratings", "equivalence", "audit"])
-def test_a_page_when_made_from_a_drawn_item_names_neither_method_nor_story(
-    boards: Simulated, tmp_path: Path, task: str, language: str
-) -> None:
+def test_a_page_when_made_from_a_drawn_item_names_neither_method_nor_story(boards, tmp_path, task, language):
     given: dict[str, Any] = {"pairs": ("model-a:model-b",)} if task == "preference" else {}
     items = drawn(task, boards.release if task == "audit" else boards.run, **given)
     chosen = random.Random(1).sample(items, 2)
@@ -478,9 +452,7 @@ def test_a_page_when_made_from_a_drawn_item_names_neither_method_nor_story(
         ("equivalence", "file", "it is a file"),
     ],
 )
-def test_a_task_when_it_cannot_be_made_from_a_path_says_what_to_give(
-    boards: Simulated, tmp_path: Path, task: str, what: str, says: str
-) -> None:
+def test_a_task_when_it_cannot_be_made_from_a_path_says_what_to_give(boards, tmp_path, task, what, says):
     (tmp_path / "file.jsonl").write_text("{}\n")
     places = {"run": boards.run, "release": boards.release, "nothing": tmp_path / "x", "folder": tmp_path,
               "file": tmp_path / "file.jsonl"}  # fmt: skip

@@ -195,9 +195,7 @@ def repeated(tmp_path_factory: pytest.TempPathFactory) -> Study:
 @pytest.mark.parametrize("tool", FORMS)
 @settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
-def test_answers_when_they_went_through_a_form_are_the_same(
-    tool: str, repeated: Study, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
-) -> None:
+def test_answers_when_they_went_through_a_form_are_the_same(tool, repeated, tmp_path_factory, data):
     seat = min(repeated.seats)
     sheets = sheets_of(repeated, seat)
     answers = {sheet.key: toy_vote(repeated, sheet.key, data.draw(answers_to_toy)) for sheet in sheets}
@@ -347,9 +345,7 @@ def changed(lines: list[dict[str, Any]], number: int, **change: Any) -> list[dic
         ({"reviewer": "bob@example.org"}, "is no reviewer of this study yet"),
     ],
 )
-def test_import_when_one_item_is_wrong_takes_nothing(
-    filled: Callable[..., Any], change: dict[str, Any], message: str
-) -> None:
+def test_import_when_one_item_is_wrong_takes_nothing(filled, change, message):
     study, lines, take = filled()
     with pytest.raises(InputError, match=message) as error:
         take(changed(lines, 2, **change))
@@ -400,9 +396,7 @@ def test_import_when_only_checked_writes_nothing(filled: Callable[..., Any]) -> 
     assert read_events(study.folder) == []
 
 
-def test_answer_when_changed_and_imported_again_is_a_changed_vote_until_its_part_is_closed(
-    filled: Callable[..., Any],
-) -> None:
+def test_answer_when_changed_and_imported_again_is_a_changed_vote_until_its_part_is_closed(filled):
     study, lines, take = filled()
     take(lines[:3])
     item = lines[0]["item"]
@@ -418,9 +412,7 @@ def test_answer_when_changed_and_imported_again_is_a_changed_vote_until_its_part
     assert take(lines).known == 4
 
 
-def test_import_when_somebody_else_has_the_seat_or_answered_in_it_is_refused(
-    filled: Callable[..., Any],
-) -> None:
+def test_import_when_somebody_else_has_the_seat_or_answered_in_it_is_refused(filled):
     study, lines, take = filled()
     key = lines[0]["item"]
     add_votes(study, "simulated-bob", {key: lines[0]["answers"]}, seat=1)
@@ -541,9 +533,7 @@ def test_result_when_it_is_no_answer_is_a_problem(tmp_path: Path, result: Any) -
     assert "task 2, annotation 2" in reading.problems[0].where
 
 
-def test_export_of_label_studio_when_people_answered_on_its_pages_is_read_as_they_meant_it(
-    tmp_path: Path,
-) -> None:
+def test_export_of_label_studio_when_people_answered_on_its_pages_is_read_as_they_meant_it(tmp_path):
     """The file came from Label Studio 1.23.2, where a project of a toy study was answered in a browser.
 
     In the second task a correction was begun and hidden again by another answer.
@@ -694,9 +684,7 @@ CHOSEN = ("choice", "scale", "labels")
 
 
 @pytest.mark.parametrize("name", task_names())
-def test_answers_to_a_task_of_ours_when_they_went_through_label_studio_or_a_cell_are_the_same(
-    tmp_path: Path, name: str
-) -> None:
+def test_answers_to_a_task_of_ours_when_they_went_through_label_studio_or_a_cell_are_the_same(tmp_path, name):
     study = study_of(tmp_path / "study", name)
     sheets = sheets_of(study, 1)
     load = Load(study, 1, sheets, "zh")
@@ -731,9 +719,7 @@ def test_answers_to_a_task_of_ours_when_they_went_through_label_studio_or_a_cell
 
 @pytest.mark.parametrize("tool", ["csv", "label-studio"])
 @pytest.mark.parametrize("kept", [True, False])
-def test_answers_on_a_record_when_the_file_names_what_was_shown_are_bound_to_it(
-    tmp_path: Path, tool: str, kept: bool
-) -> None:
+def test_answers_on_a_record_when_the_file_names_what_was_shown_are_bound_to_it(tmp_path, tool, kept):
     study = record_study(tmp_path / "study", 1)
     item = next(iter(study.items))
     load, answers = Load(study, 1, sheets_of(study, 1)), {item: answers_of(study, item)}

@@ -111,9 +111,7 @@ def test_a_tenth_task_when_it_is_one_file_runs_over_a_file_of_items(task: Task, 
         ([line("a", condition="smell")], r"items.jsonl:1 \$.condition"),
     ],
 )  # fmt: skip
-def test_a_file_of_items_when_a_line_is_wrong_is_refused_with_its_number(
-    task: Task, pictures: Path, lines: list[Any], says: str
-) -> None:
+def test_a_file_of_items_when_a_line_is_wrong_is_refused_with_its_number(task, pictures, lines, says):
     (pictures.parent / "outside.png").write_bytes((pictures / "pictures/a.png").read_bytes())
     with pytest.raises(InputError, match=says):
         draw_items(task, write(pictures / "items.jsonl", *lines))
@@ -146,9 +144,7 @@ def drawing(pictures: Path, task: Task, *lines: dict[str, Any]) -> Drawing:
     return draw_items(task, write(pictures / "items.jsonl", *lines))
 
 
-def test_marked_items_when_picked_leave_the_others_and_end_as_training_and_attention(
-    task: Task, pictures: Path
-) -> None:
+def test_marked_items_when_picked_leave_the_others_and_end_as_training_and_attention(task, pictures):
     made = drawing(pictures, task, line("a"), line("b"), line("c"))
     own = line("c", about="page-own", expected={"order": [1]})
     right = {"order": [2], "said/a-q1": ["a tree", "the tree"]}
@@ -189,9 +185,7 @@ def test_marked_items_when_picked_leave_the_others_and_end_as_training_and_atten
         ({"about": "page-a", "seed": 4, "expected": {"order": [1]}}, "as this line has it"),
     ],
 )  # fmt: skip
-def test_marked_items_when_a_line_cannot_be_used_are_refused_with_its_number(
-    task: Task, pictures: Path, mark: dict[str, Any], says: str
-) -> None:
+def test_marked_items_when_a_line_cannot_be_used_are_refused_with_its_number(task, pictures, mark, says):
     made = drawing(pictures, task, line("a"), line("b"))
     with pytest.raises(InputError, match=says) as caught:
         marked(write(pictures / "marked.jsonl", mark), made, task)
@@ -227,9 +221,7 @@ SHOWN = Part(id="q1", text="What falls?")
         },
     ],
 )
-def test_an_item_when_pictures_alone_are_allowed_and_more_is_given_is_refused(
-    task: Task, pictures: Path, more: dict[str, Any]
-) -> None:
+def test_an_item_when_pictures_alone_are_allowed_and_more_is_given_is_refused(task, pictures, more):
     item = Drawn("page-a", "tale-a", sides=((pictures / "pictures/a.png",),), condition="image",
                  **({"parts": {"questions": (SHOWN,)}} | more))  # fmt: skip
     with pytest.raises(InputError, match="it would show more than its evidence condition allows"):
@@ -241,9 +233,7 @@ def test_an_item_when_pictures_alone_are_allowed_and_more_is_given_is_refused(
         study_of(pictures / "other", "preference", [preference])
 
 
-def test_an_item_when_only_text_is_allowed_and_pictures_are_given_is_refused(
-    task: Task, pictures: Path
-) -> None:
+def test_an_item_when_only_text_is_allowed_and_pictures_are_given_is_refused(task, pictures):
     item = Drawn("page-a", "tale-a", {"scenes": ["A tree falls."]}, ((pictures / "pictures/a.png",),),
                  {"questions": (SHOWN,)}, condition="text")  # fmt: skip
     with pytest.raises(InputError, match="more than its evidence condition"):

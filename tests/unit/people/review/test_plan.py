@@ -450,9 +450,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_run(tmp_path_factory.mktemp("run") / "run", sample_bundles(8))
 
 
-def test_a_study_when_nothing_is_said_has_a_least_time_and_repeats_and_says_what_it_lacks(
-    run: Path, tmp_path: Path
-) -> None:
+def test_a_study_when_nothing_is_said_has_a_least_time_and_repeats_and_says_what_it_lacks(run, tmp_path):
     made = make(tmp_path / "study", run, {}, Wanted(task="record", simulated=True))
     study = open_study(tmp_path / "study")
     assert study.protocol.floor == Floor() and study.protocol.dealt.repeats == 2
@@ -474,9 +472,7 @@ def test_a_study_when_a_preset_makes_it_keeps_the_design_of_its_paper(run: Path,
     )
 
 
-def test_a_study_when_seats_are_too_small_has_no_repeats_unless_they_are_asked_for(
-    run: Path, tmp_path: Path
-) -> None:
+def test_a_study_when_seats_are_too_small_has_no_repeats_unless_they_are_asked_for(run, tmp_path):
     made = make(tmp_path / "study", run, {"limit": 2}, Wanted(task="record", simulated=True), dry_run=True)
     assert made.document["care"]["repeats"] == 0
     with pytest.raises(ConfigError, match="too few to ask"):

@@ -1,7 +1,7 @@
 """Who may decide what, and when: decisions are about the votes that were there, and are never lost."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -101,9 +101,7 @@ def test_decision_when_taken_again_just_so_is_no_new_one_and_another_replaces_it
         ({"case": None}, "case", ""),
     ],
 )
-def test_decision_when_something_is_wrong_is_refused_and_says_where(
-    study: Study, changes: Mapping[str, Json], code: str, place: str
-) -> None:
+def test_decision_when_something_is_wrong_is_refused_and_says_where(study, changes, code, place):
     with pytest.raises(NotDecided) as refused:
         take(study, **changes)
     assert (refused.value.code, refused.value.place) == (code, place)
@@ -220,9 +218,7 @@ def test_file_of_decisions_when_sound_is_taken_once(study: Study, tmp_path: Path
     assert cases(study, study.standing()) == []
 
 
-def test_file_of_decisions_when_lines_are_wrong_lists_them_all_and_takes_none(
-    study: Study, tmp_path: Path
-) -> None:
+def test_file_of_decisions_when_lines_are_wrong_lists_them_all_and_takes_none(study, tmp_path):
     rows = [line(study), line(study), "[1]\n", "{\n", line(study, case="x", more=1), line(study, case="i0:q")]
     path = write(tmp_path, rows)
     with VoteJournal(study.folder) as journal, pytest.raises(InputError) as refused:
@@ -302,14 +298,7 @@ TABLE = [
 
 
 @pytest.mark.parametrize(("answers", "consensus", "state", "answer", "edits", "why"), TABLE)
-def test_label_when_three_have_voted_stands_as_the_rules_say(
-    answers: tuple[Json, ...],
-    consensus: bool,
-    state: str,
-    answer: str | None,
-    edits: Json,
-    why: tuple[str, ...],
-) -> None:
+def test_label_when_three_have_voted_stands_as_the_rules_say(answers, consensus, state, answer, edits, why):
     verdict = verdict_of(LABEL, said(*answers), consensus=consensus, correcting=("corrected",))
     assert (verdict.state, verdict.answer, dict(verdict.edits), verdict.why) == (state, answer, edits, why)
 
@@ -323,9 +312,7 @@ def test_label_when_three_have_voted_stands_as_the_rules_say(
         (("flawed", "flawed", "flawed"), "unanimous", "flawed", ("uncorrected",)),
     ],
 )
-def test_scenes_when_somebody_cannot_use_them_go_to_an_adjudicator(
-    answers: tuple[str, ...], state: str, answer: str | None, why: tuple[str, ...]
-) -> None:
+def test_scenes_when_somebody_cannot_use_them_go_to_an_adjudicator(answers, state, answer, why):
     verdict = verdict_of(SCENES, said(*answers), consensus=True, correcting=("flawed",))
     assert (verdict.state, verdict.answer, verdict.why) == (state, answer, why)
 
@@ -340,9 +327,7 @@ def test_scenes_when_somebody_cannot_use_them_go_to_an_adjudicator(
         (("correct", "correct", "corrected", "ambiguous", "ambiguous"), None, ("ambiguous", "no_majority")),
     ],
 )
-def test_majority_when_not_three_have_voted_is_more_than_half(
-    answers: tuple[str, ...], answer: str | None, why: tuple[str, ...]
-) -> None:
+def test_majority_when_not_three_have_voted_is_more_than_half(answers, answer, why):
     verdict = verdict_of(LABEL, said(*answers), consensus=True)
     assert (verdict.answer, verdict.why) == (answer, why)
 
@@ -410,9 +395,7 @@ def test_adjudicator_when_they_open_their_link_sees_cases_and_no_items(served: S
     assert FIRST_STORY in page.text and SECOND not in page.text
 
 
-def test_case_when_opened_shows_votes_under_letters_and_escapes_what_was_written(
-    served: Server, disputed: Study
-) -> None:
+def test_case_when_opened_shows_votes_under_letters_and_escapes_what_was_written(served, disputed):
     page = Browser(served, "simulated-a").get(f"/case/{case_of(disputed)}").text
     for said in ("Reviewer A", "Reviewer B", "Reviewer C", NOTE, "kindness", "compassion"):
         assert said in page
@@ -477,9 +460,7 @@ ODD: tuple[Any, ...] = (
 
 
 @pytest.mark.parametrize("field", ["case", "value", "reason", "edits"])
-def test_decision_when_something_is_of_another_type_is_refused(
-    served: Server, disputed: Study, field: str
-) -> None:
+def test_decision_when_something_is_of_another_type_is_refused(served, disputed, field):
     browser = Browser(served, "simulated-a")
     for number, value in enumerate(ODD):
         line = {"case": case_of(disputed), "value": "corrected", "reason": "So.",
@@ -488,9 +469,7 @@ def test_decision_when_something_is_of_another_type_is_refused(
     assert cases(disputed, disputed.standing(), everything=True)[0].decisions == ()
 
 
-def test_reviewer_when_they_ask_for_cases_finds_nothing_and_decides_nothing(
-    served: Server, disputed: Study
-) -> None:
+def test_reviewer_when_they_ask_for_cases_finds_nothing_and_decides_nothing(served, disputed):
     browser, case = Browser(served, "simulated-1"), case_of(disputed)
     for path in ("/cases", f"/case/{case}", "/case/none"):
         answer = browser.get(path)
@@ -536,9 +515,7 @@ def test_reviewer_when_others_have_voted_learns_nothing_of_it(tmp_path: Path) ->
     assert NOTE not in "".join(differing)
 
 
-def test_adjudicator_when_they_reviewed_an_item_does_not_see_its_cases(
-    served: Server, disputed: Study
-) -> None:
+def test_adjudicator_when_they_reviewed_an_item_does_not_see_its_cases(served, disputed):
     """Somebody who has voted before, in whatever role."""
     item, seat = (
         item_of(disputed, FIRST_STORY),
@@ -557,9 +534,7 @@ def test_adjudicator_when_they_reviewed_an_item_does_not_see_its_cases(
     assert (answer.status_code, answer.json()["why"]) == (403, "page")
 
 
-def test_pictures_when_of_a_case_are_shown_to_adjudicators_and_not_to_reviewers_who_are_through(
-    tmp_path: Path,
-) -> None:
+def test_pictures_when_of_a_case_are_shown_to_adjudicators_and_not_to_reviewers_who_are_through(tmp_path):
     disputed = toy_study(tmp_path / "study", stories=1)
     (item,) = disputed.items
     part = disputed.items[item].parts["questions"][0].id

@@ -120,9 +120,7 @@ def test_label_when_a_reviewer_calls_it_ambiguous_is_unclear(tmp_path: Path) -> 
     assert said == [["unclear"], ["compassion"], ["compassion"]]
 
 
-def test_edits_when_written_name_what_was_reviewed_and_keep_the_value_before(
-    study: Study, tmp_path: Path
-) -> None:
+def test_edits_when_written_name_what_was_reviewed_and_keep_the_value_before(study, tmp_path):
     decide_all(study, {"moral_label": "corrected", "safety": "unsafe"})
     write_review_files(study, study.standing(), tmp_path / "out", withdraw=True)
     header, *corrections = rows(tmp_path / "out" / "edits.jsonl")
@@ -230,9 +228,7 @@ def test_review_when_it_goes_back_into_its_run_ends_in_a_reviewed_release(tmp_pa
     assert info["simulated_reviews"] is True
 
 
-def test_summary_when_nobody_corrected_stands_for_what_was_shown_and_else_for_the_correction(
-    study: Study, tmp_path: Path
-) -> None:
+def test_summary_when_nobody_corrected_stands_for_what_was_shown_and_else_for_the_correction(study, tmp_path):
     decide_all(study, {"moral_label": "corrected", "safety": "unsafe"})
     write_review_files(study, study.standing(), tmp_path / "out")
     reviews = {row["story_id"]: row for row in rows(tmp_path / "out" / "human_validation.jsonl")}
@@ -405,9 +401,7 @@ def test_variant_when_invalid_is_set_inactive(panel: Panel) -> None:
         ({"safety": "rights_uncertain"}, {"safety": "rights_uncertain"}, "rights_uncertain:safety"),
     ],
 )
-def test_record_when_unusable_unsafe_or_in_doubt_is_rejected_and_not_repaired(
-    panel: Panel, said: Changes, decided: Changes, flag: str
-) -> None:
+def test_record_when_unusable_unsafe_or_in_doubt_is_rejected_and_not_repaired(panel, said, decided, flag):
     study = panel({**said, **MENDED}, {**said, **MENDED}, {**said, **MENDED})
     assert summary(study)[0] == "needs_correction"
     record = came_to(settle(study, **decided))
@@ -456,9 +450,7 @@ def test_record_when_votes_can_still_be_changed_is_not_there(tmp_path: Path) -> 
     assert reviewed_records(study, study.standing()) == []
 
 
-def test_record_when_a_reviewer_is_dropped_waits_for_another_and_the_decision_counts_no_more(
-    panel: Panel,
-) -> None:
+def test_record_when_a_reviewer_is_dropped_waits_for_another_and_the_decision_counts_no_more(panel):
     study = settle(panel({}, {}, KIND_RECORDS), moral_label=("corrected", edit("$.moral_label", "kindness")))
     assert came_to(study).decision == "accepted"
     with VoteJournal(study.folder) as journal:
@@ -501,9 +493,7 @@ def test_notes_when_somebody_did_not_agree_to_publish_are_not_quoted(panel: Pane
         ({"safety": "unsafe"}, {"safety": "unsafe"}, "human_review_complete", "simulated-a"),
     ],
 )
-def test_validation_when_written_has_the_status_of_its_review(
-    panel: Panel, said: Changes, decided: Changes, status: str, adjudicator: str | None
-) -> None:
+def test_validation_when_written_has_the_status_of_its_review(panel, said, decided, status, adjudicator):
     study = panel({}, {}, said)
     row = came_to(settle(study, **decided) if decided else study).as_validation("human_review:gold@0")
     assert (row.validation_status, row.adjudicator_id) == (status, adjudicator)

@@ -149,9 +149,7 @@ def toy_votes(study: Study, seat: int, qualities: Sequence[int], seconds: Sequen
         )  # fmt: skip
 
 
-def test_time_when_items_were_answered_is_told_by_reviewer_and_by_place_in_their_sequence(
-    tmp_path: Path,
-) -> None:
+def test_time_when_items_were_answered_is_told_by_reviewer_and_by_place_in_their_sequence(tmp_path):
     study = toy_study(tmp_path / "study", plan=Plan(raters=2, block=2))
     toy_votes(study, 1, [1, 2, 3, 1], [29, 20, 10, 10])
     toy_votes(study, 2, [1, 2, 3, 2], [20, 10, 5, 8])
@@ -275,9 +273,7 @@ def test_lines_when_read_say_what_was_found(study: Study) -> None:
     assert "unanimous: 6 items, 18 judgements, 0 decisions" in text
 
 
-def test_answers_when_too_fast_for_their_kind_are_left_out_and_others_of_the_vote_are_not(
-    tmp_path: Path,
-) -> None:
+def test_answers_when_too_fast_for_their_kind_are_left_out_and_others_of_the_vote_are_not(tmp_path):
     rules = Rules(min_seconds={"rating": 5.0})
     study = toy_study(tmp_path / "study", plan=Plan(raters=1, block=4), rules=rules)
     toy_votes(study, 1, [1, 3, 3, 3], [2, 9, 9, 9])
@@ -346,9 +342,7 @@ def test_preferences_when_people_have_a_taste_end_in_the_tests_of_it(voted: tupl
         assert said[criterion]["p_corrected"] == pytest.approx(min(1.0, test["p_value"] * tests))
 
 
-def test_sides_when_dealt_are_turned_for_some_and_the_same_taste_comes_out(
-    voted: tuple[Path, Study, Path],
-) -> None:
+def test_sides_when_dealt_are_turned_for_some_and_the_same_taste_comes_out(voted):
     _, study, votes = voted
     flips = [place.flip for seat in study.seats.values() for place in seat.places]
     assert 0 < sum(flips) < len(flips)
@@ -418,9 +412,7 @@ def test_votes_when_they_can_still_change_are_not_published(tmp_path: Path) -> N
     assert all(row.simulated and row.rater.startswith("simulated-p") for row in published.rows)
 
 
-def test_names_when_published_are_new_and_the_same_in_one_study_only(
-    published_study: Study, tmp_path: Path
-) -> None:
+def test_names_when_published_are_new_and_the_same_in_one_study_only(published_study, tmp_path):
     write_published(published_study, tmp_path / "first")
     write_published(published_study, tmp_path / "second")
     content = b"".join(
@@ -496,9 +488,7 @@ def rating_study(folder: Path, release: Release) -> Study:
     return make_study(folder / "study", plan, drawn)
 
 
-def test_published_votes_when_given_to_calibrate_are_taken_as_they_are(
-    tmp_path: Path, release: Release, reply: Reply
-) -> None:
+def test_published_votes_when_given_to_calibrate_are_taken_as_they_are(tmp_path, release, reply):
     made = rating_study(tmp_path / "made", release)
     for number, reviewer in enumerate(("r-aaaa1111", "r-bbbb2222"), 1):
         vote(made, reviewer, number)

@@ -137,9 +137,7 @@ def test_picture_when_somebody_else_asks_is_not_given(scene: Callable[..., Scene
     assert TestClient(here.app).get(f"/media/{name}").status_code == 404
 
 
-def test_picture_when_it_stands_under_several_names_has_bytes_of_its_own_under_each(
-    scene: Callable[..., Scene], tmp_path: Path
-) -> None:
+def test_picture_when_it_stands_under_several_names_has_bytes_of_its_own_under_each(scene, tmp_path):
     drawn = toy_items(tmp_path / "drawn")
     same = (drawn[0].sides[0], drawn[0].sides[0])
     here = scene(items=tuple(replace(item, sides=same) for item in drawn))
@@ -173,9 +171,7 @@ def test_picture_when_it_stands_under_several_names_has_bytes_of_its_own_under_e
         ("bytes=0-1,4-5", None), ("bytes=-", None), ("pixels=1", None), ("bytes=1" + "0" * 400, None),
     ],
 )  # fmt: skip
-def test_picture_when_a_part_is_asked_for_is_that_part(
-    scene: Callable[..., Scene], asked: str, part: tuple[int, int | None] | None
-) -> None:
+def test_picture_when_a_part_is_asked_for_is_that_part(scene, asked, part):
     here = scene()
     (person,) = here.people(1)
     path = f"/media/{here.study.items[here.keys(person)[0]].media[0].name}"
@@ -219,9 +215,7 @@ def test_video_when_marked_shows_the_same_frames(tmp_path: Path, ending: str, co
         ({"place": "../votes.sqlite"}, 409),
     ],
 )  # fmt: skip
-def test_vote_when_it_answers_nothing_that_is_asked_changes_nothing(
-    scene: Callable[..., Scene], change: dict[str, Any], code: int
-) -> None:
+def test_vote_when_it_answers_nothing_that_is_asked_changes_nothing(scene, change, code):
     here = scene()
     (person,) = here.people(1)
     key = here.keys(person)[0]
@@ -238,9 +232,7 @@ def test_vote_when_it_answers_nothing_that_is_asked_changes_nothing(
         {"content-type": "application/x-www-form-urlencoded"},
     ],
 )  # fmt: skip
-def test_request_when_not_from_our_page_is_refused(
-    scene: Callable[..., Scene], headers: dict[str, str]
-) -> None:
+def test_request_when_not_from_our_page_is_refused(scene, headers):
     here = scene()
     (person,) = here.people(1)
     body = {"id": "12345678", "place": here.keys(person)[0], "answers": {}, "loaded": True}
@@ -371,9 +363,7 @@ def test_body_when_hostile_is_refused(scene: Callable[..., Scene], body: bytes) 
 @pytest.mark.parametrize(
     "answer", ["\ud800", {"deep\udfff": 1}, 2**63, -(2**63), float("nan"), float("inf"), ["a", "\ude00 b"]]
 )
-def test_text_when_it_cannot_be_stored_is_refused_and_everybody_goes_on(
-    scene: Callable[..., Scene], answer: Any
-) -> None:
+def test_text_when_it_cannot_be_stored_is_refused_and_everybody_goes_on(scene, answer):
     here = scene()
     bad, good = here.people(2)
     key = here.keys(bad)[0]
@@ -386,9 +376,7 @@ def test_text_when_it_cannot_be_stored_is_refused_and_everybody_goes_on(
     assert [person.vote(here.keys(person)[0]).status_code for person in (bad, good)] == [200, 200]
 
 
-def test_vote_when_the_disk_was_full_is_taken_once_there_is_space(
-    scene: Callable[..., Scene], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_vote_when_the_disk_was_full_is_taken_once_there_is_space(scene, monkeypatch):
     here = scene()
     (person,) = here.people(1)
     key, writer = here.keys(person)[0], here.journal._writer
@@ -452,26 +440,20 @@ HEAD = b"GET /static/review.css HTTP/1.1\r\nHost: x\r\n"
     ("first", "drip"),
     [(b"", b""), (HEAD, b"X-A: b\r\n"), (HEAD + b"Content-Length: 100000\r\n\r\n", b"a"), (b"GET ", b"")],
 )
-def test_connection_when_its_request_does_not_come_is_closed(
-    served: Callable[[], StudyServer], first: bytes, drip: bytes
-) -> None:
+def test_connection_when_its_request_does_not_come_is_closed(served, first, drip):
     with connection(served()) as client:
         client.sendall(first)
         assert WAIT / 2 < seconds_open(client, drip) < 4 * WAIT
 
 
 @pytest.mark.parametrize("head", [b"X-A: " + b"a" * 100_000, b"X: 1\r\n" * 20_000])
-def test_request_when_its_head_is_too_large_is_refused(
-    served: Callable[[], StudyServer], head: bytes
-) -> None:
+def test_request_when_its_head_is_too_large_is_refused(served, head):
     with connection(served()) as client:
         client.sendall(HEAD + head)
         assert client.recv(100).startswith(b"HTTP/1.1 400")
 
 
-def test_page_when_there_is_no_room_takes_the_place_of_an_idle_connection(
-    served: Callable[[], StudyServer], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_page_when_there_is_no_room_takes_the_place_of_an_idle_connection(served, monkeypatch):
     monkeypatch.setattr(running, "MOST", 5)
     server = served()
     idle = [connection(server) for _ in range(30)]
@@ -520,18 +502,14 @@ def test_body_when_it_does_not_come_is_refused(monkeypatch: pytest.MonkeyPatch) 
     ("soft", "hard", "most"),
     [(1024, 1024, 480), (256, 10_000, 2000), (256, 300, 118), (64, 64, 1), (100_000, 100_000, 2000)],
 )
-def test_connections_when_descriptors_are_few_are_fewer(
-    monkeypatch: pytest.MonkeyPatch, soft: int, hard: int, most: int
-) -> None:
+def test_connections_when_descriptors_are_few_are_fewer(monkeypatch, soft, hard, most):
     resource = pytest.importorskip("resource")
     monkeypatch.setattr(resource, "getrlimit", lambda _: (soft, hard))
     monkeypatch.setattr(resource, "setrlimit", lambda *_: None)
     assert most_connections(2000) == most  # (1024 - 64) / 2 = 480: a socket and a file each
 
 
-def test_log_when_flooded_has_a_few_lines_a_minute_and_says_how_many_were_left_out(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_log_when_flooded_has_a_few_lines_a_minute_and_says_how_many_were_left_out(caplog):
     now = [0.0]
     logger = logging.getLogger("fabula.flooded")
     few = FewLines(lambda: now[0])

@@ -100,9 +100,7 @@ def test_votes_when_damaged_say_so(tmp_path: Path, content: bytes) -> None:
         ([], None),
     ],
 )  # fmt: skip
-def test_active_time_when_a_page_was_looked_at_counts_what_was_seen(
-    timeline: list[tuple[float, str]], seconds: float | None
-) -> None:
+def test_active_time_when_a_page_was_looked_at_counts_what_was_seen(timeline, seconds):
     assert active_seconds(timeline, 30.0) == seconds
 
 

@@ -56,9 +56,7 @@ def test_answers_when_whole_have_no_problem(tmp_path: Path) -> None:
         ("said", "x"), ("fixed/p1", [{"path": "$", "new": 1}]),
     ],
 )  # fmt: skip
-def test_answer_when_not_one_of_those_asked_for_is_a_problem(
-    tmp_path: Path, place: str, answer: object
-) -> None:
+def test_answer_when_not_one_of_those_asked_for_is_a_problem(tmp_path, place, answer):
     assert list(task_of(tmp_path).problems({**GOOD, place: answer}, PARTS)) == [place]  # type: ignore[dict-item]
 
 
@@ -142,9 +140,7 @@ def test_protocol_when_amended_is_a_new_version_that_names_the_one_before(tmp_pa
         ({"lease_hours": "soon"}, "lease_hours: a number is wanted here, found 'soon'"),
     ],
 )  # fmt: skip
-def test_amendment_when_it_makes_another_study_is_refused(
-    tmp_path: Path, changes: dict[str, object], fault: str
-) -> None:
+def test_amendment_when_it_makes_another_study_is_refused(tmp_path, changes, fault):
     protocol = toy_study(tmp_path / "study").protocol
     with pytest.raises(ConfigError, match=fault):
         amended(protocol, changes, who="ana", why="so", created_at=NOW)
@@ -172,9 +168,7 @@ def test_study_when_a_frozen_file_was_changed_is_not_opened(tmp_path: Path, name
     "name", ["protocol.json", "items.jsonl", "key.jsonl", "seats.json", "secret.key", "task.j2"]
 )
 @pytest.mark.parametrize("content", [None, b"", b"\xff\xfe", b"{", b"[" * 5000])
-def test_study_when_a_file_is_gone_or_garbage_says_so(
-    tmp_path: Path, name: str, content: bytes | None
-) -> None:
+def test_study_when_a_file_is_gone_or_garbage_says_so(tmp_path, name, content):
     path = toy_study(tmp_path / "study").folder / name
     path.unlink() if content is None else path.write_bytes(content)
     with pytest.raises(InputError):
@@ -220,9 +214,7 @@ def test_votes_when_the_protocol_is_amended_keep_their_own(tmp_path: Path) -> No
     assert json.loads((study.folder / "protocols/2.json").read_text())["amends"] == study.protocol.sha256
 
 
-def test_study_when_an_earlier_version_made_it_opens_with_its_hash_its_seats_and_its_votes(
-    tmp_path: Path,
-) -> None:
+def test_study_when_an_earlier_version_made_it_opens_with_its_hash_its_seats_and_its_votes(tmp_path):
     """It was dealt by another rule, for a recruitment platform; one of its two seats is half answered."""
     with tarfile.open(Path(__file__).parents[3] / "golden" / "studies" / "earlier.tar.xz") as archive:
         archive.extractall(tmp_path, filter="data")

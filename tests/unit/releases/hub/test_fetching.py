@@ -65,9 +65,7 @@ def test_fetching_when_token_is_there_does_not_send_it_to_the_storage(published:
     assert users["lfs-download"] is None
 
 
-def test_fetching_when_tag_was_moved_afterwards_keeps_what_it_meant(
-    published: Any, contents: Any, versions: Versions
-) -> None:
+def test_fetching_when_tag_was_moved_afterwards_keeps_what_it_meant(published, contents, versions):
     first = fetch(f"{REPO}@0.1.0", None, published.source)
     commit = published.hub.put(REPO, {"README.md": b"other\n"})
     published.hub.repository(REPO).tags["0.1.0"] = commit
@@ -91,9 +89,7 @@ def test_fetching_when_faults_pass_ends_well(published: Any, contents: Any, vers
     ("path", "longer"),
     [("annotations.jsonl", False), ("data/stories/train.parquet", True), (RELEASE, False), (SUMS, True)],
 )
-def test_fetching_when_a_file_was_tampered_with_refuses_it(
-    published: Any, tmp_path: Path, path: str, longer: bool
-) -> None:
+def test_fetching_when_a_file_was_tampered_with_refuses_it(published, tmp_path, path, longer):
     stored = published.hub.files(REPO)[path]
     published.hub.tamper(REPO, path, stored + b"\n" if longer else stored[:-2] + b"!\n")
     with pytest.raises((InputError, HubUnavailable)) as caught:
@@ -139,9 +135,7 @@ def test_fetching_when_stopped_halfway_goes_on_with_what_is_there(published: Any
         ("f" * 40, "user/fables has no such version"),
     ],
 )
-def test_fetching_when_there_is_no_such_version_lists_those_there_are(
-    published: Any, revision: str, words: str
-) -> None:
+def test_fetching_when_there_is_no_such_version_lists_those_there_are(published, revision, words):
     with pytest.raises(ConfigError, match=words):
         fetch(f"{REPO}@{revision}", None, published.source)
 
@@ -180,9 +174,7 @@ HOSTILE = (
 
 
 @pytest.mark.parametrize("path", HOSTILE)
-def test_fetching_when_release_lists_a_hostile_path_writes_nothing(
-    client: Any, path: str, tmp_path: Path
-) -> None:
+def test_fetching_when_release_lists_a_hostile_path_writes_nothing(client, path, tmp_path):
     entry = {"bytes": 1, "sha256": "0" * 64}
     commit = client.hub.put(
         REPO, {RELEASE: pretty_bytes({"kind": "katha", "version": "0.1.0", "files": {path: entry}})}
@@ -212,9 +204,7 @@ def test_fetching_when_release_document_is_odd_refuses(client: Any, files: Any) 
         fetch(f"{REPO}@{commit}", None, client.source)
 
 
-def test_fetching_when_disk_fills_meanwhile_removes_what_it_loaded(
-    published: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_fetching_when_disk_fills_meanwhile_removes_what_it_loaded(published, monkeypatch):
     real = os.replace
     count = iter(range(100))
 
@@ -230,9 +220,7 @@ def test_fetching_when_disk_fills_meanwhile_removes_what_it_loaded(
     assert not fetch(f"{REPO}@0.1.0", None, published.source).cached
 
 
-def test_fetching_when_hub_is_none_or_offline_says_so(
-    published: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_fetching_when_hub_is_none_or_offline_says_so(published, monkeypatch):
     published.hub.faults = {"refs": HtmlPage()}
     with pytest.raises(HubUnavailable, match="HF_ENDPOINT") as caught:
         fetch(f"{REPO}@0.1.0", None, published.source)
@@ -285,9 +273,7 @@ def part(on_hub: Any, config: str | None, split: str | None = None) -> FetchOpti
 
 
 @pytest.mark.slow
-def test_table_when_fetched_comes_alone_and_is_what_the_release_says(
-    on_hub: Any, contents: Any, versions: Versions, tmp_path: Path
-) -> None:
+def test_table_when_fetched_comes_alone_and_is_what_the_release_says(on_hub, contents, versions, tmp_path):
     found = fetch(VERSION, tmp_path / "dist", part(on_hub, "scenes"))
     assert (found.part, found.version, found.cached) == ("scenes", "0.1.0", False)
     assert found.folder == tmp_path / "dist/fables-0.1.0-scenes"
@@ -328,9 +314,7 @@ def test_command_when_given_a_table_fetches_it(on_hub: Any, tmp_path: Path) -> N
     assert (tmp_path / "fables-0.1.0-stories-train/data/stories/train.parquet").is_file()
 
 
-def test_release_when_streamed_gives_the_records_and_loads_nothing_else(
-    on_hub: Any, versions: Versions, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_release_when_streamed_gives_the_records_and_loads_nothing_else(on_hub, versions, monkeypatch):
     monkeypatch.setattr("fabula.releases.hub.fetch.BLOCK", 1000)  # so that records lie across pieces
     whole = fabula.load(versions[0].folder)
     streamed = fabula.load(VERSION, streaming=True)
@@ -346,9 +330,7 @@ def test_release_when_streamed_gives_the_records_and_loads_nothing_else(
     assert tuple(fabula.load(versions[0].folder, streaming=True)) == whole.records
 
 
-def test_release_when_streamed_and_answers_fail_goes_on(
-    on_hub: Any, versions: Versions, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_release_when_streamed_and_answers_fail_goes_on(on_hub, versions, monkeypatch):
     monkeypatch.setattr("fabula.releases.hub.fetch.BLOCK", 5000)
     source = open_source(VERSION, on_hub.source)
     on_hub.hub.forget()
@@ -372,9 +354,7 @@ def test_release_when_streamed_and_answers_fail_goes_on(
         (lambda lines: [], "0 records, and release.json names"),
     ],
 )
-def test_release_when_streamed_and_tampered_with_is_refused_at_that_record(
-    on_hub: Any, change: Any, words: str
-) -> None:
+def test_release_when_streamed_and_tampered_with_is_refused_at_that_record(on_hub, change, words):
     streamed = fabula.load(VERSION, streaming=True)
     lines = on_hub.hub.files(REPO)["annotations.jsonl"].splitlines(keepends=True)
     on_hub.hub.tamper(REPO, "annotations.jsonl", b"".join(change(lines)))
@@ -382,9 +362,7 @@ def test_release_when_streamed_and_tampered_with_is_refused_at_that_record(
         list(streamed)
 
 
-def test_publishing_when_the_hub_cannot_speak_xet_uses_lfs(
-    client: Any, versions: Versions, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_publishing_when_the_hub_cannot_speak_xet_uses_lfs(client, versions, monkeypatch):
     monkeypatch.delenv("HF_HUB_DISABLE_XET", raising=False)
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_DISABLE_XET", True)  # imported when it was set
     publish(versions[0].folder, client.to())

@@ -41,9 +41,7 @@ def on_hub(hub: HubServer, revision: str) -> dict[str, bytes]:
     return files
 
 
-def test_publishing_when_repository_is_new_makes_one_commit_and_a_tag(
-    client: Any, contents: Any, versions: Versions
-) -> None:
+def test_publishing_when_repository_is_new_makes_one_commit_and_a_tag(client, contents, versions):
     done = publish(versions[0].folder, client.to())
 
     repository = client.hub.repository(REPO)
@@ -169,9 +167,7 @@ def test_publishing_when_a_fault_stays_says_so_and_goes_on_later_without_duplica
     assert repository.tags == {"0.1.0": repository.branches["main"]}
 
 
-def test_publishing_when_upload_was_cut_sends_again_only_what_is_missing(
-    client: Any, versions: Versions
-) -> None:
+def test_publishing_when_upload_was_cut_sends_again_only_what_is_missing(client, versions):
     client.hub.faults = {"commit": Refused(403)}
     with pytest.raises(HubUnavailable):
         publish(versions[0].folder, client.to())
@@ -210,9 +206,7 @@ def test_publishing_when_tag_points_elsewhere_refuses(client: Any, versions: Ver
     assert client.hub.asked(*WRITES) == []
 
 
-def test_publishing_when_same_version_has_other_content_refuses(
-    client: Any, versions: Versions, tmp_path: Path
-) -> None:
+def test_publishing_when_same_version_has_other_content_refuses(client, versions, tmp_path):
     publish(versions[0].folder, client.to())
     run = write_run(tmp_path / "run", sample_bundles(6))
     other = pack(run, tmp_path / "other", PackOptions("0.1.0", name="fables", allow_drafts=True)).folder
@@ -248,9 +242,7 @@ def test_publishing_when_repository_holds_something_else_refuses(client: Any, ve
         publish(versions[0].folder, client.to("user/loose"))
 
 
-def test_publishing_when_private_makes_a_repository_that_strangers_do_not_see(
-    client: Any, versions: Versions, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_publishing_when_private_makes_a_repository_that_strangers_do_not_see(client, versions, monkeypatch):
     publish(versions[0].folder, client.to(private=True))
     assert client.hub.repository(REPO).private
     monkeypatch.setenv("HF_TOKEN", "hf_unknown_token")
@@ -332,9 +324,7 @@ def scoped(name: str, *permissions: str) -> dict[str, Any]:
         ({"role": "read"}, [{"name": "user", "roleInOrg": "admin"}], "it may only read"),
     ],
 )
-def test_right_to_write_when_the_hub_tells_of_a_token_is_read_from_it(
-    token: dict[str, Any], orgs: list[Any], lacking: str
-) -> None:
+def test_right_to_write_when_the_hub_tells_of_a_token_is_read_from_it(token, orgs, lacking):
     assert lacking_right({"name": "ana", "orgs": orgs, "auth": {"accessToken": token}}, REPO) == lacking
 
 
@@ -347,9 +337,7 @@ def test_publishing_when_an_imported_package_holds_hidden_stories_says_so(
         publish(folder, client.to())
 
 
-def test_publishing_when_folder_is_a_clone_sends_nothing_of_the_hub(
-    client: Any, contents: Any, versions: Versions, tmp_path: Path
-) -> None:
+def test_publishing_when_folder_is_a_clone_sends_nothing_of_the_hub(client, contents, versions, tmp_path):
     folder = Path(shutil.copytree(versions[0].folder, tmp_path / "copy"))
     (folder / ".gitattributes").write_text("*.parquet filter=lfs\n")
     (folder / ".git").mkdir()
@@ -359,9 +347,7 @@ def test_publishing_when_folder_is_a_clone_sends_nothing_of_the_hub(
     assert json.loads(client.hub.files(REPO)[RELEASE])["version"] == "0.1.0"
 
 
-def test_publishing_when_another_process_publishes_the_same_takes_its_commit(
-    client: Any, versions: Versions
-) -> None:
+def test_publishing_when_another_process_publishes_the_same_takes_its_commit(client, versions):
     service = client.hub.service
     answer = service.answer
 
@@ -381,9 +367,7 @@ def test_publishing_when_another_process_publishes_the_same_takes_its_commit(
 @pytest.mark.parametrize(
     "endpoint", ["nonsense", "ftp://127.0.0.1", "http://", "http://user:s3cretpass@127.0.0.1:9"]
 )
-def test_publishing_when_endpoint_is_no_hub_says_so_without_its_password(
-    client: Any, versions: Versions, endpoint: str
-) -> None:
+def test_publishing_when_endpoint_is_no_hub_says_so_without_its_password(client, versions, endpoint):
     options = replace(client.to(), endpoint=endpoint)
     with pytest.raises(HubUnavailable) as caught:
         publish(versions[0].folder, options)

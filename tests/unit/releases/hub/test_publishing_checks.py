@@ -27,9 +27,7 @@ from fabula.testing.official_packages import package_rows, write_package
 from fabula.testing.review_exports import summary_of, write_review
 
 
-def test_publishing_when_an_imported_package_has_no_card_at_the_top_refuses(
-    client: Any, tmp_path: Path
-) -> None:
+def test_publishing_when_an_imported_package_has_no_card_at_the_top_refuses(client, tmp_path):
     rows = package_rows()
     hidden = {row["story_id"] for row in rows["annotations.jsonl"] if row["split"] == "hidden_test"}
     public = {
@@ -44,9 +42,7 @@ def test_publishing_when_an_imported_package_has_no_card_at_the_top_refuses(
 
 
 @pytest.mark.slow
-def test_publishing_when_programs_reviewed_the_release_refuses_marked_or_not(
-    client: Any, tmp_path: Path, helpers: Any
-) -> None:
+def test_publishing_when_programs_reviewed_the_release_refuses_marked_or_not(client, tmp_path, helpers):
     bundles = sample_bundles(6)
     people = {"annotator_ids": ["simulated-1", "simulated-2", "simulated-3"]}
     rows = [summary_of(bundle, **people) for bundle in bundles]
@@ -63,9 +59,7 @@ def test_publishing_when_programs_reviewed_the_release_refuses_marked_or_not(
     assert {each.route for each in client.hub.log} <= {"whoami"}
 
 
-def test_publishing_when_a_stand_in_wrote_records_refuses_unless_it_is_allowed(
-    client: Any, tmp_path: Path, helpers: Any
-) -> None:
+def test_publishing_when_a_stand_in_wrote_records_refuses_unless_it_is_allowed(client, tmp_path, helpers):
     bundles = sample_bundles(2)
     bundles[0]["producers"][0]["producer"] = "compatible:stand-in via katha/label_story@1#0a"
     options = PackOptions("0.1.0", allow_stand_in=True, allow_drafts=True)
@@ -177,9 +171,7 @@ def test_verify_against_what_nobody_published_says_what_is_wrong_and_no_secret(
     assert "secret-1234@" not in str(refused.value) and "?secret-1234" not in str(refused.value)
 
 
-def test_verify_against_what_was_published_when_only_a_document_is_given_asks_for_the_folder(
-    versions: Versions,
-) -> None:
+def test_verify_against_what_was_published_when_only_a_document_is_given_asks_for_the_folder(versions):
     with pytest.raises(ConfigError, match="give the release folder"):
         verify(versions[0].folder / RELEASE, hidden=versions[0].hidden, against="0" * 64)
 
@@ -242,9 +234,7 @@ def moved(client: Any, folder: Path) -> dict[str, int]:
 
 
 @pytest.mark.slow
-def test_table_when_it_has_no_pictures_moves_none_and_theirs_moves_them(
-    client: Any, published: Path, tmp_path: Path
-) -> None:
+def test_table_when_it_has_no_pictures_moves_none_and_theirs_moves_them(client, published, tmp_path):
     loaded = read(client, "references", tmp_path / "one")
     size = (published / "data/references/test.parquet").stat().st_size
     assert moved(client, published) == {"data/references/test.parquet": size}

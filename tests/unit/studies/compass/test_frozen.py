@@ -262,9 +262,7 @@ def jsonl(path: Path) -> list[Any]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-def test_halved_release_when_written_holds_each_question_once_and_no_label_where_it_selects(
-    tmp_path: Path,
-) -> None:
+def test_halved_release_when_written_holds_each_question_once_and_no_label_where_it_selects(tmp_path):
     release = compass_release(tmp_path / "release", 2, 2)
     halved = halve_release(release, tmp_path / "out")
     selecting, reporting = load(halved.selection), load(halved.reporting)

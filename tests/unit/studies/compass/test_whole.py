@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -122,9 +121,7 @@ def test_arms_when_applied_are_outputs_that_evaluations_take(stage: Stage) -> No
         assert len(board.frames) == 5 + len(board.bridges)
 
 
-def test_selection_when_explained_is_the_highest_score_and_repair_the_weakest_transition(
-    stage: Stage,
-) -> None:
+def test_selection_when_explained_is_the_highest_score_and_repair_the_weakest_transition(stage):
     document = json.loads((stage.folder / "applied" / COMPASS).read_bytes())
     setting = document["setting"]
     for story in document["stories"].values():
@@ -146,9 +143,7 @@ def test_selection_when_explained_is_the_highest_score_and_repair_the_weakest_tr
     assert len(document["reporting"]["cells"]) == 4
 
 
-def test_judges_when_asked_see_selection_questions_of_test_stories_only_and_pay_nothing_twice(
-    stage: Stage,
-) -> None:
+def test_judges_when_asked_see_selection_questions_of_test_stories_only_and_pay_nothing_twice(stage):
     before = len(stage.server.log)
     stage.applied()
     assert len(stage.server.log) == before, "everything was answered before"
@@ -247,9 +242,7 @@ def with_outputs(stage: Stage, outputs: Path, out: Path) -> CompassRequest:
     )
 
 
-def test_candidates_when_one_is_broken_are_chosen_from_the_others_and_counted(
-    stage: Stage, tmp_path: Path
-) -> None:
+def test_candidates_when_one_is_broken_are_chosen_from_the_others_and_counted(stage, tmp_path):
     shutil.copytree(stage.folder / "model-x", tmp_path / "model-x")
     story = next(record.story_id for record in stage.release.records if record.split == "public_test")
     (tmp_path / "model-x" / story / "seed_42" / "03.png").write_bytes(b"no picture")
@@ -294,9 +287,7 @@ apply(request, frames, Path(frozen))
 
 
 @pytest.mark.endurance
-def test_applying_when_killed_at_any_write_and_continued_gives_the_same_bytes(
-    stage: Stage, starter: Any
-) -> None:
+def test_applying_when_killed_at_any_write_and_continued_gives_the_same_bytes(stage, starter):
     wanted = files(stage.folder / "applied")
     out = stage.folder / "killed"
     codes = []

@@ -91,9 +91,7 @@ def tree(folder: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.slow
-def test_planting_when_finished_leaves_valid_methods_and_says_what_was_done(
-    base: tuple[Release, Path, Path], tmp_path: Path
-) -> None:
+def test_planting_when_finished_leaves_valid_methods_and_says_what_was_done(base, tmp_path):
     release, outputs, truth = base
     planted = plant(outputs, release, tmp_path / "planted", PlantOptions(truth=truth))
     assert set(planted.methods) == {loss.name for loss in LOSSES}
@@ -118,9 +116,7 @@ def test_planting_when_finished_leaves_valid_methods_and_says_what_was_done(
     assert all(row["dimensions"] for row in planted.rows if row["loss"] != "none")
 
 
-def test_pictures_when_something_is_erased_or_flattened_show_all_but_that(
-    base: tuple[Release, Path, Path], tmp_path: Path
-) -> None:
+def test_pictures_when_something_is_erased_or_flattened_show_all_but_that(base, tmp_path):
     release, outputs, truth = base
     options = PlantOptions(losses=["object_erased", "emotion_flattened"], truth=truth)
     planted = plant(outputs, release, tmp_path / "planted", options)
@@ -143,9 +139,7 @@ def test_pictures_when_something_is_erased_or_flattened_show_all_but_that(
             assert after - before == Counter({("emotion", code_of(NEUTRAL)): feelings})
 
 
-def test_planting_when_it_cannot_be_done_says_why_and_writes_no_folder(
-    base: tuple[Release, Path, Path], tmp_path: Path
-) -> None:
+def test_planting_when_it_cannot_be_done_says_why_and_writes_no_folder(base, tmp_path):
     release, outputs, _ = base
     planted = plant(outputs, release, tmp_path / "planted", PlantOptions(losses=["object_erased", "swapped"]))
     assert set(planted.methods) == {"swapped"}
@@ -155,9 +149,7 @@ def test_planting_when_it_cannot_be_done_says_why_and_writes_no_folder(
     assert "object_erased: 0 storyboards, not in 6" in planted.told()
 
 
-def test_planting_when_a_storyboard_is_invalid_or_its_scenes_unknown_says_so(
-    base: tuple[Release, Path, Path], tmp_path: Path
-) -> None:
+def test_planting_when_a_storyboard_is_invalid_or_its_scenes_unknown_says_so(base, tmp_path):
     release, outputs, _ = base
     copy = tmp_path / "method"
     shutil.copytree(outputs, copy)
@@ -176,9 +168,7 @@ def test_planting_when_a_storyboard_is_invalid_or_its_scenes_unknown_says_so(
     assert ("kb25k_0001", 123) not in reasons
 
 
-def test_planting_when_boxes_are_given_for_other_pictures_uses_them(
-    base: tuple[Release, Path, Path], tmp_path: Path
-) -> None:
+def test_planting_when_boxes_are_given_for_other_pictures_uses_them(base, tmp_path):
     release, outputs, _ = base
     boxes = tmp_path / "boxes.jsonl"
     line = {"story_id": "kb25k_0001", "seed": 42, "panel": 2, "kind": "decisive", "box": [0, 0, 64, 64]}
@@ -199,9 +189,7 @@ def test_planting_when_boxes_are_given_for_other_pictures_uses_them(
             plant(outputs, release, tmp_path / "other", options)
 
 
-def test_boxes_when_read_off_truth_hold_the_act_and_things_that_answers_name(
-    base: tuple[Release, Path, Path],
-) -> None:
+def test_boxes_when_read_off_truth_hold_the_act_and_things_that_answers_name(base):
     """The answer to what the dove does in scene 2 names the leaf, and the water; the act is one mark."""
     release, _, truth = base
     row = next(row for row in rows(truth) if (row["story_id"], row["panel"]) == ("kb25k_0001", 2))
@@ -425,9 +413,7 @@ def test_orders_when_compass_is_wanted_have_candidates_of_its_split_for_its_meth
     assert len(limited.orders) == 2 and list(limited.stories) == ["public_test"]
 
 
-def test_orders_when_the_release_lacks_the_split_or_drafts_lack_a_story_say_so(
-    release, tmp_path: Path
-) -> None:
+def test_orders_when_the_release_lacks_the_split_or_drafts_lack_a_story_say_so(release, tmp_path):
     with pytest.raises(ConfigError, match="the release has none; it has: validation, public_test"):
         orders_of(study(split=["train"]), release)
     other = judged_release(tmp_path / "other", [dict(bundle) for bundle in sample_bundles(6)[4:]])

@@ -114,9 +114,7 @@ def test_bank_when_drawn_has_every_entity_with_its_files_and_all_pass(episodes: 
     assert "Bank of entities" in (tmp_path / "run" / "bank.html").read_text("utf-8")
 
 
-def test_budget_when_counted_is_exact_at_least_and_at_most(
-    episodes: Path, tmp_path: Path, served: str, model: MemoryModel
-) -> None:
+def test_budget_when_counted_is_exact_at_least_and_at_most(episodes, tmp_path, served, model):
     chosen = scripted(served)
     budget = memory_budget(memory_request(episodes, tmp_path / "run", chosen))
     # Two characters and two objects by rules: 4 portraits of two candidates, and 2 panoramas. Each portrait
@@ -171,9 +169,7 @@ def test_bank_when_a_portrait_never_passes_keeps_marks_and_tells_it(episodes: Pa
     assert "not verified" in (tmp_path / "run" / "bank.html").read_text("utf-8")
 
 
-def test_bank_when_text_only_has_descriptions_and_asks_nobody(
-    episodes: Path, tmp_path: Path, model: MemoryModel
-) -> None:
+def test_bank_when_text_only_has_descriptions_and_asks_nobody(episodes, tmp_path, model):
     build_memory(episodes, tmp_path / "run", options(text_only=True))
     bank = read_bank(tmp_path / "run")
     assert {entry.record.status for entry in bank.entries()} == {"text_only"}
@@ -307,9 +303,7 @@ def near(found: tuple[int, ...], wanted: tuple[int, ...]) -> bool:
     return all(abs(one - other) <= 12 for one, other in zip(found, wanted, strict=True))
 
 
-def test_reference_when_outputs_are_given_is_the_first_frame_of_the_first_shot_that_has_a_video(
-    folder: Path,
-) -> None:
+def test_reference_when_outputs_are_given_is_the_first_frame_of_the_first_shot_that_has_a_video(folder):
     bank = built(folder)
     # Shot 1:1, Ana's first, has no video: hers is from 1:2, as Ben's is, whose first it is.
     for name in ("Ana", "Ben"):

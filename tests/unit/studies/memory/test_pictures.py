@@ -95,9 +95,7 @@ def test_panorama_when_of_another_shape_is_its_middle_and_thirds_are_equal() -> 
         ("Plain.", 5, ("green", "magenta", "blue", "orange", "green", "magenta")),
     ],
 )
-def test_grounds_when_colours_are_worn_avoid_them(
-    description: str, retries: int, grounds: tuple[str, ...]
-) -> None:
+def test_grounds_when_colours_are_worn_avoid_them(description, retries, grounds):
     assert grounds_for(description, retries) == grounds
 
 
@@ -317,9 +315,7 @@ def times(folder: Path) -> dict[str, int]:
 
 
 @pytest.mark.slow
-def test_portrait_when_a_person_replaces_it_stays_and_what_follows_is_made_anew(
-    folder: Path,
-) -> None:
+def test_portrait_when_a_person_replaces_it_stays_and_what_follows_is_made_anew(folder):
     ben = entry(folder, "character", "Ben")
     assert ben.record.key_colour == KEYS["green"]
     theirs = png_of(draw_portrait(rgb_of(KEYS["green"])))
@@ -426,9 +422,7 @@ def test_file_when_a_person_puts_no_picture_there_is_told_with_its_place(folder:
 
 
 @pytest.mark.slow
-def test_names_when_they_cannot_be_drawn_stop_the_build_before_anything_is_paid(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_names_when_they_cannot_be_drawn_stop_the_build_before_anything_is_paid(tmp_path, monkeypatch):
     document = json.loads(json.dumps(written_episode()).replace("Ben", "李小龙"))
     write_episodes(tmp_path / "set", [document])
     monkeypatch.setattr(pictures, "font_files", tuple)

@@ -5,7 +5,6 @@ import signal
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -62,9 +61,7 @@ def painter(bad: dict[str, object]) -> Callable[[Asked], object]:
     return paint
 
 
-def test_orders_when_a_service_spoils_pictures_keep_each_as_an_outcome_with_its_reason(
-    tmp_path: Path,
-) -> None:
+def test_orders_when_a_service_spoils_pictures_keep_each_as_an_outcome_with_its_reason(tmp_path):
     bad = {
         "picture 2": Answer(refusal="I cannot draw this."),
         "picture 3": Answer(blocked="prompt"),
@@ -141,18 +138,14 @@ def records(tmp_path_factory: pytest.TempPathFactory) -> tuple[StoryRecord, ...]
 
 
 @pytest.mark.parametrize("plan", PLANS, ids=lambda plan: plan.name)
-def test_plan_when_made_of_any_sample_story_has_a_picture_for_each_scene_and_no_question(
-    plan, records: tuple[StoryRecord, ...]
-) -> None:
+def test_plan_when_made_of_any_sample_story_has_a_picture_for_each_scene_and_no_question(plan, records):
     for record in records:
         panels = plan.panels(record)
         assert [panel.scene for panel in panels] == [scene.scene_index for scene in record.scenes]
         check_panels(record, plan, panels)
 
 
-def test_plans_when_they_show_more_have_the_marks_of_those_that_show_less(
-    records: tuple[StoryRecord, ...],
-) -> None:
+def test_plans_when_they_show_more_have_the_marks_of_those_that_show_less(records):
     for record in records:
         for scene in record.scenes:
             shown = {plan.name: set(plan.panel(record, scene).drawn.marks) for plan in PLANS}
@@ -162,9 +155,7 @@ def test_plans_when_they_show_more_have_the_marks_of_those_that_show_less(
             assert not {mark.kind for mark in shown["scene"]} & {"cause", "consequence", "moral", "intention"}
 
 
-def test_direct_plan_when_made_shows_the_whole_story_and_nothing_of_the_annotation(
-    records: tuple[StoryRecord, ...],
-) -> None:
+def test_direct_plan_when_made_shows_the_whole_story_and_nothing_of_the_annotation(records):
     record = records[0]
     prompt = plan_named("direct").panel(record, record.scenes[1]).prompt
     assert record.story_text in prompt
@@ -172,9 +163,7 @@ def test_direct_plan_when_made_shows_the_whole_story_and_nothing_of_the_annotati
     assert record.transitions[0].causality not in prompt
 
 
-def test_transition_aware_plan_when_made_tells_both_sides_of_a_scene(
-    records: tuple[StoryRecord, ...],
-) -> None:
+def test_transition_aware_plan_when_made_tells_both_sides_of_a_scene(records):
     record = records[0]
     prompt = plan_named("transition-aware").panel(record, record.scenes[1]).prompt
     before, after = prompt.split("It leads to the next scene")
@@ -184,9 +173,7 @@ def test_transition_aware_plan_when_made_tells_both_sides_of_a_scene(
     assert "comes from the scene before" not in first
 
 
-def test_leaks_when_a_plan_gives_away_a_question_or_an_answer_are_found(
-    records: tuple[StoryRecord, ...],
-) -> None:
+def test_leaks_when_a_plan_gives_away_a_question_or_an_answer_are_found(records):
     record, plan = records[0], plan_named("caption")
     panel = plan.panels(record)[0]
     question = next(each for each in record.questions if each.question_type == "causal")
@@ -201,9 +188,7 @@ def test_leaks_when_a_plan_gives_away_a_question_or_an_answer_are_found(
     assert not list(leaks_of(record, plan, allowed))
 
 
-def test_oracle_when_nobody_accepted_the_records_can_be_made_of_none(
-    records: tuple[StoryRecord, ...],
-) -> None:
+def test_oracle_when_nobody_accepted_the_records_can_be_made_of_none(records):
     oracle = plan_named("oracle")
     assert not any(oracle.usable(record) for record in records)
     status = records[0].evidence_status.model_copy(update={"human_evidence_accepted": True})
@@ -225,9 +210,7 @@ def size(path: Path) -> tuple[int, int]:
         return image.size
 
 
-def test_copy_paste_stitches_the_first_references_of_who_is_on_stage(
-    shot_set: ShotSet, tmp_path: Path
-) -> None:
+def test_copy_paste_stitches_the_first_references_of_who_is_on_stage(shot_set, tmp_path):
     out = tmp_path / "out"
     assert write_copy_paste(shot_set, out) == 10
     # references are square; shots 1, 2, 3 have so many characters, shot 4 has none
@@ -249,9 +232,7 @@ def test_pictures_when_stitched_stand_side_by_side_without_a_gap() -> None:
     assert np.array_equal(np.asarray(whole), np.broadcast_to(columns, (HEIGHT, len(columns), 3)))
 
 
-def test_copy_paste_when_done_again_is_byte_identical_and_refuses_to_overwrite(
-    shot_set: ShotSet, tmp_path: Path
-) -> None:
+def test_copy_paste_when_done_again_is_byte_identical_and_refuses_to_overwrite(shot_set, tmp_path):
     for name in ("a", "b"):
         write_copy_paste(shot_set, tmp_path / name)
     for path in sorted((tmp_path / "a").rglob("*.png")):
@@ -286,9 +267,7 @@ write_copy_paste(read_shot_set(Path(sys.argv[3]))[0], Path(sys.argv[4]))
 
 @pytest.mark.slow
 @pytest.mark.endurance
-def test_copy_paste_when_killed_at_any_file_goes_on_and_keeps_what_is_there(
-    shot_set: ShotSet, tmp_path: Path, starter: Any
-) -> None:
+def test_copy_paste_when_killed_at_any_file_goes_on_and_keeps_what_is_there(shot_set, tmp_path, starter):
     write_copy_paste(shot_set, tmp_path / "whole")
     wanted = {
         path.relative_to(tmp_path / "whole"): path.read_bytes()
@@ -311,9 +290,7 @@ def test_copy_paste_when_killed_at_any_file_goes_on_and_keeps_what_is_there(
         )
 
 
-def test_copy_paste_when_it_was_begun_for_another_set_is_refused_and_left_alone(
-    shot_set: ShotSet, tmp_path: Path
-) -> None:
+def test_copy_paste_when_it_was_begun_for_another_set_is_refused_and_left_alone(shot_set, tmp_path):
     out = tmp_path / "out"
     write_copy_paste(shot_set, out)
     other = read_shot_set(draw_shot_set(tmp_path / "other", stories=3))[0]

@@ -393,9 +393,7 @@ def test_memory_only_when_a_header_comes_late_differs_by_definition() -> None:
     assert row(found, "table_10", "memory_only_schedule")["all"] == {"count": 2, "of": 5, "share": 0.4}
 
 
-def test_introductions_when_episodes_differ_in_length_count_those_that_are_so_long(
-    statistics: EntityStatistics,
-) -> None:
+def test_introductions_when_episodes_differ_in_length_count_those_that_are_so_long(statistics):
     introduced = statistics.as_json()["distributions"]["all"]["introduced"]
     assert introduced[:3] == [
         {"shot": 1, "episodes": 2, "mean": 2.5},
@@ -453,7 +451,5 @@ def test_numbers_when_there_are_few_are_worked_out_as_stated() -> None:
     [(239 / 40, 2, "5.98"), (101 / 40, 2, "2.53"), (1 / 3, 2, "0.33"), (0.125, 1, "0.1"),
      (12345.5, 0, "12,346"), (-0.005, 2, "-0.01"), (0.0, 2, "0.00")],
 )  # fmt: skip
-def test_fixed_when_a_value_lies_between_two_takes_the_one_away_from_zero(
-    value: float, places: int, text: str
-) -> None:
+def test_fixed_when_a_value_lies_between_two_takes_the_one_away_from_zero(value, places, text):
     assert fixed(value, places) == text

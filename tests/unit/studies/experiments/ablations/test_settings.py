@@ -122,9 +122,7 @@ def test_ladder_when_worked_by_hand_begins_bare_and_ends_with_the_protocol(sourc
     assert [row.scores["image"].status for row in rows[: -len(LADDER)]] == ["undefined"] * 4
 
 
-def test_dimension_sets_when_worked_by_hand_hold_the_headline_and_the_mean_of_the_equations(
-    sources: Sources,
-) -> None:
+def test_dimension_sets_when_worked_by_hand_hold_the_headline_and_the_mean_of_the_equations(sources):
     rows = {row.name: row.scores for row in dimension_sets(sources)}
     values = {name: scores["image"].value for name, scores in rows.items()}
     # latent: causal 0, emotional 1, moral 0, consequence not valid: 1/3; of six 3/5
@@ -310,9 +308,7 @@ def labelled(questions: dict[str, Question]) -> list[Labelled]:
     ]
 
 
-def test_errors_when_worked_by_hand_are_shares_of_wrong_and_of_right_answers(
-    release: Release, questions: dict[str, Question], tmp_path: Path
-) -> None:
+def test_errors_when_worked_by_hand_are_shares_of_wrong_and_of_right_answers(release, questions, tmp_path):
     path = tmp_path / "labelled.jsonl"
     path.write_text("".join(json.dumps(vars(answer)) + "\n" for answer in labelled(questions)))
     run = write_judged(tmp_path / "run", release, ("m",), lambda *_: True)
@@ -333,9 +329,7 @@ def test_errors_when_worked_by_hand_are_shares_of_wrong_and_of_right_answers(
     assert rows["keyword"].scores["human_correlation"].reason == "no person has answered yet"
 
 
-def test_errors_when_people_voted_go_by_what_more_than_half_say(
-    release: Release, questions: dict[str, Question], tmp_path: Path
-) -> None:
+def test_errors_when_people_voted_go_by_what_more_than_half_say(release, questions, tmp_path):
     said = [[1, 1, 0], [1], [0, 1, 1, None], [1, 1], [0, 0, 1], [0, 1]]  # the third has half, the last a tie
     rows = [
         HumanRow(
@@ -362,9 +356,7 @@ def test_errors_when_people_voted_go_by_what_more_than_half_say(
     assert len(caught.value.problems) == 2
 
 
-def test_errors_when_nothing_was_labelled_or_a_matcher_has_no_verdict_say_so(
-    release: Release, questions: dict[str, Question], tmp_path: Path
-) -> None:
+def test_errors_when_nothing_was_labelled_or_a_matcher_has_no_verdict_say_so(release, questions, tmp_path):
     run = write_judged(tmp_path / "run", release, ("m",), lambda *_: True)
     given = Sources({"katha": run}, Definitions(resamples=0))
     (row,) = answer_matching(given, None, ["accepted"])
@@ -391,9 +383,7 @@ def test_errors_when_nothing_was_labelled_or_a_matcher_has_no_verdict_say_so(
         ("a.csv", 'question_id,answer,correct\nkb25k_0001_q1,"x,yes\n', "cannot be read"),
     ],
 )
-def test_file_when_a_line_is_wrong_is_named_with_what_to_do(
-    questions: dict[str, Question], tmp_path: Path, name: str, text: str, told: str
-) -> None:
+def test_file_when_a_line_is_wrong_is_named_with_what_to_do(questions, tmp_path, name, text, told):
     (tmp_path / name).write_text(text)
     with pytest.raises(InputError) as raised:
         read_labelled(tmp_path / name, questions)

@@ -70,9 +70,7 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> Release:
 
 
 @pytest.mark.parametrize("name", BY_RULES)
-def test_rules_when_asking_offer_the_answer_once_and_state_what_blind_answers_get(
-    release: Release, name: str
-) -> None:
+def test_rules_when_asking_offer_the_answer_once_and_state_what_blind_answers_get(release, name):
     evaluator, pool = evaluator_of(name), Pool.of(release.records)
     for record in release:
         asked = evaluator.build(Material(record, pool))  # type: ignore[misc]
@@ -124,9 +122,7 @@ def test_statements_when_made_depend_on_who_they_name(release: Release) -> None:
     assert (len(by_text[act].parents), len(by_text[feeling].parents)) == (1, 2)
 
 
-def test_release_when_derived_is_asked_from_like_any_and_says_how_it_was_made(
-    release: Release, tmp_path: Path
-) -> None:
+def test_release_when_derived_is_asked_from_like_any_and_says_how_it_was_made(release, tmp_path):
     folder = derive(release, evaluator_of("dsg"), tmp_path / "dsg")
     made, sidecar = load(folder), read_sidecar(folder)
     assert [record.story_id for record in made] == [record.story_id for record in release]
@@ -141,9 +137,7 @@ def test_release_when_derived_is_asked_from_like_any_and_says_how_it_was_made(
 
 
 @pytest.mark.parametrize("name", BY_MODEL)
-def test_model_when_it_writes_questions_is_a_run_that_is_not_paid_twice(
-    release: Release, tmp_path: Path, name: str
-) -> None:
+def test_model_when_it_writes_questions_is_a_run_that_is_not_paid_twice(release, tmp_path, name):
     evaluator = evaluator_of(name)
     with ModelServer(stand_in_models.answer_questions) as server:
         options = RunOptions(workers=0, created_at=CREATED)
@@ -172,9 +166,7 @@ def test_model_when_it_writes_questions_is_a_run_that_is_not_paid_twice(
         ("dsg", {"parents": [5]}, "earlier statements"),
     ],
 )
-def test_reply_when_it_cannot_be_is_told_to_the_model(
-    release: Release, tmp_path: Path, name: str, change: dict[str, Any], told: str
-) -> None:
+def test_reply_when_it_cannot_be_is_told_to_the_model(release, tmp_path, name, change, told):
     asked: list[str] = []
 
     def wrong(request: Asked) -> Any:
@@ -195,9 +187,7 @@ def test_reply_when_it_cannot_be_is_told_to_the_model(
 
 
 @pytest.mark.slow
-def test_outputs_when_judged_with_an_evaluators_questions_are_scored_with_its_graph(
-    release: Release, tmp_path: Path
-) -> None:
+def test_outputs_when_judged_with_an_evaluators_questions_are_scored_with_its_graph(release, tmp_path):
     derived = load(derive(release, evaluator_of("dsg"), tmp_path / "dsg"))
     outputs = draw_outputs(tmp_path / "drawn", release.records)
     # the judge answers every statement by a hash: 0.6 of those from images rightly

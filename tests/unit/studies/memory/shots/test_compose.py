@@ -156,9 +156,7 @@ shots = st.tuples(
 
 @settings(max_examples=100, deadline=None)
 @given(st.lists(shots, min_size=1, max_size=5))
-def test_layouts_when_anything_is_scheduled_keep_every_rule(
-    episode: list[tuple[list[str], list[str], list[str], bool]],
-) -> None:
+def test_layouts_when_anything_is_scheduled_keep_every_rule(episode):
     state: Keyframe | None = None
     for number, (people, locations, things, cut) in enumerate(episode, 1):
         before = None if cut else state
@@ -312,9 +310,7 @@ def run_of_packets(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "run"
 
 
-def test_image_video_when_exported_has_a_line_for_each_shot_with_files_that_are_there(
-    packets: tuple[PlacedPacket, ...], tmp_path: Path
-) -> None:
+def test_image_video_when_exported_has_a_line_for_each_shot_with_files_that_are_there(packets, tmp_path):
     done = export_packets(packets, "image-video", tmp_path / "out", {"seconds": 8})
     assert done.as_json() == {
         "out": str(tmp_path / "out"), "files": ["requests.jsonl"], "images": 16, "shots": 7, "frames": 4,
@@ -369,9 +365,7 @@ def test_storymem_when_exported_has_a_story_of_one_shot_its_memory_and_a_script_
     ).is_file()
 
 
-def test_form_of_a_users_own_when_given_writes_what_it_says(
-    packets: tuple[PlacedPacket, ...], tmp_path: Path
-) -> None:
+def test_form_of_a_users_own_when_given_writes_what_it_says(packets, tmp_path):
     (tmp_path / "mine.toml").write_text(FORM)
     done = export_packets(packets, str(tmp_path / "mine.toml"), tmp_path / "out", {"mood": "wild"})
     assert len(done.files) == 7
@@ -394,9 +388,7 @@ def test_form_of_a_users_own_when_given_writes_what_it_says(
         (("[values]", "[values"), "cannot be read"),
     ],
 )
-def test_form_when_it_is_wrong_is_refused_and_nothing_is_written(
-    packets: tuple[PlacedPacket, ...], tmp_path: Path, change: tuple[str, str], words: str
-) -> None:
+def test_form_when_it_is_wrong_is_refused_and_nothing_is_written(packets, tmp_path, change, words):
     (tmp_path / "mine.toml").write_text(FORM.replace(*change))
     with pytest.raises(ConfigError, match=words):
         export_packets(packets, str(tmp_path / "mine.toml"), tmp_path / "out", {})

@@ -64,9 +64,7 @@ def rows(folder: Path) -> dict[str, dict[str, Any]]:
 
 
 @pytest.mark.slow
-def test_videos_when_made_lie_as_evaluations_read_them_and_pass_last_frames_on(
-    world: Path, tmp_path: Path
-) -> None:
+def test_videos_when_made_lie_as_evaluations_read_them_and_pass_last_frames_on(world, tmp_path):
     done = generated(world, tmp_path)
     assert (done.outcomes, done.cost) == ({"made": 7}, 0.0)
     names = sorted(path.relative_to(done.outputs).as_posix() for path in done.outputs.rglob("*.mp4"))
@@ -140,9 +138,7 @@ def judged(world: Path, tmp_path: Path, server: ModelServer, *methods: str) -> d
 
 
 @pytest.mark.slow
-def test_entities_when_the_memory_is_taken_away_are_no_longer_themselves(
-    world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_entities_when_the_memory_is_taken_away_are_no_longer_themselves(world, tmp_path, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "test-key-0123456789")
     conditions = ("full", "portraits", "text")  # looks under "last-frame" are below
     for name in conditions:
@@ -168,9 +164,7 @@ def test_entities_when_the_memory_is_taken_away_are_no_longer_themselves(
     assert found["text"]["pairs"] == {} and found["text"]["fidelity"] == {2: 20}
 
 
-def test_looks_when_only_the_last_frame_is_shown_last_as_long_as_somebody_stays(
-    world: Path, tmp_path: Path
-) -> None:
+def test_looks_when_only_the_last_frame_is_shown_last_as_long_as_somebody_stays(world, tmp_path):
     done = generated(world, tmp_path, "last-frame", episodes=("ep_a",))
     drawn = [
         {mark["text"] for mark in row["truth"]["drawn"] if mark["kind"] != "action"}
@@ -221,9 +215,7 @@ def asked(tmp_path: Path) -> list[tuple[str, list[str], bool]]:
     return [tuple(json.loads(line)) for line in (tmp_path / "log").read_text().splitlines()]
 
 
-def test_program_when_it_is_the_generator_gets_files_in_order_and_the_first_frame(
-    world: Path, tmp_path: Path, program: Callable[..., ShotOptions]
-) -> None:
+def test_program_when_it_is_the_generator_gets_files_in_order_and_the_first_frame(world, tmp_path, program):
     generate_shots(world / "packets-full", tmp_path / "run", program(episodes=("ep_a",)))
     assert asked(tmp_path)[:3] == [
         ("Ana fills the red cup at the sink of The Kitchen.", ["001.png", "002.png"], False),
@@ -249,9 +241,7 @@ def test_shot_when_the_generator_refuses_it_is_an_outcome_and_the_next_begins_wi
     assert not (tmp_path / "mine/ep_a/002_002.mp4").exists()
 
 
-def test_run_when_it_ends_in_the_middle_of_an_episode_goes_on_at_that_shot(
-    world: Path, tmp_path: Path, program: Callable[..., ShotOptions]
-) -> None:
+def test_run_when_it_ends_in_the_middle_of_an_episode_goes_on_at_that_shot(world, tmp_path, program):
     (tmp_path / "fault").write_text("Ana walks across")
     chosen = {"episodes": ("ep_a",)}
     report = generate_shots(world / "packets-full", tmp_path / "run", program(75, **chosen))
@@ -293,9 +283,7 @@ place_videos(out / "run", out / "mine")
 
 @pytest.mark.slow
 @pytest.mark.waits
-def test_run_when_it_is_killed_makes_every_video_once_but_those_under_way(
-    tmp_path: Path, starter: Any
-) -> None:
+def test_run_when_it_is_killed_makes_every_video_once_but_those_under_way(tmp_path, starter):
     write_episodes(tmp_path / "set")
     write_bank(tmp_path / "set", tmp_path / "memory")
     options = PacketOptions(workers=0, created_at=CREATED)

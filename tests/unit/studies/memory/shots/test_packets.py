@@ -1,6 +1,6 @@
 """Packets of the written episodes: what is in them, under which condition, and that nobody is lost."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -190,9 +190,7 @@ def test_object_when_it_is_part_of_somebody_is_in_their_portrait() -> None:
         (Condition(memory="text"), [], ("bank", "action")),
     ],
 )
-def test_packet_when_memory_is_taken_away_lacks_just_that_and_says_so(
-    condition: Condition, images: Sequence[tuple[str, str]], cup: tuple[str, ...]
-) -> None:
+def test_packet_when_memory_is_taken_away_lacks_just_that_and_says_so(condition, images, cup):
     last = packets(condition)[-1]
     assert roles(last) == list(images) and means(last)["object:the red cup"] == cup
     assert (last.memory, last.keyframes) == (condition.memory, False)
@@ -263,9 +261,7 @@ def layouts(run: Path) -> list[dict[str, Any]]:
     return list(json_lines(run / "layouts.jsonl"))
 
 
-def test_packets_when_made_lie_in_a_folder_for_each_shot_with_what_they_name(
-    memory: Path, tmp_path: Path
-) -> None:
+def test_packets_when_made_lie_in_a_folder_for_each_shot_with_what_they_name(memory, tmp_path):
     report = made(memory)
     assert report.totals["made"] == 2
     placed = read_packets(tmp_path / "run")
@@ -304,9 +300,7 @@ def test_picture_when_a_person_replaces_it_is_in_the_next_packets(memory: Path, 
     assert ran(report)["compose_keyframes"] == 1, "the other episode's pictures are as they were"
 
 
-def test_packets_when_an_ablation_follows_in_the_same_run_leave_nothing_behind(
-    memory: Path, tmp_path: Path
-) -> None:
+def test_packets_when_an_ablation_follows_in_the_same_run_leave_nothing_behind(memory, tmp_path):
     made(memory)
     made(memory, memory="text")
     assert not list((tmp_path / "run/packets").rglob("*.png"))
@@ -370,9 +364,7 @@ def asking(server: ModelServer, **more: Any) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-def test_model_when_its_layouts_keep_the_rules_plans_every_shot(
-    memory: Path, tmp_path: Path, server: ModelServer
-) -> None:
+def test_model_when_its_layouts_keep_the_rules_plans_every_shot(memory, tmp_path, server):
     made(memory, **asking(server))
     lines = layouts(tmp_path / "run")
     assert server.count == 7 and {line["by"] for line in lines} == {"model"}
@@ -388,9 +380,7 @@ def test_model_when_its_layouts_keep_the_rules_plans_every_shot(
     assert server.count == 7, "no layout is asked for twice"
 
 
-def test_model_when_a_layout_breaks_a_rule_is_told_once_and_then_the_rules_stand_in(
-    memory: Path, tmp_path: Path, key: None
-) -> None:
+def test_model_when_a_layout_breaks_a_rule_is_told_once_and_then_the_rules_stand_in(memory, tmp_path, key):
     asked: list[str] = []
 
     def answer(question: Asked) -> Any:
@@ -411,9 +401,7 @@ def test_model_when_a_layout_breaks_a_rule_is_told_once_and_then_the_rules_stand
     assert "Rules stand in for the model" in (tmp_path / "run/layouts.html").read_text("utf-8")
 
 
-def test_estimate_when_a_model_would_plan_counts_a_call_for_each_shot(
-    memory: Path, tmp_path: Path, server: ModelServer
-) -> None:
+def test_estimate_when_a_model_would_plan_counts_a_call_for_each_shot(memory, tmp_path, server):
     options = PacketOptions(workers=0, created_at=CREATED, **asking(server))
     plan = estimate(packets_request(memory, tmp_path / "run", options, tmp_path / "set"))
     assert (plan.calls, server.count) == (7, 0) and plan.cost and plan.cost > 0
