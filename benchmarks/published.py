@@ -643,9 +643,8 @@ def sections(reference: Path) -> dict[str, list[Cell]]:
 
 INTRODUCTION = """# Published numbers, and ours
 
-Made by `python benchmarks/published.py`; a test compares this page with what the program makes, and
-`--cells FILE` writes every compared cell with our value.
-A cell is a printed number; a mean with its deviation is one.
+Which printed numbers of the four papers come out again, and which do not. A cell is a printed number; a mean
+with its deviation is one.
 
 - *reproduced*: the released files give the printed digits; a value between two roundings agrees with both.
 - *follows*: other printed cells give it, within their rounding.
@@ -653,6 +652,8 @@ A cell is a printed number; a mean with its deviation is one.
   3,593 names, the released schedule has 11,437 and 3,585: that is behind most of the small differences.
 - *nobody can check*: nothing is released, or at hand, from which it could be computed.
 - *no result*: settings, examples and words; they are no cells.
+
+Made by `python benchmarks/published.py`; `--cells FILE` writes every compared cell with our value.
 """
 
 
@@ -671,20 +672,20 @@ def page(found: Mapping[str, Sequence[Cell]]) -> str:
 
 
 def agreeing(cells: Iterable[Cell]) -> Iterator[str]:
-    """A table of how many cells agree, by verdict and convention, with the printed tables they are of."""
+    """A line for each verdict and convention by which cells agree: the printed tables, and how many cells."""
     rows: dict[tuple[str, str], Counter[str]] = {}
     for cell in cells:
         if cell.verdict in (REPRODUCED, WITH, FOLLOWS):
             rows.setdefault((cell.verdict, cell.convention), Counter())[table_of(cell)] += cell.count
-    yield "| what agrees | how it is counted | tables, with how many cells |"
-    yield "|---|---|---|"
+    yield "What agrees, how it is counted, and in how many cells of which table:"
+    yield ""
     for (verdict, convention), counts in sorted(rows.items(), key=lambda row: VERDICTS.index(row[0][0])):
         said = ", ".join(f"{table} ({count})" for table, count in counts.items())
-        yield f"| {verdict.partition(' ')[0]} | {convention} | {said} |"
+        yield f"- *{verdict.partition(' ')[0]}*{f', {convention}' if convention else ''}: {said}"
 
 
 def differing(cells: Iterable[Cell]) -> Iterator[str]:
-    """A table for each verdict on cells that differ; one printed row with one convention is one row."""
+    """A list for each verdict on cells that differ, a line for each printed table, ours in brackets."""
 
     def alike(cell: Cell) -> tuple[str, ...]:
         return (cell.place.rpartition(", ")[0], cell.convention)
@@ -692,30 +693,30 @@ def differing(cells: Iterable[Cell]) -> Iterator[str]:
     for verdict in (NOT, CONTRADICTS):
         rows = [list(some) for _, some in groupby((one for one in cells if one.verdict == verdict), alike)]
         counts = Counter(some[0].convention for some in rows)
-        frequent = (each for each, count in counts.items() if count > 2 and " " in each)
-        notes = {
-            convention: f"({letter})" for convention, letter in zip(frequent, ascii_lowercase, strict=False)
-        }
-        if rows:
-            yield f"| {verdict} | printed | ours | how it is counted |"
-            yield "|---|---|---|---|"
-            yield from (row(some, notes) for some in rows)
-            yield ""
+        frequent = (each for each, count in counts.items() if count > 1 and " " in each)
+        notes = dict(zip(frequent, ascii_lowercase, strict=False))
+        if not rows:
+            continue
+        yield f"{verdict[0].upper()}{verdict[1:]}: **printed** (ours), with [how it is counted]."
+        yield ""
+        for table, some in groupby(rows, lambda row: table_of(row[0])):
+            yield f"- {table}: {'; '.join(differences(row, table, notes) for row in some)}"
+        yield ""
         if notes:
-            yield f"{'; '.join(f'{letter} {convention}' for convention, letter in notes.items())}."
+            yield f"{'; '.join(f'[{letter}] {convention}' for convention, letter in notes.items())}."
             yield ""
 
 
-def row(cells: Sequence[Cell], notes: Mapping[str, str]) -> str:
-    """Cells that differ as one row of the page, with the letter of a convention that has one."""
-    first = cells[0]
-    place, printed, ours = first.place.replace(", all", ""), first.printed, first.ours
-    if len(cells) > 1:
-        place = first.place.rpartition(", ")[0]
-        names = [cell.place.rpartition(", ")[2] for cell in cells]
-        printed = ", ".join(f"{name} {cell.printed}" for name, cell in zip(names, cells, strict=True))
-        ours = ", ".join(cell.ours for cell in cells)
-    return f"| {place} | {printed} | {ours} | {notes.get(first.convention, first.convention)} |"
+def differences(cells: Sequence[Cell], table: str, notes: Mapping[str, str]) -> str:
+    """Cells of one printed row that differ: how they are counted, what is printed, and ours."""
+    places = [cell.place.removeprefix(table).removeprefix(", ").replace(", all", "") for cell in cells]
+    row = places[0] if len(cells) == 1 else places[0].rpartition(", ")[0]
+    said = ", ".join(
+        f"{place.removeprefix(row).removeprefix(', ')} **{cell.printed}** ({cell.ours})".lstrip()
+        for place, cell in zip(places, cells, strict=True)
+    )
+    convention = notes.get(cells[0].convention, cells[0].convention)
+    return f"{row} {f'[{convention}] ' if convention else ''}{said}".lstrip()
 
 
 def table_of(cell: Cell) -> str:
@@ -730,11 +731,22 @@ def left(cells: Iterable[Cell]) -> Iterator[str]:
         if cell.verdict == NOBODY:
             reasons.setdefault(cell.convention, Counter())[table_of(cell)] += cell.count
         elif cell.verdict == NONE:
-            yield f"- No result ({cell.convention}): {cell.place.partition(':')[0]}."
+            word, _, tables = cell.place.partition(":")[0].partition(" ")
+            yield f"- No result ({cell.convention}): {word} {in_order(tables.split(', '))}."
     for why, counts in reasons.items():
-        tables = ", ".join(table.removeprefix("Table ") for table in counts)
+        tables = in_order([table.removeprefix("Table ") for table in counts])
         word = "Table" if len(counts) == 1 else "Tables"
         yield f"- Nobody can check {sum(counts.values())} cells of {word} {tables}: {why}."
+
+
+def in_order(tables: Sequence[str]) -> str:
+    """Numbers of tables in order, three or more in a row as the first and the last."""
+    numbers = sorted(int(table) for table in tables if table.isdigit())
+    said = []
+    for _, run in groupby(enumerate(numbers), lambda one: one[1] - one[0]):
+        row = [number for _, number in run]
+        said += [f"{row[0]} to {row[-1]}"] if len(row) > 2 else [str(number) for number in row]
+    return ", ".join([*said, *(table for table in tables if not table.isdigit())])
 
 
 def tally(cells: Iterable[Cell]) -> Counter[str]:

@@ -99,12 +99,12 @@ def note(row: dict[str, Any], reply: Reply | CallFault | None, seconds: float) -
 
 
 def table(path: Path) -> None:
-    """Print rows as a table."""
+    """Print rows that were asked as a table."""
     rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
-    print("| prompt | tokens | depth | what came | tokens |\n|---|---|---|---|---|")
-    for row in sorted(rows, key=lambda row: row["prompt"]):
-        tokens, reply = row["tokens"] or "", row["reply_tokens"] or ""
-        print(f"| `{row['prompt']}` | {tokens} | {row['depth'] or ''} | {row['made']} | {reply} |")
+    print("| prompt | tokens | depth | reply |\n|---|---|---|---|")
+    for row in sorted((row for row in rows if row["tokens"]), key=lambda row: row["prompt"]):
+        said = f"{row['reply_tokens']:,}" if row["made"] == "in form" else row["made"]
+        print(f"| `{row['prompt']}` | {row['tokens']:,} | {row['depth'] or 'text'} | {said} |")
 
 
 def main() -> None:

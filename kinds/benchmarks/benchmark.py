@@ -13,6 +13,7 @@ from ...errors import ConfigError
 from ...schemas.canonical import Json, jsonl_lines, write_atomic
 from ...schemas.plugins import plugins
 from ...schemas.text import tallied, tallies
+from .. import SPOKEN
 
 OURS = ("storyeval", "vistorybench", "vistorybench-lite", "entitybench", "kathabench", "kathatrace-demo")
 GROUP = "fabula.benchmarks"
@@ -143,7 +144,7 @@ class Benchmark:
     @property
     def evaluated(self) -> str:
         """The command that evaluates by it."""
-        return f"fabula evaluate {self.noun}"
+        return f"fabula evaluate {SPOKEN.get(self.noun, self.noun)}"
 
 
 @cache

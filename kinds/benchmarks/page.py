@@ -8,8 +8,8 @@ from ..evaluations import models_of_metrics
 from .benchmark import RECORDED, Benchmark, benchmarks, protocol_in_words
 from .published import published_table
 
-SHOWN = 6
-"""So many files are listed; the rest is counted."""
+SHOWN = 2
+"""More files than these are listed where the page is whole."""
 
 
 def page(benchmark: Benchmark, *, whole: bool = True) -> Iterator[str]:
@@ -17,8 +17,8 @@ def page(benchmark: Benchmark, *, whole: bool = True) -> Iterator[str]:
     yield from (f"# {benchmark.title}", "")
     yield "<!-- Made from kinds/benchmarks: UPDATE_GOLDEN=1 writes it. -->"
     yield from ("", benchmark.about, "")
-    yield from _table(("what", "value"), _facts(benchmark))
-    yield from ("## From an empty machine to a row", "")
+    yield from (*(f"- **{what}:** {value}" for what, value in _facts(benchmark)), "")
+    yield from ("## Run it", "")
     yield from _steps(benchmark)
     yield from ("## Data", "")
     yield from _data(benchmark, whole)
@@ -31,7 +31,6 @@ def page(benchmark: Benchmark, *, whole: bool = True) -> Iterator[str]:
 
 
 def _facts(benchmark: Benchmark) -> Iterator[tuple[str, str]]:
-    yield "name", f"`{benchmark.name}`"
     yield "paper", benchmark.paper
     if benchmark.homepage:
         yield "project", benchmark.homepage
@@ -58,8 +57,8 @@ def _steps(benchmark: Benchmark) -> Iterator[str]:
         f"{mine} --max-cost 50 --out runs/mine",
         "```",
         "",
-        "`get` asks once about all terms; `--dry-run` names all that is missing, and the cost; `run` ends "
-        "with your row beside the printed ones, and with how it was made in another way.",
+        "`get` asks once about all terms; `--dry-run` names what is missing, and the cost; `run` ends with "
+        "your row beside the printed ones, and with what differs in how it was made.",
         "",
     )
 
@@ -72,17 +71,15 @@ def _data(benchmark: Benchmark, whole: bool) -> Iterator[str]:
     if not home.files:
         yield from (f"Files, sizes and SHA-256 are not known: {RECORDED}. It must hold `{home.holds}`.", "")
         return
-    size = byte_text(sum(size for size, _ in home.files.values()))
-    yield from (f"{tallied(len(home.files), 'files')}, {size}, each checked by SHA-256:", "")
-    shown = list(home.files.items())[: None if whole else SHOWN]
+    said = f"{tallied(len(home.files), 'files')}, {byte_text(sum(size for size, _ in home.files.values()))}"
+    if not whole and len(home.files) > SHOWN:
+        yield from (f"{said}, each checked by SHA-256 (`kinds/benchmarks/files.json`).", "")
+        return
+    yield from (f"{said}, each checked by SHA-256:", "")
     yield from _table(
-        ("file", "bytes", "SHA-256"), ((path, f"{size:,}", f"`{sha256}`") for path, (size, sha256) in shown)
+        ("file", "bytes", "SHA-256"),
+        ((path, f"{size:,}", f"`{sha256}`") for path, (size, sha256) in home.files.items()),
     )
-    if len(home.files) > len(shown):
-        yield from (
-            f"... and {len(home.files) - len(shown)} more; `kinds/benchmarks/files.json` has them all.",
-            "",
-        )
 
 
 def _printed(benchmark: Benchmark, whole: bool) -> Iterator[str]:
