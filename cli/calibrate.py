@@ -1,6 +1,6 @@
 """``fabula calibrate``: an evaluation beside what people said."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,10 +11,10 @@ from .command import command
 from .common import chosen_form, released, show_tables, warn
 
 if TYPE_CHECKING:
-    from ..people.study import Exclusion, Study
+    from ..people.study import Exclusion
 
 
-@command("calibrate", "people.study:Exclusion")
+@command("calibrate", "people.study:Exclusion", owners="kinds.evaluations:owners_of_studies")
 def calibrate(
     run: Path,
     *,
@@ -49,7 +49,7 @@ def calibrate(
         confidence: Probability a level stands for, as high=0.9.
         fit_weights: Write judges' weights here, fitted on the validation split.
         resamples: Bootstrap resamples.
-        define: Images: a named definition, such as cids=code, occm=code, csd=code.
+        define: A named definition, such as cids=code, occm=code, csd=code.
         save: Keep it beside the evaluation, so that fabula report shows it.
 
     Examples:
@@ -59,7 +59,7 @@ def calibrate(
     """
     from ..evaluation.report.people import write_calibration
     from ..kinds.evaluations import calibrate as compare
-    from ..kinds.evaluations import definitions_said, judging_of, study_of
+    from ..kinds.evaluations import definitions_said, judging_of, require_options_of_study, study_of
     from ..people.against import LEVELS
     from ..people.participants import Resampling
     from ..people.study import StudySettings, write_weights
@@ -74,8 +74,8 @@ def calibrate(
         fit_split=None if fit_weights is None else "validation",
     )
     release = released(release)
-    _check_options(
-        study_of(run),
+    require_options_of_study(
+        run,
         {
             "release": release, "suite": suite, "key": key, "nonresponse": nonresponse,
             "confidence": confidence, "fit_weights": fit_weights, "save": save, "define": define,
@@ -92,24 +92,6 @@ def calibrate(
     of_people = judging_of(run).scored().of_people
     show_tables(report, lambda: of_people and of_people(report.document), form)
     return 0
-
-
-def _check_options(study: "Study", given: Mapping[str, object]) -> None:
-    """Refuse options that say nothing about this kind of evaluation.
-
-    Raises:
-        ConfigError: such options were given; all of them are named.
-    """
-    from ..kinds.registry import judgings
-
-    wrong = [name for name, value in given.items() if value and name not in study.options]
-    if wrong:
-        others = [judging.study() for judging in judgings() if judging.study is not None]
-        owners = " or ".join(other.title for other in others if wrong[0] in other.options)
-        raise ConfigError(
-            ", ".join(f"--{name.replace('_', '-')}" for name in wrong),
-            what=f"only for an evaluation of {owners}; this is one of {study.title}", fix="leave it out",
-        )  # fmt: skip
 
 
 def _levels(texts: Sequence[str], known: tuple[str, ...]) -> dict[str, float]:

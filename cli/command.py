@@ -20,6 +20,7 @@ from typer.models import ParameterInfo
 
 from ..engine.run_options import costs_of
 from ..errors import FabulaError
+from ..schemas.text import listed
 from .common import chosen_form, guarded, warn
 from .completion import completer
 
@@ -44,10 +45,10 @@ MEANINGS = {
     "suite": "Suite of events: an all_prompts.json, or the folder of a run with one.",
     "out": "Run folder; made if missing, continued if there.",
     "dry_run": "Only show what models would be asked, and the cost.",
-    "mode": "Shots: folder of the mode, if there are several.",
-    "language": "Shots: en or ch, if there are both.",
-    "timestamp": "Shots: time stamp, or latest, if there are several.",
-    "first_shot": "Shots: number of the first shot in file names.",
+    "mode": "Folder of the mode, if there are several.",
+    "language": "En or ch, if there are both.",
+    "timestamp": "Time stamp, or latest, if there are several.",
+    "first_shot": "Number of the first shot in file names.",
     "everything": "Print every finding [those that repeat once, with their count].",
     "form": "How to print it: csv has each number on a line, markdown and latex have tables.",
     "as_json": "Print JSON for scripts; the same as --format json.",
@@ -76,6 +77,9 @@ class Command:
     without: tuple[str, ...] = ()  # fields that are no options of this command
     # parameter or field -> option, where it is not the usual one
     flags: Mapping[str, str] = field(default_factory=dict)
+    # ``module:function`` that says whose options are those that not every kind has; empty where all are
+    # everybody's
+    owners: str = ""
 
     def add_to(self, app: typer.Typer) -> None:
         """Add it to the group of its verb, in the groups of its nouns if it has several, without options."""
@@ -173,12 +177,12 @@ COMMANDS: list[Command] = []
 
 
 def command(
-    name: str, *takes: str, without: Sequence[str] = (), **flags: str
+    name: str, *takes: str, without: Sequence[str] = (), owners: str = "", **flags: str
 ) -> Callable[[Function], Function]:
     """Return what makes a function a command; see :class:`Command`. Classes are named as ``module:Class``."""
 
     def register(function: Function) -> Function:
-        COMMANDS.append(Command(name, function, takes, tuple(without), flags))
+        COMMANDS.append(Command(name, function, takes, tuple(without), flags, owners))
         return function
 
     return register
@@ -211,7 +215,8 @@ class _Lazy(TyperCommand):
         if not self.params:
             single = typer.Typer(add_completion=False, rich_markup_mode=None)
             try:
-                single.command()(self.callback.command.with_options())  # type: ignore[union-attr]
+                self.made_of = self.callback.command  # type: ignore[union-attr]
+                single.command()(self.made_of.with_options())
             except FabulaError as error:  # such as a package of the user that adds what does not fit
                 warn(f"error: {error}")
                 raise SystemExit(int(error.exit_code)) from error
@@ -220,19 +225,25 @@ class _Lazy(TyperCommand):
         return super().get_params(ctx)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401
-        """Write options in groups of what they concern: the command, how it runs, what is printed."""
+        """Write options in the groups of what they concern."""
+        for heading, parameters in self.grouped(ctx).items():
+            with formatter.section(heading):
+                formatter.write_dl([parameter.get_help_record(ctx) for parameter in parameters])
+
+    def grouped(self, ctx: Any) -> dict[str, list[Any]]:  # noqa: ANN401
+        """Return heading -> parameters: of the command, of some kinds alone, how it runs, what is printed."""
+        parameters = [each for each in self.get_params(ctx) if each.get_help_record(ctx) is not None]
         running = {each.name for each in fields(_load(RUN_OPTIONS))}
-        groups: dict[str, list[tuple[str, str]]] = {}
-        for parameter in self.get_params(ctx):
-            if (record := parameter.get_help_record(ctx)) is not None:
-                name = "Options" if parameter.name not in running else PANELS[0]
-                name = PANELS[1] if parameter.name in (*LAST, "help") else name
-                name = "Arguments" if parameter.param_type_name == "argument" else name
-                groups.setdefault(name, []).append(record)
-        for heading in ("Arguments", "Options", *PANELS):
-            if heading in groups:
-                with formatter.section(heading):
-                    formatter.write_dl(groups[heading])
+        owners: Mapping[str, Sequence[str]] = _load(self.made_of.owners)() if self.made_of.owners else {}
+        of_kinds = {name: f"Only for {listed(who)}" for name, who in owners.items()}
+        shared_first = sorted(of_kinds, key=lambda name: -len(owners[name]))
+        headings = ("Arguments", "Options", *(of_kinds[name] for name in shared_first), *PANELS)
+        groups: dict[str, list[Any]] = {heading: [] for heading in headings}
+        for parameter in parameters:
+            heading = of_kinds.get(parameter.name, PANELS[0] if parameter.name in running else "Options")
+            heading = PANELS[1] if parameter.name in (*LAST, "help") else heading
+            groups["Arguments" if parameter.param_type_name == "argument" else heading].append(parameter)
+        return {heading: group for heading, group in groups.items() if group}
 
 
 PANELS = ("How it runs", "What is printed")

@@ -3,13 +3,13 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 import typer
 
 from ..errors import ConfigError
 from ..schemas.text import quoted, tallied
-from .command import command
+from .command import FLAGS, command
 from .common import Findings, emit, finding_lines, released, say, show, warn
 from .evaluate import given_suite
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ..evaluation.outputs.shots import CheckOptions
 
 
-@command("outputs check", table="--map")
+@command("outputs check", table="--map", owners="cli.outputs:owners_of_checks")
 def check(
     folders: Annotated[Sequence[Path], typer.Argument(metavar="DIR...")],
     *,
@@ -31,7 +31,7 @@ def check(
     language: str | None = None,
     timestamp: str | None = None,
     first_shot: Annotated[int, typer.Option(min=0, max=1)] = 1,
-    cuts_by: str = "transnetv2",
+    cuts_by: str | None = None,
     suggest: Path | None = None,
     table: Path | None = None,
     out: Path | None = None,
@@ -52,7 +52,7 @@ def check(
         splits: Only stories of this split [all].
         ocr: Also report text rendered inside pictures (extra `ocr`).
         cuts_by: What finds the shots in a video of a whole episode without a cut list: transnetv2, or
-            histogram, which needs no torch.
+            histogram, which needs no torch [transnetv2].
         suggest: Write a map of the files of DIR to this CSV file, and check nothing.
         table: A corrected map, by which the files of DIR are put into --out before they are checked.
         out: With --map, a new folder for the files; its name is the method's.
@@ -74,7 +74,11 @@ def check(
     if (table is None) is not (out is None):
         raise ConfigError("--map, --out", what="only one of the two was given", fix="give both, or none")
     shots = CheckOptions(choice=Choice(mode, language, timestamp), first=first_shot)
-    judged = _judged(release, suite, _Options(splits, ocr, cuts_by, shots))
+    given = {
+        "splits": splits, "ocr": ocr, "mode": mode, "language": language, "timestamp": timestamp,
+        "first_shot": first_shot != 1, "cuts_by": cuts_by,
+    }  # fmt: skip
+    judged = _judged(release, suite, _Options(given, shots))
     if suggest is not None:
         counts = suggest_map(folders[0], judged.wanted(), suggest)
         if as_json:
@@ -97,9 +101,7 @@ def check(
 class _Options:
     """What of the command only some kinds know."""
 
-    splits: Sequence[str]
-    ocr: bool
-    cuts_by: str
+    given: Mapping[str, Any]  # option -> its value; what is empty was not given
     shots: "CheckOptions"
 
 
@@ -121,7 +123,7 @@ def _judged(release: Path | None, suite: Path | None, options: _Options) -> _Jud
         from ..evaluation.outputs.shots import check_shots, wanted_shots
         from ..releases.shots.tree import read_shot_set
 
-        _refuse(options, "shots of a set of scripts")
+        _refuse(options.given, "images")
         shot_set, _ = read_shot_set(folder)
         return _Judged(
             lambda: wanted_shots(shot_set),
@@ -140,7 +142,7 @@ def _judged(release: Path | None, suite: Path | None, options: _Options) -> _Jud
         from ..releases.events.form import load_suite
 
         prompts = load_suite(given_suite(suite, folder))
-        _refuse(options, "videos of a suite")
+        _refuse(options.given, "events")
         return _Judged(
             lambda: wanted_videos(prompts), lambda folders: (check_video_methods(folders, prompts), {})
         )
@@ -154,14 +156,15 @@ def _storyboards(folder: Path, options: _Options) -> _Judged:
     from ..kinds.verbs import load_stories
     from ..media.ocr import open_reader
 
+    _refuse(options.given, "katha")
     loaded = load_stories(folder)
     variants = variant_stories(loaded, loaded)
 
     def check_them(
         folders: Sequence[Path],
     ) -> "tuple[Sequence[_Checked], Mapping[str, Sequence[RenderedText]]]":
-        reports = check_methods(folders, loaded, options.splits, variants)
-        reader = open_reader() if options.ocr else None
+        reports = check_methods(folders, loaded, options.given["splits"], variants)
+        reader = open_reader() if options.given["ocr"] else None
         texts = {report.method: rendered_in(report, loaded.by_id, reader) for report in reports if reader}
         return reports, texts
 
@@ -174,11 +177,12 @@ def _episodes(release: Path, options: _Options) -> _Judged:
     from ..media.shot_detection import METHODS
     from ..releases.entities.tree import read_entity_set
 
-    _refuse(options, "videos of episodes")
-    finder = next((method for method in METHODS if method == options.cuts_by), None)
+    _refuse(options.given, "episodes")
+    wanted = options.given["cuts_by"] or "transnetv2"
+    finder = next((method for method in METHODS if method == wanted), None)
     if finder is None:
         expected = f"one of {', '.join(METHODS)}"
-        raise ConfigError("--cuts-by", expected=expected, found=options.cuts_by, fix="check the spelling")
+        raise ConfigError("--cuts-by", expected=expected, found=wanted, fix="check the spelling")
     whole, _ = read_entity_set(release, rules=False)
 
     def check_them(folders: Sequence[Path]) -> "tuple[Sequence[_Checked], dict[str, list[RenderedText]]]":
@@ -188,12 +192,29 @@ def _episodes(release: Path, options: _Options) -> _Judged:
     return _Judged(lambda: wanted_videos(whole), check_them)
 
 
-def _refuse(options: _Options, judged: str) -> None:
-    """Refuse options that say something of storyboards only."""
-    if options.splits or options.ocr:
-        option = "--split" if options.splits else "--ocr"
-        what = f"this option is for storyboards, not for {judged}"
-        raise ConfigError(option, what=what, fix="leave it out")
+OWNERS = {
+    "splits": "katha", "ocr": "katha", "suite": "events", "mode": "images", "language": "images",
+    "timestamp": "images", "first_shot": "images", "cuts_by": "episodes",
+}  # fmt: skip
+"""Option that only one kind of outputs has -> how such outputs are evaluated."""
+
+
+def owners_of_checks() -> dict[str, tuple[str, ...]]:
+    """Return whose options those of ``fabula outputs check`` are that not all have."""
+    from ..kinds.registry import judging_named
+
+    return {name: (judging_named(noun).scored().title,) for name, noun in OWNERS.items()}
+
+
+def _refuse(given: Mapping[str, object], noun: str) -> None:
+    """Refuse options that are for outputs of another kind."""
+    wrong = [name for name, value in given.items() if value and OWNERS[name] != noun]
+    if wrong:
+        from ..kinds.registry import judging_named
+
+        owner, title = owners_of_checks()[wrong[0]][0], judging_named(noun).scored().title
+        flags = ", ".join(FLAGS.get(name, f"--{name.replace('_', '-')}") for name in wrong)
+        raise ConfigError(flags, what=f"only for {owner}; these are {title}", fix="leave it out")
 
 
 def _within(method: str, where: str) -> str:

@@ -95,15 +95,11 @@ def _command(node: Any, name: str) -> Lines:  # noqa: ANN401 - a type of Typer's
     if name.count(" ") > 1:
         yield from (f"## {name}", "")
     yield from (*inspect.cleandoc(node.help or "").splitlines(), "")
-    listed = node.get_params(typer.Context(node))
-    own = [each for each in listed if getattr(each, "help", None) and each.name != "help"]
-    yield from _table(
-        ("option", "what it is"),
-        (
-            (f"`{each.opts[0] if each.opts[0].startswith('-') else each.name.upper()}`", each.help)
-            for each in own
-        ),
-    )
+    for heading, group in node.grouped(typer.Context(node)).items():
+        own = [each for each in group if getattr(each, "help", None) and each.name != "help"]
+        names = (each.opts[0] if each.opts[0].startswith("-") else each.name.upper() for each in own)
+        rows = ((f"`{name}`", each.help) for name, each in zip(names, own, strict=True))
+        yield from _table((heading.lower(), "what it is"), rows)
     shown = [line.strip() for line in (node.epilog or "").splitlines()[1:] if line.strip()]
     yield from ("```", *shown, "```", "")
 

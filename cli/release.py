@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 @command(
     "release pack",
     "releases.options:PackOptions",
+    owners="kinds.verbs:owners_of_packing",
     without=("usual_license", "citation"),
     languages="--language",
     source_datasets="--source-dataset",

@@ -14,6 +14,7 @@ from .score import against_options
 @command(
     "report", "evaluation.entities.metrics.aggregate:Definitions", megabytes="--pictures-mb",
     least_coverage="--least-coverage", references="--reference",
+    owners="kinds.evaluations:owners_of_reports",
     without=("resamples", "seed", "interval", "correction"),
 )  # fmt: skip
 def report(
@@ -43,15 +44,15 @@ def report(
         release: Release, or suite, that was judged [where the evaluation found it].
         outputs: Storyboards or shots of one method [the run's pictures].
         out: The page, a .html file [evaluation_report.html in the folder].
-        define: Images: a named definition, such as cids=code, occm=code, csd=code.
-        unranked: Images: a method that is shown and not ranked.
-        stories: Images, episodes: a story, or an episode, to show from end to end [those that tell most].
-        methods: Images, episodes: a method whose stories are shown [the first 6].
-        against: Storyboards: mark what is better than this method, or than the strongest baseline of each
+        define: A named definition, such as cids=code, occm=code, csd=code.
+        unranked: A method that is shown and not ranked.
+        stories: A story, or an episode, to show from end to end [those that tell most].
+        methods: A method whose stories are shown [the first 6].
+        against: Mark what is better than this method, or than the strongest baseline of each
             measure (strongest).
         references: With --against: a method that is no baseline.
         human: With --against: people's ratings, as fabula calibrate reads them.
-        megabytes: Images, episodes: megabytes of pictures in the page at most [12].
+        megabytes: Megabytes of pictures in the page at most [12].
         least_coverage: Share of its outputs from which a method stands with the complete ones, and is ranked
             [0.95].
 

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 @command(
     "review init", "people.review.sources.source:DrawOptions", "people.review.plan:Plan",
-    source="--from", rules="--rule", conditions="--condition", pairs="--pair",
+    owners="kinds.studies:owners_of_draws", source="--from", rules="--rule", protocol="--set",
+    conditions="--condition", pairs="--pair",
 )  # fmt: skip
 def init(
     study: Path,
@@ -33,7 +34,7 @@ def init(
     training: Path | None = None,
     gold: Path | None = None,
     rules: Sequence[str] = (),
-    settings: Sequence[str] = (),
+    protocol: Sequence[str] = (),
     simulated: bool = False,
     dry_run: bool = False,
     as_json: bool = False,
@@ -54,7 +55,7 @@ def init(
         training: Practice items with their right answers, as JSON Lines; they come first.
         gold: Items with known answers that are mixed in as checks, as JSON Lines.
         rules: Who is left out, and when, as attention_failures=1 or min_seconds=3.
-        settings: Another field of the protocol, as consensus=true or break_seconds=60.
+        protocol: Another field of the protocol, as consensus=true or break_seconds=60.
         simulated: Programs take the part of reviewers; every file says so.
         dry_run: Only say how many items, seats and votes there would be.
 
@@ -73,7 +74,7 @@ def init(
         training,
         gold,
         _pairs("--rule", rules),
-        _pairs("--set", settings),
+        _pairs("--set", protocol),
         simulated,
     )
     made = make(study, source, given, wanted, dry_run=dry_run, progress=None if as_json else _progress)
@@ -252,9 +253,9 @@ def status(study: Path, *, results: bool = False, as_json: bool = False) -> int:
     return answer(document, shown, as_json=as_json)
 
 
-@command("review amend")
+@command("review amend", protocol="--set")
 def amend(
-    study: Path, *, settings: Sequence[str] = (), who: str = "", why: str = "", as_json: bool = False
+    study: Path, *, protocol: Sequence[str] = (), who: str = "", why: str = "", as_json: bool = False
 ) -> int:
     """Change a frozen protocol, as a new version.
 
@@ -264,7 +265,7 @@ def amend(
 
     Options:
         study: Folder of the study.
-        settings: A field of the protocol and its new value, as lease_hours=72 or consensus=true.
+        protocol: A field of the protocol and its new value, as lease_hours=72 or consensus=true.
         who: Who amends it.
         why: The reason.
 
@@ -278,7 +279,7 @@ def amend(
 
     opened = open_study(study)
     with hold(study):
-        made = amended(opened.protocol, _pairs("--set", settings), who=who, why=why, created_at=clock())
+        made = amended(opened.protocol, _pairs("--set", protocol), who=who, why=why, created_at=clock())
         replace_protocol(opened, made)
     document = {"version": made.version, "sha256": made.sha256, "amends": made.amends}
     return answer(document, [f"protocol version {made.version}: {made.sha256}"], as_json=as_json)

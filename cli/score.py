@@ -17,7 +17,9 @@ DEFINITIONS = (
 )
 
 
-@command("score", *DEFINITIONS, least_coverage="--least-coverage")
+@command(
+    "score", *DEFINITIONS, owners="kinds.evaluations:owners_of_scoring", least_coverage="--least-coverage"
+)
 def score(
     run: Path,
     *,
@@ -48,8 +50,8 @@ def score(
             archived verdicts [accepted].
         nonresponse: No answer counts as incorrect (zero) or is excluded [excluded; events: zero].
         weights: Weights of judges, fitted on a validation split [one vote each].
-        define: Images: a named definition, such as cids=code, occm=code, csd=code.
-        alias: Images: NAME=METHOD, for a method here that is a run of METHOD, or a file with such lines: the
+        define: A named definition, such as cids=code, occm=code, csd=code.
+        alias: NAME=METHOD, for a method here that is a run of METHOD, or a file with such lines: the
             ranks of the official summary count the best run of each.
         least_coverage: Share of its outputs from which a method stands with the complete ones; others stand
             below a line [0.95].
@@ -99,10 +101,13 @@ def against_options(
     from ..people.katha import story_ratings
 
     ratings = None if human is None else partial(story_ratings, human)
-    return {"against": against, "measures": measures, "references": references, "ratings": ratings}
+    return {"against": against, "measures": measures, "references": references, "human": ratings}
 
 
-@command("compare", *DEFINITIONS, measures="--measure", references="--reference")
+@command(
+    "compare", *DEFINITIONS, owners="kinds.evaluations:owners_of_scoring", measures="--measure",
+    references="--reference",
+)  # fmt: skip
 def compare(
     first: Path,
     second: Path | None = None,
@@ -132,7 +137,7 @@ def compare(
         release: Release that was judged [where the evaluations say].
         suite: Event suite that was judged [the copies in the folders].
         allow: Part of the protocol that may differ, such as prompts.
-        against: Storyboards: compare each method with this one alone, or with the strongest baseline of each
+        against: Compare each method with this one alone, or with the strongest baseline of each
             measure (strongest), and mark what is better.
         measures: With --against: image, gap, moral, human, with commas between [all that there are].
         references: With --against: a method that is no baseline, such as the one that is proposed or a closed
@@ -140,8 +145,8 @@ def compare(
         human: With --against: people's ratings, as fabula calibrate reads them.
         nonresponse: No answer counts as incorrect (zero) or is excluded [excluded; events: zero].
         weights: Weights of judges, fitted on a validation split [one vote each].
-        define: Images: a named definition, such as cids=code.
-        manifest: Episodes: what must be the same: ours, the protocol, or b5, as in EntityBench everything but
+        define: A named definition, such as cids=code.
+        manifest: What must be the same: ours, the protocol, or b5, as in EntityBench everything but
             method, time, platform and number of API keys, versions of libraries too [ours].
 
     Examples:

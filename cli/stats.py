@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ..validators.entities.tables import Row, Table
 
 
-@command("stats")
+@command("stats", owners="cli.stats:owners_of_counts")
 def stats(
     path: Path,
     *,
@@ -34,8 +34,8 @@ def stats(
 
     Options:
         path: Run, release, JSONL file, suite (.json), shot scripts, episodes.
-        html: Episodes: also write tables and distributions as one page here.
-        split: Episodes: split file of the tiers [that of most episodes].
+        html: Also write tables and distributions as one page here.
+        split: Split file of the tiers [that of most episodes].
 
     Examples:
         fabula stats runs/mine
@@ -51,14 +51,17 @@ def stats(
     code = entity_stats(folder, html, split, form)
     if code is not None:
         return code
-    for option, value in (("--html", html), ("--split", split)):
-        if value is not None:
-            raise ConfigError(
-                option, what=f"this option is for episodes, and {path} holds none", fix="leave it out"
-            )
+    wrong = [f"--{name}" for name in owners_of_counts() if {"html": html, "split": split}[name] is not None]
+    if wrong:
+        raise ConfigError(", ".join(wrong), what=f"only for episodes; {path} holds none", fix="leave it out")
     counted = Counted(count(folder))
     show_tables(counted, lambda: counted.tables(for_people=form != "csv"), form)
     return 0
+
+
+def owners_of_counts() -> dict[str, tuple[str, ...]]:
+    """Return whose options those are that not all have."""
+    return dict.fromkeys(("html", "split"), ("episodes",))
 
 
 @dataclass(frozen=True)

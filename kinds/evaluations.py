@@ -1,9 +1,9 @@
 """The verbs of evaluation with the protocol looked up by the name that archives bear."""
 
 import warnings
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..engine.hooks import Hooks
 from ..engine.manifest import read_manifest as read_run
@@ -30,6 +30,8 @@ VOTES = "votes.jsonl"
 """What the votes of people are called in what a study exports, and in a release."""
 GENERAL = ("resamples", "seed", "interval", "correction", "least_coverage")
 """Options that scoring and comparing have under every protocol."""
+Owners: TypeAlias = Mapping[str, tuple[str, ...]]
+"""Option that not every kind of evaluation has -> what those are of that have it."""
 
 
 def models_of_metrics(wanted: Sequence[str]) -> list[str]:
@@ -85,7 +87,7 @@ def score(folder: Path, options: Mapping[str, Any] | None = None) -> "Shown":
 
     ``options``: option of ``fabula score`` -> its value.
     """
-    scoring, given = _scoring([folder], options, _options)
+    scoring, given = _scoring([folder], options, "score")
     made = scoring.score(folder, _chosen(given))
     hooks = Hooks(Path(folder), lambda text: warnings.warn(text, stacklevel=3))
     if hooks and scoring.tables is not None:
@@ -139,7 +141,7 @@ def compare(
 
     ``options``: option of ``fabula compare`` -> its value.
     """
-    scoring, given = _scoring([first, *([] if second is None else [second])], options, _options)
+    scoring, given = _scoring([first, *([] if second is None else [second])], options, "compare")
     if second is None and scoring.within is not None:
         return scoring.within(first, _chosen(given))
     return scoring.compare(first, first if second is None else second, _chosen(given), allowed)
@@ -167,7 +169,7 @@ def make_report(
     ``fabula report`` -> their values.
     """
     whole = {"release": release, "outputs": tuple(outputs), **(options or {})}
-    scoring, given = _scoring([folder], whole, _report_options)
+    scoring, given = _scoring([folder], whole, "report")
     if scoring.report is None:
         raise ConfigError(
             str(folder), what=f"there is no page for an evaluation of {scoring.title}", fix="use fabula score"
@@ -219,36 +221,79 @@ def _with_published(given: Mapping[str, Any], folders: Sequence[Path | str]) -> 
     return whole
 
 
-def _options(scoring: "Scoring") -> tuple[str, ...]:
-    return scoring.options
-
-
-def _report_options(scoring: "Scoring") -> tuple[str, ...]:
-    return scoring.of_report
+def _of(scoring: "Scoring", verb: str) -> tuple[str, ...]:
+    return scoring.of_report if verb == "report" else scoring.options
 
 
 def _scoring(
-    folders: Sequence[Path], options: Mapping[str, Any] | None, own: Callable[["Scoring"], tuple[str, ...]]
+    folders: Sequence[Path], options: Mapping[str, Any] | None, verb: str
 ) -> tuple["Scoring", dict[str, Any]]:
     """Return how an evaluation is scored, and the options that were given."""
-    judging = judging_of(folders[0])
-    scoring = judging.scored()
+    scoring = judging_of(folders[0]).scored()
     given = {name: value for name, value in (options or {}).items() if value not in (None, (), [])}
-    wrong = [name for name in given if name not in (*own(scoring), *GENERAL)]
-    if not wrong:
-        return scoring, _with_published(given, folders)
-    others = (other.scored() for other in judgings())
-    owner = next((other.title for other in others if wrong[0] in own(other)), "another kind")
-    listed = ", ".join(map(_flag, own(scoring)))
-    more = f" and {', '.join(map(_flag, GENERAL))}" if own is _options else ""
-    raise ConfigError(
-        ", ".join(map(_flag, wrong)),
-        what=f"only for an evaluation of {owner}; this is one of {scoring.title}",
-        fix=f"leave it out; the options for {judging.noun} are {listed}{more}",
+    wrong = [name for name in given if name not in (*_of(scoring, verb), *GENERAL)]
+    if wrong:
+        owners = owners_of_reports() if verb == "report" else owners_of_scoring()
+        raise _only_for_others(wrong, owners, scoring.title, verb)
+    return scoring, _with_published(given, folders)
+
+
+def scored_judgings() -> "Iterator[tuple[Judging, Scoring]]":
+    """Yield the ways of evaluating that give scores: one of a package may only collect judgements."""
+    for judging in judgings():
+        try:
+            scoring = judging.scored()
+        except NotImplementedError:
+            continue
+        yield judging, scoring
+
+
+def owners_of_scoring() -> Owners:
+    """Return whose options those of ``fabula score`` and ``fabula compare`` are that not all have."""
+    return owners_among((scoring.title, scoring.options) for _, scoring in scored_judgings())
+
+
+def owners_of_reports() -> Owners:
+    """Return whose options those of ``fabula report`` are that not all have."""
+    return owners_among((scoring.title, scoring.of_report) for _, scoring in scored_judgings())
+
+
+def owners_of_studies() -> Owners:
+    """Return whose options those of ``fabula calibrate`` are that not all have."""
+    studied = ((scoring.title, judging.study) for judging, scoring in scored_judgings())
+    return owners_among((title, study().options) for title, study in studied if study is not None)
+
+
+def owners_among(having: Iterable[tuple[str, Sequence[str]]]) -> Owners:
+    """Return option -> who has it, of those that not all have. ``having``: who, and which options."""
+    every = tuple(having)
+    names = dict.fromkeys(name for _, options in every for name in options)
+    owners = {name: tuple(title for title, options in every if name in options) for name in names}
+    return {name: titles for name, titles in owners.items() if len(titles) < len(every)}
+
+
+def require_options_of_study(folder: Path, given: Mapping[str, object]) -> None:
+    """Refuse options of ``fabula calibrate`` that say nothing about this kind of evaluation.
+
+    ``given``: option -> its value; what is empty was not given.
+    """
+    wrong = [name for name, value in given.items() if value and name not in study_of(folder).options]
+    if wrong:
+        raise _only_for_others(wrong, owners_of_studies(), judging_of(folder).scored().title, "calibrate")
+
+
+def _only_for_others(wrong: Sequence[str], owners: Owners, title: str, verb: str) -> ConfigError:
+    owner = " or ".join(owners.get(wrong[0], ("another kind",)))
+    return ConfigError(
+        ", ".join(map(_flag, wrong)), what=f"only for an evaluation of {owner}; this is one of {title}",
+        fix=f"leave it out; `fabula {verb} --help` lists the options of each kind",
     )  # fmt: skip
 
 
-FLAGS = {"stories": "--story", "methods": "--method", "megabytes": "--pictures-mb"}
+FLAGS = {
+    "stories": "--story", "methods": "--method", "megabytes": "--pictures-mb", "measures": "--measure",
+    "references": "--reference",
+}  # fmt: skip
 
 
 def _flag(option: str) -> str:

@@ -1,6 +1,7 @@
 """Studies with people: which source a task draws its items from, and what lies at the path it is given."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -8,7 +9,9 @@ from ..engine.manifest import NAME as RUN
 from ..engine.manifest import read_manifest as read_run
 from ..errors import ConfigError, InputError
 from ..schemas.layout import RELEASE
+from .evaluations import Owners, owners_among, scored_judgings
 from .kind import part
+from .registry import kinds
 from .verbs import load_stories
 
 if TYPE_CHECKING:
@@ -40,6 +43,19 @@ def source_of(task: "Task") -> "Source":
             fix="name one of them; `items` takes anything that a file describes",
         )  # fmt: skip
     return SOURCES[name]()
+
+
+def owners_of_draws() -> Owners:
+    """Return whose options those of what is drawn for a study are that not all kinds have."""
+    drawn = [(source, set(chain(*source.takes.values()))) for source in (load() for load in SOURCES.values())]
+    having: list[tuple[str, Sequence[str]]] = []
+    for judging, scoring in scored_judgings():
+        kind = next(kind for kind in kinds() if judging in kind.judging)
+        known = {kind.name, judging.noun, *kind.imported}
+        having.append(
+            (scoring.title, [name for source, of in drawn if of & known for name in source.options])
+        )
+    return owners_among([*having, *((source.title, source.options) for source, names in drawn if not names)])
 
 
 def draw_items(task: "Task", path: Path, options: "DrawOptions | None" = None) -> "Drawing":

@@ -207,6 +207,18 @@ def _licence_of(path: Path, run: Path) -> dict[str, str]:
     return {"usual_license": stated} if isinstance(stated, str) else {}
 
 
+def owners_of_packing() -> dict[str, tuple[str, ...]]:
+    """Return whose options those of ``fabula release pack`` are that not all kinds have."""
+    from ..releases.options import FEATURES
+
+    forms = [kind.release() for kind in kinds()]
+    having = {
+        feature: tuple(f"releases of {form.unit}" for form in forms if getattr(form, feature))
+        for feature in FEATURES
+    }
+    return {name: having[feature] for feature, (names, _) in FEATURES.items() for name in names}
+
+
 def pack(run: Path, out: Path, options: "PackOptions") -> "PackResult":
     """Pack a finished run of any kind; see :func:`fabula.releases.pack.packing.pack`."""
     from ..releases.pack.packing import pack as pack_as

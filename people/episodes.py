@@ -324,6 +324,4 @@ def followed(document: Json) -> Iterator[Followed]:
                 yield Followed(what, value, used, people=agreed["people"]["value"])
 
 
-STUDY = Study(
-    compare_episodes, lambda _method, _about: iter(()), result_lines, followed, "episodes", ("key", "save")
-)
+STUDY = Study(compare_episodes, lambda _method, _about: iter(()), result_lines, followed, ("key", "save"))

@@ -180,4 +180,4 @@ def followed(document: Json) -> Iterator[Followed]:
             yield Followed(f"{judge}, models on {name}", ranks["value"], len(aligned["models"]), ranks=True)
 
 
-STUDY = Study(compare_videos, lambda _method, _about: iter(()), result_lines, followed, "videos")
+STUDY = Study(compare_videos, lambda _method, _about: iter(()), result_lines, followed)

@@ -218,4 +218,4 @@ def followed(document: Json) -> Iterator[Followed]:
             yield Followed(what, agreement["value"], int(agreement["denominator"] or 0), people=people)
 
 
-STUDY = Study(compare_storyboards, method_lines, result_lines, followed, "storyboards")
+STUDY = Study(compare_storyboards, method_lines, result_lines, followed)

@@ -199,4 +199,4 @@ def followed(document: Json) -> Iterator[Followed]:
             yield Followed(what, ranks["value"], ranks["pairs"], ranks=True)
 
 
-STUDY = Study(compare_pictures, method_lines, result_lines, followed, "shot images", ("define",))
+STUDY = Study(compare_pictures, method_lines, result_lines, followed, ("define",))

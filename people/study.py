@@ -132,7 +132,6 @@ class Study:
     result_lines: Callable[[Json], Iterator[str]]
     # the whole document -> what its conclusion rests on
     followed: Callable[[Json], Iterator[Followed]]
-    title: str  # what such evaluations are of, for people
     # options of ``fabula calibrate`` that it has and not every study
     options: tuple[str, ...] = ("release", "suite", "key", "nonresponse", "confidence", "fit_weights", "save")
 

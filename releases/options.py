@@ -43,7 +43,20 @@ METADATA: dict[str, tuple[re.Pattern[str], str, str]] = {
     ),
 }  # fmt: skip
 """What only the author knows and the front matter of the card says: field -> form, in words, what to do."""
-_OPTIONS = {"source_datasets": "--source-dataset", "task_ids": "--task-id"}
+_OPTIONS = {"source_datasets": "--source-dataset", "task_ids": "--task-id", "subsets": "--subset"}
+FEATURES: dict[str, tuple[tuple[str, ...], str]] = {
+    "additions": (
+        ("subsets", "gold", "reviews", "accept_unbound", "review_status", "salt", "accept_careless"),
+        "only runs of `fabula build stories` have subsets, reviews and a hidden test",
+    ),
+    "of_videos": (("video_rights",), "only runs of `fabula build entities` hold pictures of videos"),
+}
+"""Feature of a form, as :class:`ReleaseForm` calls it -> options that only such forms have, and why."""
+
+
+def option_named(name: str) -> str:
+    """Return how an option of packing is written on the command line."""
+    return _OPTIONS.get(name, f"--{name.replace('_', '-')}")
 
 
 ReviewStatus = Literal["d7", "a7"]
@@ -84,8 +97,8 @@ class PackOptions:
         review_status: status words of reviewed records, by section of the paper: ``d7`` (in gold subsets
             human_adjudicator_accepted, else pre_release_reviewed) or ``a7`` (human_review_complete) [d7].
         salt: the salt file of an earlier version, for a run that has none yet.
-        video_rights: of episodes: JSON Lines with video, rights and source, one line per video; its
-            keyframes and crops are released only if the rights are a licence's SPDX id or the public domain.
+        video_rights: JSON Lines with video, rights and source, one line per video; its keyframes and crops
+            are released only if the rights are a licence's SPDX id or the public domain.
         allow_drafts: pack stories that no reviewer has read, drafts and checked ones, and those that lack
             required fields.
         accept_careless: pack reviews, too, by people whose answers show signs of carelessness; card and
@@ -187,8 +200,7 @@ class PackOptions:
             )
         for name, (pattern, expected, fix) in METADATA.items():
             for value in getattr(self, name):
-                option = f"--{name.replace('_', '-')}"
-                _match(pattern, value, _OPTIONS.get(name, option), expected, fix)
+                _match(pattern, value, option_named(name), expected, fix)
 
     @property
     def address(self) -> str:

@@ -3,7 +3,7 @@
 import re
 import shlex
 import unicodedata
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 
 _SPACE = re.compile(r"\s+")
@@ -173,6 +173,11 @@ def tallied(count: int, nouns: str) -> str:
     if count == 1:
         nouns = re.sub(r"(ies|(?<=[^s])s)\b", lambda end: "y" if end[0] == "ies" else "", nouns, count=1)
     return f"{count:,} {nouns}"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return names as a sentence has them: ``a, b and c``."""
+    return " and ".join(part for part in (", ".join(names[:-1]), *names[-1:]) if part)
 
 
 def tallies(counts: Mapping[str, int]) -> str:

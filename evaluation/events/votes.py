@@ -37,8 +37,8 @@ class Definitions(Uncertainty):
     """The named definitions that a completion score depends on; how sure it is is :class:`.Uncertainty`'s.
 
     Attributes:
-        voting: events: ``unanimous`` (every vote says that an event is completed), ``at_least_K`` (K votes
-            do; K is at most the number of votes that count), or ``average`` of the votes [unanimous].
+        voting: when an event is completed: ``unanimous`` (every vote says so), ``at_least_K`` (K votes do; K
+            is at most the number of votes that count), or ``average`` of the votes [unanimous].
         nonresponse: what a prompt without any answer counts: ``zero``, as in the paper, or ``excluded``.
     """
 

@@ -291,7 +291,7 @@ def report(folder: Path, chosen: Chosen) -> ReportDocument:
 
 def _strongest(judged: Judged, chosen: Chosen) -> Strongest:
     """Return the methods against the strongest baseline, as the options ask for it."""
-    given, rated = chosen.options, chosen.options.get("ratings")
+    given, rated = chosen.options, chosen.options.get("human")
     measures = [name for some in given.get("measures", ()) for name in some.split(",")]
     usual = [name for name in AIMS if name != "human" or rated is not None]
     methods = frozenset(method.name for method in judged.methods)
@@ -311,9 +311,9 @@ def affected(folder: Path, old: Path, new: Path, chosen: Chosen) -> Affected:
     return affected_judgements(folder, old, new, chosen.stories)
 
 
-OF_STRONGEST = ("against", "measures", "references", "ratings")
+OF_STRONGEST = ("against", "measures", "references", "human")
 SCORING = Scoring(
-    "storyboards (katha)", score, compare, report, affected,
+    "storyboards (stories)", score, compare, report, affected,
     (
         "release", "split", "matcher", "support", "common", "weights", "tables", "nonresponse",
         *OF_STRONGEST,

@@ -6,7 +6,7 @@ The bytes depend on the run, the options and the versions of the tools only. Not
 import platform
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -39,7 +39,7 @@ from ..diff.since import compare_with_previous, open_previous
 from ..form import Facts, FinishedRun, HiddenTest, LeftOut, Packing, ReleaseForm
 from ..hidden.commitments import salt_beside, write_salt
 from ..hidden.marks import search_rows
-from ..options import PackOptions, one_licence
+from ..options import FEATURES, PackOptions, one_licence, option_named
 from ..tables import Table
 from ..target import finished_run, remove_half_placed, require_free, require_outside, staged, taken_back
 from ..templates import Markup, render, render_plain, render_properties
@@ -395,25 +395,12 @@ def _require_models(facts: Facts) -> None:
 
 def _require_features(options: PackOptions, form: ReleaseForm) -> None:
     """Refuse options that mean nothing to the kind."""
-    given = {
-        "--subset": options.subsets,
-        "--gold": options.gold,
-        "--reviews": options.reviews,
-        "--salt": options.salt,
-    }
-    for option in (name for name, value in given.items() if value and not form.additions):
-        raise ConfigError(
-            option,
-            what=f"only runs of `fabula build stories` have subsets, reviews and a hidden test; this is "
-            f"{form.what}",
-            fix="leave the option out",
-        )
-    if options.video_rights is not None and not form.of_videos:
-        raise ConfigError(
-            "--video-rights",
-            what=f"only runs of `fabula build entities` hold pictures of videos; this is {form.what}",
-            fix="leave the option out",
-        )
+    usual = {each.name: each.default for each in fields(PackOptions)}
+    for feature, (names, whose) in FEATURES.items():
+        wrong = [name for name in names if getattr(options, name) != usual[name]]
+        if wrong and not getattr(form, feature):
+            flags = ", ".join(map(option_named, wrong))
+            raise ConfigError(flags, what=f"{whose}; this is {form.what}", fix="leave it out")
 
 
 def _write_hidden(draft: Path, run: FinishedRun, facts: Facts, packing: Packing) -> None:

@@ -238,7 +238,8 @@ def test_archives_when_of_images_are_put_together_and_calibrated(fabula_command,
         refused = fabula_command("calibrate", tmp_path / "both", "--human", tmp_path / "people.jsonl", *more)
         assert (
             refused.returncode == 2
-            and f"{more[0]}: only for an evaluation of storyboards or videos" in refused.stderr
+            and f"{more[0]}: only for an evaluation of storyboards (stories) or videos (events)"
+            in refused.stderr
         )
 
 

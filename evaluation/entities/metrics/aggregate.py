@@ -166,14 +166,14 @@ class Definitions(Uncertainty):
     """The definitions that the numbers of episodes depend on; how sure they are is :class:`.Uncertainty`'s.
 
     Attributes:
-        coverage: episodes: how the values of episodes become one: ``eq23`` (raw mean times coverage over all
+        coverage: how the values of episodes become one: ``eq23`` (raw mean times coverage over all
             that is scheduled), ``table15`` (likewise, fidelity and DINOv2 with coverage 1), ``b5`` (plain
             mean of episodes), or ``code`` (likewise, with the public evaluator's counters) [eq23].
-        actions: episodes: whether failed replies about actions lower their corrected mean: ``inside`` as in
+        actions: whether failed replies about actions lower their corrected mean: ``inside`` as in
             the paper's text, ``outside`` as in its F.2 [inside].
-        unseen: episodes: whether criteria that cannot be seen, as the judge says (null), lower the corrected
+        unseen: whether criteria that cannot be seen, as the judge says (null), lower the corrected
             mean: ``outside`` of what counts, or ``inside`` as if the reply had failed [outside].
-        gap: episodes: a gap is the difference of shot ``index``, as in the paper's tables, or the number of
+        gap: a gap is the difference of shot ``index``, as in the paper's tables, or the number of
             ``intervening`` shots, as in its words [index].
     """
 

@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import get_args
@@ -49,8 +50,10 @@ def test_options_when_they_are_for_storyboards_are_refused_for_videos_by_name(ev
         with pytest.raises(ConfigError) as refused:
             verb(folder, GIVEN)
         assert refused.value.where == "--split, --matcher"
-        assert "storyboards (katha)" in str(refused.value) and "--voting" in refused.value.fix
-        assert refused.value.fix.endswith("--interval, --correction, --least-coverage")
+        assert "only for an evaluation of storyboards (stories); this is one of videos (events)" in str(
+            refused.value
+        )
+        assert "--help` lists the options of each kind" in refused.value.fix
 
 
 def test_options_when_they_are_for_videos_are_refused_for_storyboards(evaluation):
@@ -94,6 +97,52 @@ def test_options_when_made_each_say_what_they_mean_and_are_named_once(command: C
     flags = [flag for info in infos for flag in getattr(info, "param_decls", None) or ()]
     assert len(flags) == len(set(flags))
     assert "--json" in flags
+
+
+GROUPED = {
+    "score": {
+        "Options": {"--resamples", "--seed", "--interval", "--correction", "--least-coverage"},
+        "Only for storyboards (stories)": {"--split", "--weights", "--matcher", "--support", "--common"},
+        "Only for videos (events)": {"--suite", "--voting"},
+        "Only for shots (images)": {"--define", "--alias"},
+        "Only for videos of episodes (episodes)": {"--coverage", "--actions", "--unseen", "--gap"},
+    },
+    "report": {
+        "Only for storyboards (stories)": {"--against", "--reference", "--human"},
+        "Only for shots (images) and videos of episodes (episodes)": {"--story", "--method", "--pictures-mb"},
+        "Only for shots (images)": {"--define", "--unranked"},
+    },
+    "calibrate": {
+        "Only for storyboards (stories), videos (events) and videos of episodes (episodes)": {
+            "--key",
+            "--save",
+        },
+        "Only for shots (images)": {"--define"},
+    },
+    "outputs check": {
+        "Only for storyboards (stories)": {"--split", "--ocr"},
+        "Only for shots (images)": {"--mode", "--language", "--timestamp", "--first-shot"},
+    },
+    "release pack": {"Only for releases of episodes": {"--video-rights"}},
+    "review init": {
+        "Only for videos (events)": {"--label"},
+        "Only for storyboards (stories) and items of a file": {"--condition"},
+    },
+    "stats": {"Only for episodes": {"--html", "--split"}},
+    "evaluate stories": {"How it runs": {"--max-cost"}, "What is printed": {"--json", "--help"}},
+}
+
+
+@pytest.mark.parametrize("name", GROUPED)
+def test_help_when_options_are_of_some_kinds_only_shows_them_under_these(name: str) -> None:
+    shown = CliRunner().invoke(app, [*name.split(), "--help"], env={"COLUMNS": "200"}).output
+    groups = {
+        heading: {line.split()[0] for line in text.splitlines() if line.startswith("  --")}
+        for heading, text in re.findall(r"^([A-Z][^\n]*):\n((?:  .*\n)+)", shown, re.MULTILINE)
+    }
+    for heading, options in GROUPED[name].items():
+        assert options <= groups[heading], heading
+        assert not any(options & others for other, others in groups.items() if other != heading)
 
 
 # Cost limits and shares of limits as the command line takes them.
