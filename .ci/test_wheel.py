@@ -13,7 +13,7 @@ import pytest
 
 import fabula
 
-EXTRAS = ("anthropic", "av", "torch", "transformers", "onnxruntime", "insightface", "ultralytics", "cv2")
+EXTRAS = ("anthropic", "av", "torch", "transformers", "onnxruntime", "ultralytics", "cv2")
 
 
 def test_package_when_tried_is_the_installed_one_and_no_extra_is_there() -> None:

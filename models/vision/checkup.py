@@ -1,7 +1,7 @@
 """Whether models that look at pictures work here: each is loaded, run on small pictures and looked over.
 
 Published weights give what is checked for on two drawings of ours; encoders and detectors of faces and people
-are shown photographs that insightface and ultralytics carry, because a drawing holds none that they know.
+are shown a photograph of two that ultralytics carries, because a drawing holds none that they know.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,10 +24,8 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 Status = Literal["ok", "warning", "failed", "missing"]
-_PHOTOGRAPHS = {
-    "face": ("insightface", "data/images/t1.jpg"),
-    "person": ("ultralytics", "assets/zidane.jpg"),
-}
+_PHOTOGRAPH = ("ultralytics", "assets/zidane.jpg")
+"""Library and file: two people, whose faces are seen."""
 CAPTIONS = ("a person in a red coat", "a house under a blue sky")
 """What the two drawings show."""
 _ANEW = "remove the file, and fetch it again: fabula models fetch vision"
@@ -249,7 +247,8 @@ def _flow(model: Flow) -> Iterator[tuple[str, Status, str]]:
 
 def _detector(model: Detector) -> Iterator[tuple[str, Status, str]]:
     """Check that boxes lie in their picture, best first, and that something is found."""
-    pictures = [*draw_pair(), *(shown for shown in map(photograph, _PHOTOGRAPHS) if shown is not None)]
+    shown = photograph()
+    pictures = [*draw_pair(), *([] if shown is None else [shown])]
     detected = model.detect(pictures)
     sound = len(detected) == len(pictures) and all(map(_sound, detected, pictures))
     yield "boxes", _judged(sound), "lie in their pictures, best first" if sound else "are no sound boxes"
@@ -267,11 +266,11 @@ def _judged(sound: bool) -> Status:
     return "ok" if sound else "failed"
 
 
-def photograph(of: str) -> "Image | None":
-    """Return a photograph of faces or people that an installed library carries; None where none does."""
+def photograph() -> "Image | None":
+    """Return the photograph of two people that a library carries; None where that is not installed."""
     from PIL import Image
 
-    library, file = _PHOTOGRAPHS[of]
+    library, file = _PHOTOGRAPH
     spec = find_spec(library)
     for location in (spec.submodule_search_locations or ()) if spec else ():
         path = Path(location) / file
@@ -282,7 +281,7 @@ def photograph(of: str) -> "Image | None":
 
 
 def _face_crops(model: Any) -> "list[Image]":  # noqa: ANN401 - an encoder with a finder of faces
-    picture = photograph("face")
+    picture = photograph()
     if picture is None:
         return []
     crops = []

@@ -97,51 +97,20 @@ class FaceEncoder:
         return rows
 
 
-def load_arcface(
-    place: Place,
-    local: Path | None = None,
-    detector: Path | None = None,
-    choice: Choice = "most confident",
-) -> FaceEncoder:
-    """Return ArcFace (ResNet-100, Glint360K).
-
-    ``local``: the ONNX file; None for the published one. ``detector``: the ONNX file of the detector of
-    faces; None for the published one.
-    """
-    try:
-        from insightface.model_zoo.arcface_onnx import ArcFaceONNX
-    except ImportError as error:
-        raise missing("insightface") from error
-    finder = load_faces(place, detector)
-    source = ARCFACE_SOURCE if local is None else replace(ARCFACE_SOURCE, sha256="")
-    path = fetch_file(source, local)
-    session = open_session(path, source, place)
-    network = OnnxNetwork(session, source)
-    network.check_input(ARCFACE.side)
-    model = told(source, path, lambda: ArcFaceONNX(model_file=str(path), session=session))
-    at_once = not isinstance(session.get_inputs()[0].shape[0], int)
-
-    def forward(faces: Any) -> Rows:  # noqa: ANN401 - bytes of pictures
-        groups = [list(faces)] if at_once else [[face] for face in faces]
-        return np.concatenate([np.asarray(model.get_feat(group), dtype=np.float32) for group in groups])
-
-    card = replace(loaded_card(ARCFACE_CARD, source, local), dimensions=network.dimensions(ARCFACE.side))
-    return FaceEncoder(
-        card, place, finder, choice, lambda image, face: positioned(image, face, ARCFACE), forward
-    )
-
-
-def scaled(face: Pixels | None, mean: float, std: float) -> Pixels | None:
+def scaled(face: Pixels, mean: float, std: float) -> Pixels:
     """Return a picture of bytes as a network takes it: shape (3, height, width), float32, normalised."""
-    if face is None:
-        return None
     values = (face.astype(np.float32) - np.float32(mean)) / np.float32(std)
     return np.ascontiguousarray(values.transpose(2, 0, 1))
 
 
-def in_position(position: Position, mean: float, std: float) -> Prepare:
-    """Return what brings a face into a position and normalises it: BGR."""
-    return lambda image, face: scaled(positioned(image, face, position), mean, std)
+def in_position(position: Position, mean: float, std: float, *, rgb: bool = False) -> Prepare:
+    """Return what brings a face into a position and normalises it: BGR, or RGB."""
+
+    def prepare(image: "Image", face: Face) -> Pixels | None:
+        square = positioned(image, face, position)
+        return None if square is None else scaled(square[:, :, ::-1] if rgb else square, mean, std)
+
+    return prepare
 
 
 def stretched(image: "Image", face: Face) -> Pixels | None:
@@ -155,8 +124,8 @@ def stretched(image: "Image", face: Face) -> Pixels | None:
     return scaled(bgr(square)[:, :, ::-1], 127.5, 128.0)
 
 
-class OwnWeights(NamedTuple):
-    """An encoder whose weights come only on request: source, card, pixels a side, what the network sees."""
+class FaceWeights(NamedTuple):
+    """An encoder: source of its weights, card, pixels a side, what the network sees."""
 
     source: Source
     card: Card
@@ -164,13 +133,13 @@ class OwnWeights(NamedTuple):
     prepare: Prepare
 
 
-def _own(source: Source, name: str, sees: str, rights: str, side: int, prepare: Prepare) -> OwnWeights:
-    return OwnWeights(source, Card(name, source.repo, "", sees, WIDTH, 1e-4, rights), side, prepare)
+def _own(source: Source, name: str, sees: str, rights: str, side: int, prepare: Prepare) -> FaceWeights:
+    return FaceWeights(source, Card(name, source.repo, "", sees, WIDTH, 1e-4, rights), side, prepare)
 
 
 ADAFACE_LICENCE = "MIT; WebFace12M, which it was trained on, has terms of its own"
 FACENET_LICENCE = "MIT (code); the weights state none"
-ADAFACE: Mapping[Definition, OwnWeights] = {
+ADAFACE: Mapping[Definition, FaceWeights] = {
     "paper": _own(
         ADAFACE_SOURCE, "adaface-ir101-webface12m-paper",
         "face in ArcFace's position, 112 x 112, BGR, mean 0.5, std 0.5", ADAFACE_LICENCE,
@@ -183,7 +152,7 @@ ADAFACE: Mapping[Definition, OwnWeights] = {
     ),
 }  # fmt: skip
 """AdaFace (IR-101, WebFace12M)."""
-FACENET: Mapping[Definition, OwnWeights] = {
+FACENET: Mapping[Definition, FaceWeights] = {
     "paper": _own(
         FACENET_SOURCE, "facenet-vggface2-paper",
         "the face's box stretched to 160 x 160, bilinear, RGB, mean 127.5, std 128", FACENET_LICENCE,
@@ -197,8 +166,42 @@ FACENET: Mapping[Definition, OwnWeights] = {
 """FaceNet (InceptionResnetV1, VGGFace2)."""
 
 
+ARCFACE_R100 = FaceWeights(
+    ARCFACE_SOURCE, ARCFACE_CARD, ARCFACE.side, in_position(ARCFACE, 127.5, 127.5, rgb=True)
+)
+"""ArcFace (ResNet-100, Glint360K)."""
+
+
+def load_arcface(
+    place: Place,
+    local: Path | None = None,
+    detector: Path | None = None,
+    choice: Choice = "most confident",
+) -> FaceEncoder:
+    """Return ArcFace (ResNet-100, Glint360K).
+
+    ``local``: the ONNX file; None for the published one. ``detector``: the ONNX file of the detector of
+    faces; None for the published one.
+    """
+    weights = ARCFACE_R100
+    if local is not None and told(weights.source, local, lambda: _normalises(local)):
+        card = replace(weights.card, input="face in ArcFace's position, 112 x 112, RGB in [0, 255]")
+        weights = weights._replace(card=card, prepare=in_position(ARCFACE, 0.0, 1.0, rgb=True))
+    return _opened(weights, place, local, detector, choice)
+
+
+def _normalises(file: Path) -> bool:
+    """Return whether a graph begins with a subtraction and a product, as those that were made by MXNet do."""
+    try:
+        import onnx
+    except ImportError as error:
+        raise missing("onnx") from error
+    first = [node.name for node in onnx.load(str(file), load_external_data=False).graph.node[:8]]
+    return all(any(name.startswith(kind) for name in first) for kind in (("Sub", "_minus"), ("Mul", "_mul")))
+
+
 def load_own(
-    models: Mapping[Definition, OwnWeights],
+    models: Mapping[Definition, FaceWeights],
     place: Place,
     local: Path | None = None,
     detector: Path | None = None,
@@ -210,14 +213,21 @@ def load_own(
     ``local``: the ONNX file; None for the one that ``fabula models fetch vision`` brought. ``detector``: the
     ONNX file of the detector of faces; None for the published one.
     """
-    source, card, side, prepare = models[definition]
+    return _opened(models[definition], place, local, detector, choice)
+
+
+def _opened(
+    weights: FaceWeights, place: Place, local: Path | None, detector: Path | None, choice: Choice
+) -> FaceEncoder:
+    source, card, side, prepare = weights
     source = source if local is None else replace(source, sha256="")
     path = fetch_file(source, local)
     finder = load_faces(place, detector)
-    session = open_session(path, source, place)
-    network = OnnxNetwork(session, source)
+    network = OnnxNetwork(open_session(path, source, place), source)
     network.check_input(side)
-    loaded = replace(loaded_card(card, source, path), dimensions=network.dimensions(side))
+    # What comes on request has no hash that was known beforehand.
+    loaded = loaded_card(card, source, path if source.on_request else local)
+    loaded = replace(loaded, dimensions=network.dimensions(side))
     return FaceEncoder(loaded, place, finder, choice, prepare, network.values)
 
 

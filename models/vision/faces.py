@@ -1,4 +1,7 @@
-"""Faces: found by SCRFD, one chosen, brought into position."""
+"""Faces: found by SCRFD, one chosen, brought into position.
+
+How SCRFD's graph is fed and read is that of the package insightface, which nothing here needs.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -9,11 +12,11 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from .networks import loaded_card, open_session
+from .networks import OnnxNetwork, loaded_card, open_session
 from .store import vector_key
 from .stored import Source
 from .types import Box, Card, Rows, identity_of
-from .weights import Place, fetch_file, missing, told
+from .weights import Place, fetch_file, told
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -71,19 +74,96 @@ FFHQ = Position(tuple((x * 112 / 512, y * 112 / 512) for x, y in _FFHQ), 112, (1
 """The position of facexlib, in which the face is smaller."""
 
 
+Scanned: TypeAlias = tuple[Rows, Rows]
+"""Boxes as left, top, right, bottom and score, shape (faces, 5), best first; points, shape (faces, 5, 2)."""
+Scan: TypeAlias = Callable[[Pixels, float], Scanned]
+"""From a picture, BGR, and the least score to its faces."""
+
+
+@dataclass(frozen=True)
+class Scrfd:
+    """SCRFD's graph, from bytes of a picture to what it finds there.
+
+    It looks at grids with cells of 8, 16 and 32 pixels and two anchors a cell (or five grids, to 128, and one
+    anchor), and gives three outputs for each: scores; distances from an anchor to the four edges of its box;
+    offsets of its five points. Distances and offsets are in cells.
+    """
+
+    session: Any  # of onnxruntime
+
+    def __call__(self, picture: Pixels, least: float) -> Scanned:
+        """Return the faces whose score is not below ``least``: BGR, shape (height, width, 3)."""
+        import cv2
+
+        height, width = picture.shape[:2]
+        ratio = height / width
+        fitted = (int(SIZE / ratio), SIZE) if ratio > 1 else (SIZE, int(SIZE * ratio))
+        square = np.zeros((SIZE, SIZE, 3), dtype=np.uint8)
+        square[: fitted[1], : fitted[0]] = cv2.resize(picture, fitted)
+        boxes, points = self.candidates(square, least)
+        scale = fitted[1] / height
+        boxes[:, :4] /= scale
+        points /= scale
+        order = np.argsort(-boxes[:, 4], kind="stable")
+        kept = order[_apart(boxes[order])]
+        return boxes[kept], points[kept]
+
+    def candidates(self, square: Pixels, least: float) -> Scanned:
+        """Return what each anchor sees in a picture of the network's size, in its pixels, grid by grid."""
+        pixels = ((square[:, :, ::-1].astype(np.float32) - 127.5) / 128).transpose(2, 0, 1)
+        fed = {self.session.get_inputs()[0].name: np.ascontiguousarray(pixels[None])}
+        outputs = self.session.run(None, fed)
+        grids = len(outputs) // 3
+        if len(outputs) not in (9, 15):
+            raise ValueError("a detector that gives no points of faces")
+        boxes, points = [], []
+        for grid in range(grids):
+            cell = 8 << grid
+            cells = np.mgrid[: SIZE // cell, : SIZE // cell][::-1].reshape(2, -1).T * cell
+            anchors = np.repeat(cells.astype(np.float32), 2 if grids == 3 else 1, axis=0)
+            scores, edges, offsets = (
+                outputs[grid + part * grids].reshape(len(anchors), values)
+                for part, values in enumerate((1, 4, 10))
+            )
+            found = scores[:, 0] >= least
+            anchors, edges, offsets = anchors[found], edges[found] * cell, offsets[found] * cell
+            boxes.append(np.hstack([anchors - edges[:, :2], anchors + edges[:, 2:], scores[found]]))
+            points.append(anchors[:, None] + offsets.reshape(-1, 5, 2))
+        return np.vstack(boxes), np.vstack(points)
+
+
+def _apart(boxes: Rows) -> list[int]:
+    """Return which boxes stay, best first, as none shares more than a limit with a better one.
+
+    As SCRFD's authors count, a box holds the pixels of all four edges.
+    """
+    left, top, right, bottom = boxes[:, :4].T
+    areas = (right - left + 1) * (bottom - top + 1)
+    rest, kept = np.arange(len(boxes)), list[int]()
+    while rest.size:
+        best, rest = rest[0], rest[1:]
+        kept.append(int(best))
+        width = np.minimum(right[best], right[rest]) - np.maximum(left[best], left[rest]) + 1
+        height = np.minimum(bottom[best], bottom[rest]) - np.maximum(top[best], top[rest]) + 1
+        shared = np.maximum(width, 0) * np.maximum(height, 0)
+        with np.errstate(invalid="ignore", divide="ignore"):  # boxes without an area share nothing
+            rest = rest[shared / (areas[best] + areas[rest] - shared) <= SUPPRESSION]
+    return kept
+
+
 class FaceFinder:
     """A detector of faces.
 
     Args:
         card: what it is.
         place: where it runs.
-        model: SCRFD of insightface.
+        scan: finds boxes and points, as :class:`Scrfd` does.
         thresholds: least scores, tried in turn until a face is found.
     """
 
-    def __init__(self, card: Card, place: Place, model: Any, thresholds: tuple[float, ...]) -> None:  # noqa: ANN401 - the library's own
+    def __init__(self, card: Card, place: Place, scan: Scan, thresholds: tuple[float, ...]) -> None:
         self.card, self.place = card, place
-        self._model, self._thresholds = model, thresholds
+        self._scan, self._thresholds = scan, thresholds
         self._known: dict[bytes, tuple[Face, ...]] = {}
 
     @property
@@ -112,7 +192,7 @@ class FaceFinder:
         if min(image.size) * SIZE < max(image.size):
             return ()  # less than a pixel would be left of its shorter side
         # Suppression goes by falling score, so what is found above a threshold is the same at a lower one.
-        rows, points = self._model.detect(bgr(image), max_num=0, det_thresh=min(self._thresholds))
+        rows, points = self._scan(bgr(image), min(self._thresholds))
         for least in self._thresholds:
             found = [
                 Face(Box(left, top, right, bottom, score, "face").within(*image.size), points[index])
@@ -137,23 +217,13 @@ def load_faces(
 
 @lru_cache(maxsize=4)
 def _load(place: Place, local: Path | None, thresholds: tuple[float, ...]) -> FaceFinder:
-    try:
-        from insightface.model_zoo.scrfd import SCRFD
-    except ImportError as error:
-        raise missing("insightface") from error
-
     source = SOURCE if local is None else replace(SOURCE, sha256="")
     path = fetch_file(source, local)
     session = open_session(path, source, place)
-
-    def make() -> Any:  # noqa: ANN401 - the library's own
-        model = SCRFD(model_file=str(path), session=session)
-        if not model.use_kps:
-            raise ValueError("a detector that gives no points of faces")
-        model.prepare(0, input_size=(SIZE, SIZE), nms_thresh=SUPPRESSION)
-        return model
-
-    return FaceFinder(loaded_card(CARD, source, local), place, told(source, path, make), thresholds)
+    OnnxNetwork(session, source).check_input(SIZE)
+    scan = Scrfd(session)
+    told(source, path, lambda: scan.candidates(np.zeros((SIZE, SIZE, 3), dtype=np.uint8), 1.0))
+    return FaceFinder(loaded_card(CARD, source, local), place, scan, thresholds)
 
 
 def choose_face(faces: Sequence[Face], choice: Choice) -> Face | None:

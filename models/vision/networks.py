@@ -3,6 +3,7 @@
 DINOv2 is nothing but that, so it stands here: the class token of ViT-L/14, for bodies and for whole frames.
 """
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -244,6 +245,7 @@ class OnnxNetwork:
 
 def open_session(path: Path, source: Source, place: Place) -> Any:  # noqa: ANN401 - the library's own
     """Return a session of onnxruntime on exactly the device asked for."""
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # read when it is imported
     try:
         import onnxruntime
     except ImportError as error:

@@ -31,7 +31,7 @@ class Registered:
     libraries: tuple[str, ...] = ("torch", "transformers")  # what has to be installed
 
 
-_FACES = ("insightface", "onnxruntime", "cv2")
+_FACES = ("onnxruntime", "cv2")
 
 MODELS: tuple[Registered, ...] = (
     Registered("clip-vit-l-14", ".clip:load_clip", "text encoder"),

@@ -189,7 +189,7 @@ def test_vistorybench_lite_when_got_from_a_tree_and_run_ends_with_a_row(referenc
 @pytest.fixture
 def tiny_vision() -> ModuleType:
     """What writes tiny random weights of the real classes; without their libraries the test is skipped."""
-    for library in ("torch", "torchvision", "transformers", "onnx", "onnxruntime", "insightface", "cv2"):
+    for library in ("torch", "torchvision", "transformers", "onnx", "onnxruntime", "cv2"):
         pytest.importorskip(library, reason=f"{library} is not installed: the extra metrics is missing")
     import torch
 

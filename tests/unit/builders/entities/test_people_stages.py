@@ -128,7 +128,7 @@ def replace_file(shot: Shot, path: Path) -> Shot:
 
 @pytest.mark.slow
 def test_detect_when_real_detectors_look_gives_the_same_alone_and_together(needs_installed, tmp_path):
-    needs_installed("torch", "ultralytics", "insightface", "onnxruntime", "onnx")
+    needs_installed("torch", "ultralytics", "onnxruntime", "onnx")
     import torch
 
     from fabula.testing.tiny_vision import draw_faces, tiny_settings
@@ -374,7 +374,7 @@ def config(*sets: str) -> RunConfig:
 
 @pytest.mark.slow
 def test_needs_when_neither_weights_nor_file_are_there_lists_all_of_them(needs_installed: Any) -> None:
-    needs_installed("torch", "ultralytics", "insightface", "onnxruntime", "transformers")
+    needs_installed("torch", "ultralytics", "onnxruntime", "transformers")
     with pytest.raises(MissingRequirement) as raised:
         check_people(config())
     found = raised.value.found

@@ -1,4 +1,4 @@
-"""Faces through the real classes of insightface, on graphs that are built here and know where faces are."""
+"""Faces on graphs that are built here and know where faces are; insightface agrees, where it is there."""
 
 import io
 import warnings
@@ -16,6 +16,7 @@ from fabula.models.vision.faces import (
     ARCFACE,
     FFHQ,
     Face,
+    Scrfd,
     bgr,
     choose_face,
     load_faces,
@@ -40,7 +41,7 @@ from fabula.testing.tiny_vision import (
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-pytest.importorskip("insightface", reason="the extra metrics is not installed")
+pytest.importorskip("onnxruntime", reason="the extra metrics is not installed")
 pytest.importorskip("onnx", reason="the extra metrics is not installed")
 pytest.importorskip("cv2", reason="the extra metrics is not installed")
 
@@ -106,8 +107,79 @@ def test_similarity_when_points_were_turned_and_scaled_takes_that_back() -> None
     assert similarity(np.ones((5, 2)), target) is None
 
 
+class Graph:
+    """A session that gives what a table holds, whatever it is shown, and keeps that."""
+
+    def __init__(self, grids: int, rows: Any) -> None:
+        self.outputs = []
+        anchors = 2 if grids == 3 else 1
+        for width in (1, 4, 10):
+            for grid in range(grids):
+                self.outputs.append(rows((640 // (8 << grid)) ** 2 * anchors, width).astype(np.float32))
+
+    def get_inputs(self) -> list[Any]:
+        return [SimpleNamespace(name="pixels", shape=[1, 3, 640, 640])]
+
+    def get_outputs(self) -> list[Any]:
+        return [SimpleNamespace(name=str(n), shape=rows.shape) for n, rows in enumerate(self.outputs)]
+
+    def run(self, _names: Any, fed: dict[str, Any]) -> list[Any]:
+        self.fed = fed["pixels"]
+        return self.outputs
+
+
+def test_scrfd_when_an_anchor_is_sure_reads_its_box_and_points_in_cells() -> None:
+    graph = Graph(3, lambda count, width: np.zeros((count, width)))
+    row = 2 * (3 * 40 + 5) + 1  # row 3, column 5 of the cells of 16 pixels, second anchor: at x 80, y 48
+    graph.outputs[1][row] = 0.75
+    graph.outputs[4][row] = [1, 2, 3, 4]
+    graph.outputs[7][row] = [0, 0, 1, 0, 0, 1, -1, 0, 0.5, -2]
+    boxes, points = Scrfd(graph)(np.full((320, 640, 3), (10, 20, 30), np.uint8), 0.5)
+    assert boxes.tolist() == [[80 - 16, 48 - 32, 80 + 48, 48 + 64, 0.75]]
+    assert points.tolist() == [[[80, 48], [96, 48], [80, 64], [64, 48], [88, 16]]]
+    # RGB, (value - 127.5) / 128; below the picture is nothing
+    assert graph.fed[0, :, 100, 9].tolist() == [-0.76171875, -0.83984375, -0.91796875]
+    assert graph.fed[0, :, 320, 9].tolist() == [-0.99609375] * 3
+
+
+@pytest.mark.parametrize("grids", [3, 5])
+def test_scrfd_reads_what_insightface_reads(grids: int) -> None:
+    library = pytest.importorskip("insightface.model_zoo.scrfd", reason="pip install insightface, to compare")
+    rng = np.random.default_rng(3)
+    ranges = {1: (0, 0.16), 4: (1, 4), 10: (-2, 2)}
+    graph = Graph(grids, lambda count, width: rng.uniform(*ranges[width], (count, width)))
+    wrapped = library.SCRFD(session=graph)
+    wrapped.prepare(0, input_size=(640, 640), nms_thresh=0.4)
+    for size in ((640, 640), (1001, 333), (20, 300), (641, 639)):
+        picture = bgr(draw_faces([(7, 7, 250), (3, 9, 90)], size))
+        boxes, points = Scrfd(graph)(picture, 0.15)
+        seen = graph.fed
+        wanted, places = wrapped.detect(picture, max_num=0, det_thresh=0.15)
+        assert len(wanted) > 50 and np.array_equal(boxes, wanted) and np.array_equal(points, places)
+        assert np.array_equal(seen, graph.fed)
+
+
+@pytest.mark.parametrize("names", [("Conv_0", "PRelu_1"), ("_minusscalar0", "_mulscalar0")])
+def test_arcface_gives_what_insightface_gives(weights: dict[str, Path], tmp_path: Path, names: Any) -> None:
+    import onnx
+
+    library = pytest.importorskip("insightface.model_zoo.arcface_onnx", reason="pip install insightface")
+    graph = onnx.load(str(weights["local"]))
+    for node, name in zip(graph.graph.node, names, strict=False):
+        node.name = name
+    onnx.save(graph, str(tmp_path / "own.onnx"))
+    picture = draw_faces([(7, 8, 250), (15, 3, 120)], (400, 400))
+    model = load_arcface(Place(), tmp_path / "own.onnx", weights["detector"])
+    (face, *_) = model.finder.faces([picture])[0]
+    wanted = library.ArcFaceONNX(str(tmp_path / "own.onnx")).get_feat([positioned(picture, face, ARCFACE)])[0]
+    assert np.abs(model.encode([picture])[0] - wanted / np.linalg.norm(wanted)).max() < 1e-6
+    assert ("[0, 255]" in model.card.input) == (names[0] == "_minusscalar0")
+
+
 def test_position_is_that_of_insightface(weights: dict[str, Path]) -> None:
-    from insightface.utils.face_align import norm_crop
+    norm_crop = pytest.importorskip(
+        "insightface.utils.face_align", reason="pip install insightface"
+    ).norm_crop
 
     picture = draw_faces([(7, 7, 250), (3, 9, 90)])
     rng = np.random.default_rng(5)
