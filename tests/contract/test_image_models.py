@@ -357,6 +357,13 @@ def test_file_when_larger_than_is_read_is_a_fault(studio_with, monkeypatch):
     assert "more than 100,000 bytes" in fault.message
 
 
+def test_address_when_given_in_place_of_a_picture_is_not_followed_and_may_have_been_paid(server):
+    server.faults = NotJson(b'{"data": [{"url": "http://127.0.0.1:9/fox.png"}]}')
+    fault = Studio("image", "openai", server).fault()
+    assert (fault.kind, fault.maybe_paid) == ("unsupported", True)
+    assert 'extra of [models."image:openai:tiny"]' in fault.message and server.count == 1
+
+
 # -- the journal, and money
 
 

@@ -535,6 +535,13 @@ def test_check_when_the_medium_cannot_be_written_reads_all_that_is_there(run, mo
     assert report.rows == check_journal(run).rows
 
 
+def test_check_when_the_file_cannot_be_opened_says_so_and_finds_no_damage(run, monkeypatch):
+    only_readable(monkeypatch, "mode=rw", "mode=ro", "mode=ro&immutable=1")
+    with pytest.raises(FabulaError, match=r"cannot be opened.*SQLITE_CANTOPEN") as caught:
+        check_journal(run)
+    assert "nothing in it was looked at or changed" in str(caught.value)
+
+
 def test_salvage_when_rows_are_in_the_log_only_takes_them_from_there(run: Path) -> None:
     """As after a kill: the newest rows have not reached the file, of which another part is lost besides."""
     writer = sqlite3.connect(run / NAME, isolation_level=None)

@@ -152,23 +152,23 @@ def test_standing_when_a_stage_goes_on_tells_pace_time_and_money() -> None:
     standing.note(Event("run", data={"stages": ["read", "work"]}))
     standing.note(Event("stage", stage="work", data={"items": 1}))
     assert standing.count() == "1 item"
-    standing.note(Event("stage", stage="work", data={"items": 1000}))
+    standing.note(Event("stage", stage="work", data={"items": 10000}))
     now[0] = 1.0
     money = {"spent": 1.234, "before": 0.0, "projected": 2.5, "expected": 4.0, "factor": 1.1}
-    standing.note(Event("progress", stage="work", data={"done": 10, "total": 1000, **money}))
+    standing.note(Event("progress", stage="work", data={"done": 100, "total": 10000, **money}))
     assert standing.lines()[0] == "stage 2 of 2, 0:01 since the start", "too early to tell a rate"
     now[0] = 20.0
-    standing.note(Event("progress", stage="work", data={"done": 100, "total": 1000, **money}))
-    assert standing.count() == "100 of 1,000"
-    assert standing.lines() == [  # 100 in 20 s, and so 900 in 180 s
-        "stage 2 of 2, 5.0/s, about 3:00 left of this stage, 0:20 since the start",
+    standing.note(Event("progress", stage="work", data={"done": 1000, "total": 10000, **money}))
+    assert standing.count() == "1,000 of 10,000"
+    assert standing.lines() == [  # 1,000 in 20 s, and so 9,000 in 180 s
+        "stage 2 of 2, 50.0/s, about 3:00 left of this stage, 0:20 since the start",
         "1.23 USD spent of at most 5.00, about 2.50 after this stage, 4.00 in all",
     ]
     now[0] = 110.0
-    standing.note(Event("progress", stage="work", data={"done": 110, "total": 1000}))
+    standing.note(Event("progress", stage="work", data={"done": 1100, "total": 10000}))
     now[0] = 170.0
-    standing.note(Event("progress", stage="work", data={"done": 120, "total": 1000}))
-    assert "8.0/min, about 1:50:00 left" in standing.lines()[0], "120 - 100 in the 150 s since 0:20"
+    standing.note(Event("progress", stage="work", data={"done": 1200, "total": 10000}))
+    assert "1.3/s, about 1:50:00 left" in standing.lines()[0], "1,200 - 1,000 in the 150 s since 0:20"
     assert standing.lines()[1].startswith("1.23 USD"), "what was spent stays"
     standing.note(Event("stopping"))
     assert standing.lines()[0] == "stopping: finishing what is in flight"

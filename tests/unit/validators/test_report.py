@@ -18,7 +18,9 @@ from fabula.testing.katha_folders import rehash, write_jsonl, write_release, wri
 from fabula.testing.katha_samples import sample_bundles
 from fabula.testing.made_stories import make_story, near_copy
 from fabula.testing.review_exports import REVIEWERS, votes_on
+from fabula.validators.katha.dataset import open_dataset
 from fabula.validators.katha.field_rules import record_hashes
+from fabula.validators.katha.review_tables import votes_of
 from fabula.validators.katha.scene_rules import check_story, without_article
 from fabula.validators.katha.set_rules import RunBalance
 from fabula.validators.katha.validation import validate
@@ -346,6 +348,14 @@ def test_votes_of_a_release_when_about_nothing_in_it_or_said_twice_are_found(tmp
     assert found == {
         ("votes.jsonl:2", "$"), ("votes.jsonl:3", "$.part"), ("votes.jsonl:4", "$.item"),
     }  # fmt: skip
+
+
+def test_votes_of_a_release_when_read_are_the_sound_ones_in_order_and_none_where_there_is_no_file(tmp_path):
+    release = write_release(tmp_path / "release", sample_bundles(2))
+    assert votes_of(open_dataset(release)) is None
+    votes = [dict(read_vote(Part("v", vote), [])) for vote in votes_on(BUNDLE)]
+    write_jsonl(release / "votes.jsonl", [votes[0], {**votes[1], "criterion": "plot"}, *votes[2:]])
+    assert votes_of(open_dataset(release)) == [votes[0], *votes[2:]]
 
 
 @pytest.mark.parametrize("marked", [True, False, 1, None])

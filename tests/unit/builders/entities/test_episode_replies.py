@@ -58,6 +58,10 @@ def test_registry_when_sound_is_taken_as_it_is() -> None:
             {"shots": [{"shot": n, "account": "p001 sits."} for n in (1, 2, 7)]},
             ("unknown-shot", None, "dropped"),
         ),
+        (
+            {"objects": [{"name": f"key {n}", "looks": "", "shots": [1]} for n in range(25)]},
+            ("too-many", None, "dropped"),
+        ),
     ],
 )
 def test_registry_when_a_part_cannot_be_is_taken_without_it_and_noted(wrong, noted):

@@ -30,6 +30,7 @@ from fabula.models.registry import open_batches
 from fabula.models.spec import parse_spec
 from fabula.testing.model_server import (
     Asked,
+    BadRequestFault,
     Dropped,
     EchoSecrets,
     Fate,
@@ -196,6 +197,24 @@ def test_cancel_when_the_id_was_lost_finds_the_batch(stage: Any, provider: str) 
     result = cancel_batches(scene.folder / "run", QUICK)
     (batch,) = result.batches
     assert batch.state == "done" and batch.remote == scene.server.batches[0].id
+
+
+@pytest.mark.parametrize("status", [400, 409])
+def test_cancel_when_the_service_says_that_a_batch_is_over_reads_its_results(stage, provider, status):
+    scene = stage(provider, faults=until("look", Unauthorized()))
+    scene.failure()
+    scene.server.faults = until("cancel", BadRequestFault("it is over", status))
+    (batch,) = cancel_batches(scene.folder / "run", QUICK).batches
+    assert (batch.state, batch.answered, batch.open) == ("done", 9, 0)
+    assert scene.steps()["cancel"] == 1
+
+
+def test_cancel_when_the_service_refuses_it_says_so(stage, provider):
+    scene = stage(provider, faults=until("look", Unauthorized()))
+    scene.failure()
+    scene.server.faults = until("cancel", BadRequestFault("not yours", 403))
+    result = cancel_batches(scene.folder / "run", QUICK)
+    assert result.left == 1 and "status 403: not yours" in " ".join(result.troubles)
 
 
 # -- looking

@@ -135,6 +135,20 @@ def test_narrowed_when_a_method_was_never_asked_for_a_story_counts_no_failure(be
     assert int(judged.methods[0].outcomes.sets["common"].sum()) == 6
 
 
+def test_generations_when_nobody_names_the_seeds_are_of_those_that_were_judged(bench):
+    made = bench(2)
+    made.ask(lambda *_: True, conditions=("text",))  # of no method and no seed
+    for seed in (1, 2, 3):
+        made.ask(lambda *_: True, conditions=("image", "text_image"), method="m", seed=seed)
+    first = made.release.records[0].story_id
+    subject = {"m": {"invalid": [{"story_id": first, "seed": seed} for seed in (1, 2, 3)]}}
+    (method,) = judged_of(made, subject).methods
+    assert method.made.as_json() == {
+        "stories_requested": 2, "stories_valid": 1, "generations_requested": 6, "generations_valid": 3,
+        "generations_invalid": 3, "invalid_rate": 0.5,
+    }  # fmt: skip
+
+
 def test_intervals_when_stories_have_seeds_resample_stories_of_seed_means(bench):
     made = bench(8)
     place = {record.story_id: number for number, record in enumerate(made.release.records)}

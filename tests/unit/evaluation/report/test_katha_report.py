@@ -65,6 +65,14 @@ def test_report_when_counted_accounts_for_every_reply(simulated: Simulated, repo
     assert len(triples.rows) == 8
 
 
+def test_gaps_of_stories_when_drawn_are_all_there_also_where_everything_is_lost(
+    report: ReportDocument,
+) -> None:
+    gaps = next(figure for figure in report.figures if figure.name == "gap_ridges")
+    assert gaps.edges[-1] == 1.0 and any(ridge.counts[-1] for ridge in gaps.ridges)
+    assert [sum(ridge.counts) for ridge in gaps.ridges] == [24, 24, 24]
+
+
 def test_verdicts_when_joined_by_majority_are_the_combined_ones(report: ReportDocument) -> None:
     items = [item for case in report.cases.shown for item in case.items]
     assert items

@@ -16,6 +16,7 @@ from fabula.media.images import Picture
 from fabula.models.chat import CallFault
 from fabula.models.generators.drawn.canvas import KINDS, SIDE, cells_of, code_of, read_cells
 from fabula.models.generators.drawn.drawing import Drawing, draw_scene
+from fabula.models.generators.drawn.figures import feeling_in
 from fabula.models.generators.drawn.images import encode_png
 from fabula.models.generators.drawn.reading import codes_in, read_marks
 from fabula.models.generators.drawn.scene import DrawnScene, Mark, scene_of
@@ -229,3 +230,16 @@ def test_picture_when_more_is_shown_than_fits_says_what_had_no_room() -> None:
     assert [mark.mark for mark in drawing.marks] == list(marks[:24])
     assert drawing.without_room == marks[24:]
     assert seen_in(drawing.canvas.image) == marks_of(drawing)
+
+
+@pytest.mark.parametrize(
+    ("text", "feeling"),
+    [
+        ("The ant is unhappy, and then glad.", "sadness"),  # the first word that names one
+        ("She was overjoyed? No, overexcited!", "joy"),  # a long stem within a word: excit
+        ("A strange bell rang.", "calm"),  # a short one only where a word begins: ang
+        ("ENRAGED, he trembles", "fear"),
+    ],
+)
+def test_feeling_when_a_text_names_several_is_the_first_by_parts_of_words(text, feeling):
+    assert feeling_in(text) == feeling

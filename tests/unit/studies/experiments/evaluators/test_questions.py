@@ -378,6 +378,10 @@ def test_falls_when_worked_by_hand_are_differences_of_rates(tmp_path):
     assert made.questions == 5 and made.total == 0.0  # (1 - 1 + 0 + 0 + 0) / 5
     # causal and emotional both ask about the transition from scene 2 to 3: their falls cancel out
     assert made.transitions.tolist() == [0.0, 0.0, 0.0, 0.0]
+    # where no question names a transition, the rest stays
+    (unlinked,) = falls_of(replace(view, transitions=False), [plant], "base").of
+    assert (unlinked.questions, unlinked.dimensions.tolist()) == (5, made.dimensions.tolist())
+    assert unlinked.transitions.tolist() == [0.0, 0.0, 0.0, 0.0]
 
 
 @pytest.mark.parametrize("method", ["nobody", "swapped"])
