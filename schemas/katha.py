@@ -95,6 +95,12 @@ class Variant(Own):
     semantic_delta: str = Field(description="The change, in words.")
     contrastive_scene_text: str = Field(description="Text of the changed scene.")
     contrastive_story_text: str = Field(description="The whole contrastive story.")
+    questions: tuple[Question, ...] | None = Field(
+        default=None,
+        exclude_if=_is_absent,
+        description="Questions about what the variant tells otherwise; story_id is the variant's id. Absent "
+        "where there are none.",
+    )
 
 
 class Provenance(Own):

@@ -324,6 +324,7 @@ def _turned(tale: _Tale, count: int) -> list[Json]:
                     "semantic_delta": f"{text[middle:].strip()} / {text[:middle].strip()}",
                     "contrastive_scene_text": turned,
                     "contrastive_moral": None,
+                    "questions": [],
                 }
             )
     return variants

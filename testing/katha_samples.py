@@ -232,3 +232,19 @@ def _variants(record: dict[str, Json], plot: dict[str, Json]) -> list[Json]:
         }
         for number, (scene, change, text) in enumerate(changes, 1)
     ]
+
+
+def with_variant_questions(bundle: Json) -> Json:
+    """Give each variant of a bundle a question about how its changed scene ends; return the bundle."""
+    for variant in bundle["variants"]:
+        scene = variant["changed_scene_id"]
+        gold = variant["contrastive_scene_text"].rpartition(", ")[2].rstrip(".")
+        question = {
+            "question_id": f"{variant['variant_id']}_q01", "story_id": variant["variant_id"],
+            "question_type": "consequence", "question": f"How does part {scene} end?", "gold_answer": gold,
+            "accepted_answers": [gold, f"this: {gold}"], "target_scene": None,
+            "target_transition": [scene - 1, scene], "evidence_scenes": [scene],
+            "required_evidence": f"scene {scene}", "answerability": "text_supported",
+        }  # fmt: skip
+        variant["questions"] = [question]
+    return bundle

@@ -18,6 +18,7 @@ from ...schemas.paths import format_path, parse_path
 from ...schemas.plain_files import type_reason
 from ...schemas.values import Own
 from ...validators.katha.field_rules import record_hashes
+from ..step import RULES
 
 LISTS = ("scenes", "transitions", "questions", "variants")
 LABELS = ("narrative_type", "moral_label")
@@ -157,12 +158,13 @@ def _label_producer(name: str, story: Json, given: Json, maker: str | None) -> s
 def _list_producers(
     name: str, elements: Sequence[Json], given: Sequence[Json] | None, author: str, maker: str | None
 ) -> list[tuple[str, str]]:
-    keys = elements[0] if elements else ()
+    keys = dict.fromkeys(key for element in elements for key in element)
     if given is None:
         return [(f"$.{name}[*].{key}", str(maker)) for key in keys]
     rows: list[tuple[str, str]] = []
     for key in keys:
-        makers = [author if key in given[i] else str(maker) for i in range(len(elements))]
+        # What nobody gave of a part that needs no drafting is the rules'.
+        makers = [author if key in given[i] else maker or RULES for i in range(len(elements))]
         if len(set(makers)) == 1:
             rows.append((f"$.{name}[*].{key}", makers[0]))
         else:

@@ -54,7 +54,7 @@ from .drafts import (
     told_story,
     type_problem,
 )
-from .write_contrastives import read_variants
+from .write_contrastives import Settings, read_variants
 from .write_contrastives import show_scenes as show_variants
 from .write_questions import DISTINCT, read_again
 from .write_questions import show_scenes as show_questions
@@ -311,7 +311,7 @@ class _Repair:
         return await ask(
             self.tools, "katha/write_contrastives",
             lambda reply: read_variants(reply, story, sketch.scenes, labels, numbers),
-            **show_variants(sketch, len(before), before, again),
+            **show_variants(sketch, Settings(variants=len(before)), before, again),
         )  # fmt: skip
 
     def _placed(self, name: str, draft: Json, parts: Mapping[int, Json]) -> list[Json]:

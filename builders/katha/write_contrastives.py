@@ -12,12 +12,13 @@ from pydantic import Field
 from ...schemas.canonical import Json
 from ...schemas.text import normalize_answer, normalize_text
 from ...schemas.vocabulary import vocabulary
-from ...validators.katha.scene_rules import without_article
-from ...validators.view import mentions
-from ..step import PlannerSettings, Problems, Step, check_count, language, needed
+from ...validators.katha.scene_rules import check_variant_questions, without_article
+from ...validators.view import Part, Story, mentions
+from ..step import PlannerSettings, Problems, Step, check_count, is_told, language, needed
 from ..text.boundaries import Span, scene_spans, with_scene
 from ..text.segments import share
 from .drafts import NARRATIVE, Sketch
+from .write_questions import ask_moral, questions_shown, read_question
 
 LONGEST_GROWTH = 2
 """How many times as long as the scene a rewritten scene may be, beside a sentence."""
@@ -31,11 +32,21 @@ class Settings(PlannerSettings):
     variants: int = Field(
         default=2, ge=0, le=10, description="Variants per story that a model writes; rules write none."
     )
+    questions: int | None = Field(
+        default=None, ge=0, le=3,
+        description="Most questions about a variant that a model writes [1]; where a number is given, rules "
+        "ask for the moral target of a given variant that has one of its own.",
+    )  # fmt: skip
+
+    @property
+    def asked(self) -> int:
+        """Most questions about a variant that a model writes."""
+        return 1 if self.questions is None else self.questions
 
 
 def show_scenes(
     sketch: Sketch,
-    count: int,
+    settings: Settings,
     before: Sequence[Json] = (),
     again: Mapping[int, Sequence[str]] = MappingProxyType({}),
 ) -> Json:
@@ -46,12 +57,13 @@ def show_scenes(
     return {
         "again": sorted(again),
         "casts": [", ".join(scene["characters"]) or "-" for scene in sketch.scenes],
-        "count": count,
+        "count": settings.variants,
         "findings": [finding for number in sorted(again) for finding in again[number]],
-        "kinds": wanted_kinds(sketch.story["id"], count),
+        "kinds": wanted_kinds(sketch.story["id"], settings.variants),
         "language": language(sketch.story),
         "moral_label": sketch.moral_label,
         "previous": variants_shown(before),
+        "questions": settings.asked,
         "scenes": sketch.texts,
         "title": sketch.story["title"],
     }
@@ -77,6 +89,7 @@ def _rehearsed(sketch: Sketch, count: int) -> Json:
             "changed_scene": 1 + number % last, "change_type": "replace_outcome",
             "later_scene": 2 + number % last, "depends": scene[:80], "semantic_delta": scene[:80],
             "contrastive_scene_text": f"{scene} {scene.split()[0]} {number}", "contrastive_moral": None,
+            "questions": [],
         }
         for number, scene in enumerate(scenes)
     ]  # fmt: skip
@@ -90,14 +103,34 @@ def _read(reply: Json, sketch: Sketch, settings: Settings) -> list[Json]:
 
 def _given(sketch: Sketch, settings: Settings) -> Json:
     given = sketch.given_list("variants")
-    return [] if given is None and settings.variants == 0 else given
+    if given is None:
+        return [] if settings.variants == 0 else None
+    return [_with_moral_question(part, sketch) if settings.questions else part for part in given]
+
+
+def _with_moral_question(variant: Json, sketch: Sketch) -> Json:
+    """Return a given variant with the question for its moral target, the one annotation that is its own."""
+    label = variant["contrastive_moral"]
+    if label is None or "questions" in variant:
+        return variant
+    bearing = [
+        {**part, "moral_target": None if part["moral_target"] is None else label}
+        for part in sketch.transitions
+    ]
+    told = {"id": variant["variant_id"], "language": sketch.story["language"]}
+    question = ask_moral(told, bearing, label)
+    return variant if question is None else {**variant, "questions": [question]}
 
 
 def variants_shown(variants: Sequence[Json]) -> list[Json]:
     """Return variants in the form in which a model writes them."""
     names = ("change_type", "semantic_delta", "contrastive_scene_text", "contrastive_moral")
     return [
-        {"changed_scene": part["changed_scene_id"], **{name: part[name] for name in names}}
+        {
+            "changed_scene": part["changed_scene_id"],
+            **{name: part[name] for name in names},
+            "questions": questions_shown(part.get("questions", ()), part["contrastive_moral"]),
+        }
         for part in variants
     ]
 
@@ -141,7 +174,10 @@ def _variants(
     ]
     _check_texts(variants, story, scenes, problems)
     problems.settle()
-    return variants
+    record = {"story_text": story["normalized_text"], "scenes": scenes, "questions": ()}
+    return [
+        _with_questions(entry, variant, record) for (_, entry), variant in zip(entries, variants, strict=True)
+    ]
 
 
 class _Told(NamedTuple):
@@ -186,6 +222,25 @@ def _variant(entry: Json, number: int, told: _Told, problems: Problems) -> Json:
     }
 
 
+def _with_questions(entry: Json, variant: Json, record: Json) -> Json:
+    """Return a variant with those questions of its entry that it answers, otherwise than its story does."""
+    moral, scenes = variant["contrastive_moral"], record["scenes"]
+    told = {"id": variant["variant_id"]}
+    kept: list[Json] = []
+    for asked in entry["questions"]:
+        problems = Problems()
+        if asked["question_type"] == "moral" and moral is None:
+            continue
+        question = read_question(asked, len(kept) + 1, told, len(scenes), moral, problems)
+        part = Part("", {**variant, "questions": [question]})
+        problems.add_issues(check_variant_questions(Story("", record, [part])))
+        before = normalize_answer(asked["story_answer"] or "")
+        differs = before not in map(normalize_answer, question["accepted_answers"])
+        if not problems.found and differs and is_told(asked["told_by"], variant["contrastive_story_text"]):
+            kept.append(question)
+    return {**variant, "questions": kept} if kept else variant
+
+
 def _check_texts(variants: Sequence[Json], story: Json, scenes: Sequence[Json], problems: Problems) -> None:
     seen: dict[str, int] = {}
     for number, part in enumerate(variants, start=1):
@@ -209,7 +264,7 @@ def _check_cast(number: int, part: Json, scenes: Sequence[Json], problems: Probl
 
 STEP = Step(
     id="katha/write_contrastives",
-    version=11,
+    version=12,
     writes=("variants",),
     reads=(
         "story",
@@ -222,7 +277,7 @@ STEP = Step(
     ),
     sketch=Sketch.of,
     rules=_rules,
-    show=lambda sketch, settings: show_scenes(sketch, settings.variants),
+    show=show_scenes,
     read=_read,
     given=_given,
     settings=Settings,

@@ -312,7 +312,9 @@ def _questions(
     entries: Sequence[tuple[int, Json]], story: Json, scenes: Sequence[Json], moral: str | None
 ) -> list[Json]:
     problems = Problems()
-    questions = [_question(entry, number, story, len(scenes), moral, problems) for number, entry in entries]
+    questions = [
+        read_question(entry, number, story, len(scenes), moral, problems) for number, entry in entries
+    ]
     record = {"story_text": story["normalized_text"], "scenes": scenes, "questions": questions}
     view = Story("", {**record, "moral_label": moral})
     problems.add_issues(check_question_places(view))
@@ -323,9 +325,10 @@ def _questions(
     return questions
 
 
-def _question(
+def read_question(
     entry: Json, number: int, story: Json, scenes: int, moral: str | None, problems: Problems
 ) -> Json:
+    """Return a question of a reply; ``story`` has the id under which it is asked, ``scenes`` their number."""
     where = f"question {number}"
     kind, first = entry["question_type"], entry["target_from_scene"]
     if kind == "moral" and entry["target_scene"] is None and first is None and entry["evidence_scenes"]:

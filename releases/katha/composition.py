@@ -204,7 +204,11 @@ VARIANT_TABLE = Table(
     "variants", "One row per contrastive variant.", columns_of(Variant), ("variant_id",),
     {"base_story_id": ("stories", "story_id")},
 )  # fmt: skip
-TABLES = (STORIES, *NESTED, VARIANT_TABLE, VOTE_TABLE)
+VARIANT_QUESTIONS = Table(
+    "variant_questions", "One row per question about a contrastive variant.", columns_of(Question),
+    ("question_id",), {"story_id": ("variants", "variant_id")}, optional=True,
+)  # fmt: skip
+TABLES = (STORIES, *NESTED, VARIANT_TABLE, VARIANT_QUESTIONS, VOTE_TABLE)
 
 
 def known_details(
@@ -231,6 +235,13 @@ def record_rows(record: Json) -> Iterator[tuple[Table, dict[str, Json]]]:
             yield table, row_of(table, part)
 
 
+def variant_rows(variant: Json) -> Iterator[tuple[Table, dict[str, Json]]]:
+    """Yield the rows that a variant adds to the tables, with their table."""
+    yield VARIANT_TABLE, row_of(VARIANT_TABLE, variant)
+    for question in variant.get("questions") or ():
+        yield VARIANT_QUESTIONS, row_of(VARIANT_QUESTIONS, question)
+
+
 def story_rows(folder: Path) -> Iterator[PlacedRow]:
     """Yield every row that the records, variants and votes of a folder ask for."""
     splits: dict[str, str] = {}
@@ -241,6 +252,7 @@ def story_rows(folder: Path) -> Iterator[PlacedRow]:
             yield split_file, table, row
     for variant in read_lines(folder / VARIANTS):
         split_file = splits.get(str(variant.get("base_story_id")), "none")
-        yield split_file, VARIANT_TABLE, row_of(VARIANT_TABLE, variant)
+        for table, row in variant_rows(variant):
+            yield split_file, table, row
     for row in vote_rows(read_lines(folder / VOTES) if (folder / VOTES).is_file() else ()):
         yield splits.get(str(row["item"]), "none"), VOTE_TABLE, row

@@ -40,9 +40,8 @@ from ..form import Facts, FinishedRun, LeftOut, ReleaseForm
 from ..options import Licence, PackOptions, licence
 from ..parquet import TableWriter
 from ..subsets import Traits
-from ..tables import row_of
 from .additions import Additions, StoryFacts, Subset, Wanted, add, draw_subsets, traits_of, wanted
-from .composition import PARTS, SIZES, VARIANT_TABLE, Composition, Counted, known_details, record_rows
+from .composition import PARTS, SIZES, Composition, Counted, known_details, record_rows, variant_rows
 from .reviews import UNREAD as UNREAD_STATUS
 from .reviews import VOTE_TABLE, Reviews, check_against, check_votes, signs_in, vote_rows
 from .selection import (
@@ -368,7 +367,8 @@ class StoryPacking:
             data.hidden_hashes = secret_files.finish() if secret_files is not None else {}
             for variant in open_files.variants():
                 split_file = SPLIT_FILES[selection.public[variant["base_story_id"]]]
-                writer.add(VARIANT_TABLE, split_file, row_of(VARIANT_TABLE, variant))
+                for table, row in variant_rows(variant):
+                    writer.add(table, split_file, row)
             self._write_votes(writer)
         data.rows, data.sizes = writer.counts, writer.bytes
         return data

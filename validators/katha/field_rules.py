@@ -275,6 +275,12 @@ def check_variant_id_forms(story: Story) -> Iterator[Issue]:
     for variant in story.variants:
         for name in ("variant_id", "pair_id"):
             yield from check_id(variant.where, f"$.{name}", variant.data[name])
+        for position, question in enumerate(variant.data.get("questions") or ()):
+            path = f"$.questions[{position}]"
+            yield from check_id(variant.where, f"{path}.question_id", question["question_id"])
+            if question["story_id"] != variant.data["variant_id"]:
+                message = f"expected {show(variant.data['variant_id'])}, found {show(question['story_id'])}"
+                yield issue("story-reference", variant.where, f"{path}.story_id", message)
 
 
 def check_id(where: str, path: str, value: str) -> Iterator[Issue]:
@@ -308,6 +314,8 @@ def check_variant_words(story: Story) -> Iterator[Issue]:
     """Check every field of the variants that has a word list."""
     for variant in story.variants:
         yield from check_values(variant.where, "$", variant.data, VARIANT_WORDS)
+        for position, question in enumerate(variant.data.get("questions") or ()):
+            yield from check_values(variant.where, f"$.questions[{position}]", question, QUESTION_WORDS)
 
 
 def check_values(

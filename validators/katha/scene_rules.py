@@ -329,6 +329,54 @@ def check_temporal(story: Story) -> Iterator[Issue]:
             yield issue("temporal-order", story.where, f"$.questions[{position}].gold_answer", found)
 
 
+def check_variant_questions(story: Story) -> Iterator[Issue]:
+    """Check the questions of variants: as those of stories, told by the variant, another answer there.
+
+    What an answer in other words says cannot be judged by a rule; that the story has its very words and the
+    variant has not, can.
+    """
+    for variant in story.variants:
+        asked = variant.data.get("questions")
+        if not asked or not 1 <= variant.data["changed_scene_id"] <= len(story.scenes):
+            continue
+        told = told_by_variant(story.record, variant)
+        yield from check_question_places(told)
+        yield from check_answers(told)
+        yield from check_temporal(told)
+        if variant.data["contrastive_moral"] is not None:
+            yield from check_moral_answers(told)
+        source = {normalize_answer(each["question"]): _accepted(each) for each in story.record["questions"]}
+        for position, question in enumerate(asked):
+            path, gold = f"$.questions[{position}]", normalize_answer(question["gold_answer"])
+            if contains_phrase(story.answer_text, gold) and not contains_phrase(told.answer_text, gold):
+                message = f"{show(question['gold_answer'])} stands in the base story, not in the variant"
+                yield issue("variant-answer", variant.where, f"{path}.gold_answer", message)
+            same = source.get(normalize_answer(question["question"]), frozenset()) & _accepted(question)
+            if same:
+                message = f"{show(min(same))} answers the same question about the base story"
+                yield issue("variant-answer", variant.where, f"{path}.accepted_answers", message)
+
+
+def told_by_variant(record: Mapping[str, Json], variant: Part) -> Story:
+    """Return what a variant tells and is asked as a story, at the variant's place."""
+    data = variant.data
+    scenes = [
+        {**scene, "scene_text": data["contrastive_scene_text"]}
+        if number == data["changed_scene_id"]
+        else scene
+        for number, scene in enumerate(record["scenes"], start=1)
+    ]
+    told = {
+        "scenes": scenes, "questions": data["questions"], "story_text": data["contrastive_story_text"],
+        "moral_label": data["contrastive_moral"],
+    }  # fmt: skip
+    return Story(variant.where, {**record, **told})
+
+
+def _accepted(question: Mapping[str, Json]) -> frozenset[str]:
+    return frozenset(map(normalize_answer, (question["gold_answer"], *question["accepted_answers"])))
+
+
 # -- The rules that look at one story and its variants: the registry, and :func:`check_story`
 
 __all__ = ["STORY_RULES", "StoryRule", "check_part", "check_story", "incomplete_reason", "missing_fields"]
@@ -387,6 +435,11 @@ STORY_RULES: tuple[StoryRule, ...] = (
         "variant-labels",
         check_variant_labels,
         ("moral_label", "narrative_type", "split", "variants"),
+    ),
+    StoryRule(
+        "variant-questions",
+        check_variant_questions,
+        ("scenes", "questions", "story_text", "variants"),
     ),
     StoryRule(
         "hashes",

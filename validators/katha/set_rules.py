@@ -83,17 +83,20 @@ class UniqueIds(SetRule):
         folded = story_id.casefold() if isinstance(story_id, str) else None
         if not self._once("story_id", folded, story.where, "$.story_id"):
             return
-        questions = record.get("questions")
-        for position, question in enumerate(questions if isinstance(questions, list) else ()):
-            if isinstance(question, dict):
-                path = f"$.questions[{position}].question_id"
-                self._once("question_id", question.get("question_id"), story.where, path)
+        self._questions(record.get("questions"), story.where)
         for variant in story.variants:
             self._once("variant_id", variant.data.get("variant_id"), variant.where, "$.variant_id")
+            self._questions(variant.data.get("questions"), variant.where)
         for pair_id, variant in {
             str(part.data["pair_id"]): part for part in reversed(story.variants) if "pair_id" in part.data
         }.items():
             self._once("pair_id", pair_id, variant.where, "$.pair_id")
+
+    def _questions(self, questions: Json, where: str) -> None:
+        for position, question in enumerate(questions if isinstance(questions, list) else ()):
+            if isinstance(question, dict):
+                path = f"$.questions[{position}].question_id"
+                self._once("question_id", question.get("question_id"), where, path)
 
     def _once(self, kind: str, value: Json, where: str, path: str) -> bool:
         """Note an id; report it and return false if it is known."""

@@ -203,7 +203,10 @@ def _title_of(part: Own) -> str:
 def _details(part: Own) -> Iterator[str]:
     titled = {"question", "semantic_delta"}
     for name, value in _shown(part).items():
-        if name not in titled and value not in (None, [], ""):
+        if isinstance(part, Variant) and name == "questions":
+            for asked in part.questions or ():
+                yield f"{asked.question_type}: {asked.question} - {' | '.join(asked.accepted_answers)}"
+        elif name not in titled and value not in (None, [], ""):
             yield f"{name.replace('_', ' ')}: {_written(value)}"
 
 
@@ -226,6 +229,11 @@ def _values(part: Own, path: str, begin: str = "") -> Iterator[Value]:
     """Yield the values of a part that may be corrected."""
     for name, value in part.as_json().items():
         if name in FIXED:
+            continue
+        if isinstance(part, Variant) and name == "questions":
+            for number, asked in enumerate(part.questions or ()):
+                where = f"{path}.questions[{number}]"
+                yield from _values(asked, where, f"{begin}question {number + 1}: ")
             continue
         takes, optional = _taken(type(part), name)
         options: tuple[Json, ...] = ()

@@ -156,3 +156,19 @@ def test_stages_when_a_person_gave_everything_ask_nothing(katha, tale) -> None:
     assert {name for name, _ in asker.asked} <= set(replies) and fields["repair_log"] == []
     draft = katha.run_stage("apply_edits", fields).fields["draft"]
     assert {entry["producer"] for entry in draft["producers"]} == {"author", "hand:ann"}
+
+
+def test_given_variant_when_it_has_a_moral_of_its_own_is_asked_for_it_by_rules_where_wanted(
+    katha, tale
+) -> None:
+    variants = [{**part, "contrastive_moral": "honesty"} for part in tale["variants"][:1]]
+    fields = {**tale, "given": {"author": "ann", "variants": variants}}
+    assert katha.run_stage("write_contrastives", fields).fields["variants"] == variants
+    made = katha.run_stage("write_contrastives", fields, {"questions": 1}).fields
+    (question,) = made["variants"][0]["questions"]
+    assert (question["question_type"], question["gold_answer"]) == ("moral", "honesty")
+    assert question["story_id"] == variants[0]["variant_id"] and made["variants_by"] is None
+    draft = katha.run_stage("apply_edits", {**fields, **made}).fields["draft"]
+    makers = {entry["path"]: entry["producer"] for entry in draft["producers"]}
+    assert makers["$.variants[*].questions"] == "rules@1"
+    assert makers["$.variants[*].semantic_delta"] == "hand:ann"

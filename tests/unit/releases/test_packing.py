@@ -12,11 +12,12 @@ from fabula.engine.status import ItemReport
 from fabula.errors import ConfigError, InputError, RunBusy, RunError, TargetError
 from fabula.kinds.verbs import pack, verify
 from fabula.releases import target
+from fabula.releases.loading import load
 from fabula.releases.options import PackOptions
 from fabula.releases.pack import packing
 from fabula.schemas.canonical import canonical_bytes, digest, sha256_file
 from fabula.testing.katha_folders import read_rows, write_run
-from fabula.testing.katha_samples import CREATED_AT, sample_bundles
+from fabula.testing.katha_samples import CREATED_AT, sample_bundles, with_variant_questions
 from fabula.testing.review_exports import summary_of, write_review
 from fabula.validators.katha.field_rules import record_hashes
 
@@ -254,6 +255,27 @@ def test_odd_texts_survive(make_run, tmp_path):
     )
     assert row["source_text"] == record["source_text"]
     assert row["title"] == record["title"]
+
+
+def test_questions_of_variants_are_packed_into_a_table_of_their_own_and_read_back(make_run, tmp_path):
+    bundles = [with_variant_questions(bundle) for bundle in sample_bundles(1)]
+    for bundle in bundles:
+        rehash(bundle)
+    out = pack(make_run(bundles), tmp_path / "out", OPTIONS).folder
+    assert verify(out, quick=True).issues == ()
+    wanted = [question for bundle in bundles for part in bundle["variants"] for question in part["questions"]]
+    assert [
+        question for row in lines(out / "contrastive_variants.jsonl") for question in row["questions"]
+    ] == wanted
+    assert [each.as_json() for part in load(out).variants for each in part.questions or ()] == wanted
+    rows = [row for path in (out / "data/variant_questions").iterdir() for row in read_rows(path)]
+    assert sorted(rows, key=lambda row: row["question_id"]) == wanted
+    sets = {
+        node["name"]: node for node in json.loads((out / "croissant_metadata.json").read_bytes())["recordSet"]
+    }
+    assert {"variant_questions/story_id", "variant_questions/gold_answer"} <= {
+        field["@id"] for field in sets["variant_questions"]["field"]
+    }
 
 
 @pytest.mark.slow

@@ -16,7 +16,7 @@ import pytest
 from fabula.models.keys import MARK
 from fabula.schemas.canonical import canonical_bytes, pretty_bytes
 from fabula.testing.katha_folders import rehash, write_jsonl, write_records, write_release, write_run
-from fabula.testing.katha_samples import sample_bundles
+from fabula.testing.katha_samples import sample_bundles, with_variant_questions
 from fabula.validators.katha.validation import validate
 from fabula.validators.report import CODES
 
@@ -299,6 +299,16 @@ def _(bundles: Bundles) -> None:
 def _(bundles: Bundles) -> None:
     bundles[0]["variants"][0]["original_moral"] = "honesty"
     bundles[0]["variants"][1]["contrastive_moral"] = bundles[0]["record"]["moral_label"]
+
+
+@run_case("variant-answer")
+def _(bundles: Bundles) -> None:
+    variants = with_variant_questions(bundles[0])["variants"]
+    told = ["so Dekilomu came home safe", "in safety at home"]
+    variants[0]["questions"][0] |= {"gold_answer": told[0], "accepted_answers": told}
+    asked = bundles[0]["record"]["questions"][0]
+    variants[1]["questions"][0] |= {"question": asked["question"].upper()}
+    variants[1]["questions"][0]["accepted_answers"] += asked["accepted_answers"]
 
 
 @run_case("hash", again=False)

@@ -367,6 +367,7 @@ def contrast(draft, scene: int = 5, **changes) -> dict:
         "semantic_delta": "She thanked him; now she does not.",
         "contrastive_scene_text": f"{text} Nothing came of it.",
         "contrastive_moral": None,
+        "questions": [],
         **changes,
     }
 
@@ -416,6 +417,39 @@ def test_variant_when_written_again_keeps_its_number(draft, hat) -> None:
 def test_variant_when_no_later_scene_depends_on_it_goes_back(model, draft, hat, later) -> None:
     with pytest.raises(model.BadReply, match="contrast 1: later_scene must be a scene after 2, up to 5"):
         read_contrast(draft, hat, contrast(draft, 2, later_scene=later))
+
+
+ABOUT_CHANGE = {
+    "question_type": "consequence",
+    "target_from_scene": 4,
+    "evidence_scenes": [4, 5],
+    "question": "What comes of her thanks?",
+    "story_answer": "she brings bread",
+    "gold_answer": "nothing came of it",
+    "told_by": "Nothing came of it",
+    "other_answers": ["nothing at all comes of it", "they lead to nothing"],
+}
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        {"gold_answer": "a basket of fresh bread from her", "told_by": "a basket of cakes"},
+        {"story_answer": "They lead to nothing"},
+        {"question_type": "moral", "gold_answer": "gratitude"},
+        {"target_from_scene": 7},
+        {"gold_answer": "unclear"},
+        {"question": "Is it so that nothing came of it?"},
+    ],
+)
+def test_question_about_a_variant_when_the_variant_does_not_answer_it_is_left_out(draft, hat, fault) -> None:
+    good, bad = asked(**ABOUT_CHANGE), asked(**ABOUT_CHANGE) | fault
+    (made,) = read_contrast(draft, hat, contrast(draft, questions=[bad, good]))
+    (question,) = made["questions"]
+    assert (question["question_id"], question["story_id"]) == ("tale_1_v1_q01", "tale_1_v1")
+    assert question["accepted_answers"] == [ABOUT_CHANGE["gold_answer"], *ABOUT_CHANGE["other_answers"]]
+    (none,) = read_contrast(draft, hat, contrast(draft, questions=[bad]))
+    assert "questions" not in none
 
 
 # Telling scripts apart.
