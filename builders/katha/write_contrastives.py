@@ -84,7 +84,7 @@ def _rehearsed(sketch: Sketch, count: int) -> Json:
     """Return what stands for a reply in a rehearsal: the scenes, each a little longer."""
     last = len(sketch.texts) - 1
     scenes = [sketch.texts[number % last] for number in range(count)]
-    entries = [
+    entries: list[Json] = [
         {
             "changed_scene": 1 + number % last, "change_type": "replace_outcome",
             "later_scene": 2 + number % last, "depends": scene[:80], "semantic_delta": scene[:80],
