@@ -2,14 +2,14 @@
 
     FABULA_REFERENCE=FOLDER python benchmarks/published.py --out docs/published.md
 
-Reads the released files, the printed tables and the texts of the four papers, recomputes what they allow, and
-writes the page: cells that agree are counted by table and convention, cells that differ stand beside ours,
-and those that nobody can check (no file of theirs is released) are counted by table and reason.
-``--cells FILE`` writes every cell that was compared, tab-separated.
+Reads the released files, the printed tables and the texts of the four papers, and recomputes what they allow.
+The page counts cells by table and verdict, and shows those that contradict others; ``published.csv`` beside
+it has every cell that was compared.
 """
 
 import argparse
 import csv
+import io
 import os
 import re
 from collections import Counter
@@ -17,7 +17,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
-from string import ascii_lowercase
 from typing import Any
 
 from fabula.evaluation.events.published import Results, import_results
@@ -30,12 +29,13 @@ from fabula.releases.events.form import load_suite
 from fabula.schemas.values import Score
 
 REPRODUCED = "reproduced"
-WITH = "reproduced with this convention"
+WITH = "reproduced with the stated convention"
 FOLLOWS = "follows from other printed cells"
 NOT = "not reproducible"
 NOBODY = "nobody can check"
 CONTRADICTS = "contradicts other printed cells"
 NONE = "no result"
+CELLS = "published.csv"
 VERDICTS = (REPRODUCED, WITH, FOLLOWS, NOT, CONTRADICTS, NOBODY, NONE)
 
 
@@ -653,7 +653,8 @@ with its deviation is one.
 - *nobody can check*: nothing is released, or at hand, from which it could be computed.
 - *no result*: settings, examples and words; they are no cells.
 
-Made by `python benchmarks/published.py`; `--cells FILE` writes every compared cell with our value.
+[published.csv](published.csv) has every compared cell with our value and how it is counted. Both are made by
+`python benchmarks/published.py`.
 """
 
 
@@ -667,56 +668,56 @@ def page(found: Mapping[str, Sequence[Cell]]) -> str:
     sums = " | ".join(f"{every[verdict]:,}" for verdict in VERDICTS)
     lines += [f"| all | {sums} | {sum(every.values()):,} |", ""]
     for name, cells in found.items():
-        lines += [f"## {name}", "", *agreeing(cells), "", *differing(cells), *left(cells), ""]
+        lines += [f"## {name}", "", *agreeing(cells)]
+        if against := [*contradicting(cells)]:
+            lines += ["- Contradicts other printed cells: [how it is counted]: **printed** (ours)", *against]
+        lines += [*left(cells), ""]
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
 def agreeing(cells: Iterable[Cell]) -> Iterator[str]:
-    """A line for each verdict and convention by which cells agree: the printed tables, and how many cells."""
-    rows: dict[tuple[str, str], Counter[str]] = {}
+    """A line for each verdict other than those of single cells: the printed tables, and how many cells."""
+    counts: dict[str, Counter[str]] = {}
     for cell in cells:
-        if cell.verdict in (REPRODUCED, WITH, FOLLOWS):
-            rows.setdefault((cell.verdict, cell.convention), Counter())[table_of(cell)] += cell.count
-    yield "What agrees, how it is counted, and in how many cells of which table:"
-    yield ""
-    for (verdict, convention), counts in sorted(rows.items(), key=lambda row: VERDICTS.index(row[0][0])):
-        said = ", ".join(f"{table} ({count})" for table, count in counts.items())
-        yield f"- *{verdict.partition(' ')[0]}*{f', {convention}' if convention else ''}: {said}"
+        if cell.verdict in (REPRODUCED, WITH, FOLLOWS, NOT):
+            counts.setdefault(cell.verdict, Counter())[table_of(cell)] += cell.count
+    for verdict in sorted(counts, key=VERDICTS.index):
+        said = ", ".join(f"{table} ({count})" for table, count in counts[verdict].items())
+        yield f"- {verdict[0].upper()}{verdict[1:]}: {said}."
 
 
-def differing(cells: Iterable[Cell]) -> Iterator[str]:
-    """A list for each verdict on cells that differ, a line for each printed table, ours in brackets."""
+def contradicting(cells: Iterable[Cell]) -> Iterator[str]:
+    """Each cell that contradicts other printed ones, with ours and how it is counted."""
 
     def alike(cell: Cell) -> tuple[str, ...]:
         return (cell.place.rpartition(", ")[0], cell.convention)
 
-    for verdict in (NOT, CONTRADICTS):
-        rows = [list(some) for _, some in groupby((one for one in cells if one.verdict == verdict), alike)]
-        counts = Counter(some[0].convention for some in rows)
-        frequent = (each for each, count in counts.items() if count > 1 and " " in each)
-        notes = dict(zip(frequent, ascii_lowercase, strict=False))
-        if not rows:
-            continue
-        yield f"{verdict[0].upper()}{verdict[1:]}: **printed** (ours), with [how it is counted]."
-        yield ""
-        for table, some in groupby(rows, lambda row: table_of(row[0])):
-            yield f"- {table}: {'; '.join(differences(row, table, notes) for row in some)}"
-        yield ""
-        if notes:
-            yield f"{'; '.join(f'[{letter}] {convention}' for convention, letter in notes.items())}."
-            yield ""
+    for _, some in groupby((one for one in cells if one.verdict == CONTRADICTS), alike):
+        yield f"    - {differences(list(some))}"
 
 
-def differences(cells: Sequence[Cell], table: str, notes: Mapping[str, str]) -> str:
-    """Cells of one printed row that differ: how they are counted, what is printed, and ours."""
-    places = [cell.place.removeprefix(table).removeprefix(", ").replace(", all", "") for cell in cells]
-    row = places[0] if len(cells) == 1 else places[0].rpartition(", ")[0]
+def compared(found: Mapping[str, Sequence[Cell]]) -> str:
+    """Every cell that was compared, beside ours, as CSV."""
+    text = io.StringIO()
+    rows = csv.writer(text, lineterminator="\n")
+    rows.writerow(("source", "cell", "printed", "ours", "how it is counted", "verdict", "cells"))
+    for name, cells in found.items():
+        rows.writerows(
+            (name, cell.place, cell.printed, cell.ours, cell.convention, cell.verdict, cell.count)
+            for cell in cells
+            if cell.verdict not in (NOBODY, NONE)
+        )
+    return text.getvalue()
+
+
+def differences(cells: Sequence[Cell]) -> str:
+    """Cells of one printed row: how they are counted, what is printed, and ours."""
+    row = cells[0].place if len(cells) == 1 else cells[0].place.rpartition(", ")[0]
     said = ", ".join(
-        f"{place.removeprefix(row).removeprefix(', ')} **{cell.printed}** ({cell.ours})".lstrip()
-        for place, cell in zip(places, cells, strict=True)
+        f"{cell.place.removeprefix(row).removeprefix(', ')} **{cell.printed}** ({cell.ours})".lstrip()
+        for cell in cells
     )
-    convention = notes.get(cells[0].convention, cells[0].convention)
-    return f"{row} {f'[{convention}] ' if convention else ''}{said}".lstrip()
+    return f"{row} [{cells[0].convention}]: {said}"
 
 
 def table_of(cell: Cell) -> str:
@@ -759,21 +760,13 @@ def tally(cells: Iterable[Cell]) -> Counter[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--cells", type=Path)
     given = parser.parse_args()
     reference = os.environ.get("FABULA_REFERENCE")
     if not reference:
         raise SystemExit("FABULA_REFERENCE is not set: the folder of released files, tables and papers")
     found = sections(Path(reference))
     given.out.write_text(page(found), "utf-8")
-    if given.cells:
-        compared = [cell for cells in found.values() for cell in cells if cell.verdict not in (NOBODY, NONE)]
-        lines = [
-            "\t".join((one.place, one.printed, one.ours, one.convention, one.verdict)) for one in compared
-        ]
-        given.cells.write_text(
-            "\n".join(["place\tprinted\tours\tconvention\tverdict", *lines]) + "\n", "utf-8"
-        )
+    given.out.with_name(CELLS).write_text(compared(found), "utf-8")
     for name, cells in found.items():
         print(name, dict(tally(cells)))
 

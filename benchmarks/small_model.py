@@ -4,12 +4,13 @@
     python benchmarks/small_model.py requests.jsonl hf:SmolLM2-135M-Instruct.Q4_1.gguf >rows.jsonl
 
 The first command keeps one request of each prompt, of commands that run on samples. The second asks them and
-writes a row for each; `--table` prints rows as the table of docs/prompts.md. Prompts with pictures are asked
+writes a row for each; `--table` prints rows as docs/small_model.csv has them. Prompts with pictures are asked
 only of models that see.
 """
 
 import argparse
 import asyncio
+import csv
 import json
 import sys
 import time
@@ -99,12 +100,14 @@ def note(row: dict[str, Any], reply: Reply | CallFault | None, seconds: float) -
 
 
 def table(path: Path) -> None:
-    """Print rows that were asked as a table."""
+    """Print rows as a table."""
     rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
-    print("| prompt | tokens | depth | reply |\n|---|---|---|---|")
-    for row in sorted((row for row in rows if row["tokens"]), key=lambda row: row["prompt"]):
-        said = f"{row['reply_tokens']:,}" if row["made"] == "in form" else row["made"]
-        print(f"| `{row['prompt']}` | {row['tokens']:,} | {row['depth'] or 'text'} | {said} |")
+    lines = csv.writer(sys.stdout, lineterminator="\n")
+    lines.writerow(("prompt", "tokens", "depth", "what came", "tokens of the reply"))
+    for row in sorted(rows, key=lambda row: row["prompt"]):
+        lines.writerow(
+            (row["prompt"], row["tokens"], row["depth"] or "text", row["made"], row["reply_tokens"])
+        )
 
 
 def main() -> None:

@@ -57,19 +57,15 @@ def _steps(benchmark: Benchmark) -> Iterator[str]:
         f"{mine} --max-cost 50 --out runs/mine",
         "```",
         "",
-        "`get` asks once about all terms; `--dry-run` names what is missing, and the cost; `run` ends with "
-        "your row beside the printed ones, and with what differs in how it was made.",
-        "",
     )
 
 
 def _data(benchmark: Benchmark, whole: bool) -> Iterator[str]:
     home = benchmark.home
     yield f"{home.address}, {f'commit `{home.revision}`' if home.revision else f'newest commit: {RECORDED}'}."
-    yield "Without network: `--from` takes a clone, an archive or a folder with the files."
     yield ""
     if not home.files:
-        yield from (f"Files, sizes and SHA-256 are not known: {RECORDED}. It must hold `{home.holds}`.", "")
+        yield from (f"It must hold `{home.holds}`; the first fetch records sizes and SHA-256.", "")
         return
     said = f"{tallied(len(home.files), 'files')}, {byte_text(sum(size for size, _ in home.files.values()))}"
     if not whole and len(home.files) > SHOWN:

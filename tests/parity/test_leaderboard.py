@@ -158,7 +158,11 @@ def test_ledger_when_made_anew_is_the_committed_page(reference, monkeypatch):
     program = importlib.util.module_from_spec(spec)
     monkeypatch.setitem(sys.modules, "published", program)
     spec.loader.exec_module(program)
-    made = program.page(program.sections(reference))
-    assert made == (ROOT / "docs" / "published.md").read_text("utf-8"), (
-        "the page is not what the program makes: python benchmarks/published.py --out docs/published.md"
-    )
+    found = program.sections(reference)
+    for name, made in (
+        ("published.md", program.page(found)),
+        (program.CELLS, program.compared(found)),
+    ):
+        assert made == (ROOT / "docs" / name).read_text("utf-8"), (
+            f"{name} is not what is made: python benchmarks/published.py --out docs/published.md"
+        )
