@@ -39,7 +39,7 @@ from fabula.models.vision import clip, detectors, flow, networks
 from fabula.models.vision.registry import open_vision
 from fabula.models.vision.weights import Place
 from fabula.testing.drawn_entities import write_outputs
-from fabula.testing.looking_pipeline import look
+from fabula.testing.stage_pipelines import look
 from fabula.testing.tiny_vision import tiny_settings
 from fabula.testing.written_episodes import SECOND, write_episodes, written_episode
 

@@ -21,8 +21,8 @@ from fabula.schemas.plain_files import json_lines
 from fabula.testing import episode_judge
 from fabula.testing.drawn_entities import LOSSLESS
 from fabula.testing.drawn_videos import write_frames
-from fabula.testing.looking_pipeline import look
 from fabula.testing.model_server import ModelServer
+from fabula.testing.stage_pipelines import look
 from fabula.testing.tiny_vision import write_settings
 from fabula.testing.written_episodes import SECOND, write_episodes, written_episode
 

@@ -22,7 +22,7 @@ from fabula.media.video import frames_at
 from fabula.testing.drawn_episode import write_episode
 from fabula.testing.drawn_videos import Encoder, Take, draw_takes, write_frames
 from fabula.testing.endurance import VARIABLE, rounds
-from fabula.testing.media_pipeline import KEPT, media_request
+from fabula.testing.stage_pipelines import LINES, media_request
 
 av = pytest.importorskip("av")
 
@@ -173,7 +173,7 @@ def test_run_when_folder_of_videos_has_moved_knows_every_film(tmp_path: Path) ->
     write_frames(folder / "a.mp4", draw_takes((Take(12, 1),), (64, 48)))
     write_frames(folder / "deep" / "b.mp4", draw_takes((Take(12, 2),), (64, 48)))
     execute(media_request(tmp_path / "run", [folder], SMALL))
-    before = (tmp_path / "run" / KEPT).read_bytes()
+    before = (tmp_path / "run" / LINES).read_bytes()
     assert not (tmp_path / "run" / WORK / PROGRESS).exists()
     moved = folder.rename(tmp_path / "elsewhere")
     (moved / "deep" / "b.mp4").rename(moved / "b.mp4")
@@ -181,7 +181,7 @@ def test_run_when_folder_of_videos_has_moved_knows_every_film(tmp_path: Path) ->
         os.utime(path, (1, 1))
     report = execute(media_request(tmp_path / "run", [moved], SMALL))
     assert ran(report) == {"load_videos": 2}
-    assert (tmp_path / "run" / KEPT).read_bytes() == before
+    assert (tmp_path / "run" / LINES).read_bytes() == before
     assert str(tmp_path).encode() not in before
     report = execute(media_request(tmp_path / "run", [moved], (*SMALL, "measure_quality.frames=2")))
     assert ran(report)["measure_quality"] == 2 and "detect_shots" not in ran(report)

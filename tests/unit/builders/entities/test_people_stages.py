@@ -22,7 +22,7 @@ from fabula.testing.drawn_detections import detections, load_drawn_colours, writ
 from fabula.testing.drawn_film import DrawnFilm
 from fabula.testing.drawn_shots import boxes_in, draw_shot
 from fabula.testing.film_identities import LIMITS, clustered, film_scores, film_shots, made, tracked
-from fabula.testing.people_pipeline import PIPELINE
+from fabula.testing.stage_pipelines import PEOPLE
 from fabula.testing.track_metrics import identity_scores, identity_switches
 
 FILM = DrawnFilm(32)
@@ -369,7 +369,7 @@ ROW = {"video": "film", "frame": 1, "box": [0, 0, 9, 9], "score": 1.0}
 
 
 def config(*sets: str) -> RunConfig:
-    return resolve_config(PIPELINE, None, list(sets))
+    return resolve_config(PEOPLE, None, list(sets))
 
 
 @pytest.mark.slow

@@ -22,7 +22,7 @@ from fabula.models.vision import needs
 from fabula.releases.entities.tree import read_entity_set
 from fabula.testing.drawn_episode import write_episode
 from fabula.testing.drawn_videos import Take, write_takes
-from fabula.testing.people_pipeline import people_request
+from fabula.testing.stage_pipelines import people_request
 
 pytest.importorskip("av")
 FINDING = ("load_videos", "detect_shots")
@@ -147,7 +147,7 @@ def test_build_when_stopped_in_a_video_goes_on_at_the_shot(stage, tmp_path, monk
     assert counts(report, name) == (len(SHOTS) - BEFORE, BEFORE)
     assert counts(report, "detect_shots") == (0, 1)
     assert whole.totals == report.totals
-    assert (tmp_path / "whole/cast.jsonl").read_bytes() == (tmp_path / "run/cast.jsonl").read_bytes()
+    assert (tmp_path / "whole/lines.jsonl").read_bytes() == (tmp_path / "run/lines.jsonl").read_bytes()
 
 
 def counts(report: RunReport, name: str) -> tuple[int, int]:

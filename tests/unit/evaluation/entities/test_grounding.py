@@ -31,7 +31,7 @@ from fabula.testing.drawn_entities import (
     draw_frame,
     write_outputs,
 )
-from fabula.testing.looking_pipeline import look
+from fabula.testing.stage_pipelines import look
 from fabula.testing.written_episodes import CAST, SECOND, write_episodes, written_episode
 
 EPISODES = [written_episode(), written_episode("ep_b", SECOND)]

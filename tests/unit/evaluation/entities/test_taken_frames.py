@@ -25,8 +25,8 @@ from fabula.schemas.plain_files import json_lines
 from fabula.testing import episode_judge
 from fabula.testing.drawn_entities import SETTINGS, Fault, TruthGrounder, draw_frame, write_outputs
 from fabula.testing.drawn_videos import Take, write_takes
-from fabula.testing.looking_pipeline import look
 from fabula.testing.model_server import ModelServer
+from fabula.testing.stage_pipelines import look
 from fabula.testing.written_episodes import SECOND, SHOTS, write_episodes, written_episode
 
 EPISODES = [written_episode(), written_episode("ep_b", SECOND)]
