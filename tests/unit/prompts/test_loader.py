@@ -329,6 +329,29 @@ def test_repair_when_a_reply_breaks_the_form_quotes_the_keys_of_the_form_and_no_
         assert named and set(named) <= keys
 
 
+def endless(node, path="$"):
+    """Places of a form where a model that is held to it may write digits, or entries, without end."""
+    for choice in node.get("anyOf", ()):
+        yield from endless(choice, path)
+    kinds = node.get("type", ())
+    if {"integer", "number"} & set([kinds] if isinstance(kinds, str) else kinds) and "enum" not in node:
+        yield from [path] if not {"minimum", "maximum"} <= node.keys() else []
+    if kinds == "array":
+        yield from [path] if "maxItems" not in node else []
+        yield from endless(node["items"], f"{path}[]")
+    for name, inner in node.get("properties", {}).items():
+        yield from endless(inner, f"{path}.{name}")
+
+
+def test_forms_of_all_prompts_have_limits_on_every_number_and_every_list() -> None:
+    replies = {name: load_prompt(name).card.reply for name in prompt_ids()}
+    asked = {name: reply_schema(name, reply, lambda _: 3).schema for name, reply in replies.items() if reply}
+    assert {name: places for name, form in asked.items() if (places := list(endless(form)))} == {}
+    number, optional = {"type": "integer", "minimum": 1}, {"type": ["integer", "null"]}
+    lists = {"type": "array", "items": {"anyOf": [optional, {"type": "null"}]}}
+    assert list(endless(closed(a=number, b=lists))) == ["$.a", "$.b", "$.b[]"]
+
+
 # A prompt whose file changes gets a new version: the hash of every version is pinned for good.
 #
 # After raising ``version`` in the front matter: UPDATE_GOLDEN=1 make test PYTEST_ARGS="-k prompt_versions"

@@ -298,9 +298,11 @@ def test_contradiction_when_found_is_rewritten_and_looked_at_again(tmp_path: Pat
 @pytest.mark.parametrize(
     ("prompt", "wrong", "said"),
     [
-        ("list_entities", lambda reply: {**reply, "shots": []}, "no account of any shot"),
+        ("list_entities", lambda reply: {
+            **reply, "shots": [{**one, "account": " "} for one in reply["shots"]]
+        }, "no account of any shot"),
         ("merge_entities", lambda _: {"characters": [], "locations": [], "objects": []}, "none of the ids"),
-        ("check_registry", lambda reply: {"shots": reply["shots"][1:]}, "each once"),
+        ("check_registry", lambda reply: {"shots": reply["shots"][:1] * len(reply["shots"])}, "each once"),
         ("write_script", lambda reply: {"shots": reply["shots"][1:]}, "expected at least"),
         ("write_overview", lambda _: {"overview": " "}, "the overview has 0 words"),
         ("polish_characters", lambda reply: {"entities": reply["entities"][:1]}, "expected at least"),

@@ -88,7 +88,7 @@ def test_people_when_a_model_proposes_are_merged_as_far_as_they_can_be(folder: P
     (merge,) = found["consolidation"]["made"]
     assert merge["one"] == cast[0]["person"]
     assert merge["reason"] == "the same face"
-    assert merge["by"].startswith("openai:tested via entities/consolidate_people@1#")
+    assert merge["by"].startswith("openai:tested via entities/consolidate_people@")
     why = [one["refused"] for one in found["consolidation"]["refused"]]
     assert len(why) == 3
     assert "shot" in why[0] or "adjacent" in why[0]

@@ -134,7 +134,7 @@ def test_prompts_when_a_model_writes_them_add_to_the_seeds_and_differ(tmp_path: 
     origins = [json.loads(line) for line in (tmp_path / "run" / "prompts.jsonl").read_text().splitlines()]
     made = [row for row in origins if row["origin"] == "guided"]
     assert all(
-        row["producers"]["prompt"].startswith("openai:tested via events/write_prompt@2#") for row in made
+        row["producers"]["prompt"].startswith("openai:tested via events/write_prompt@") for row in made
     )
 
 

@@ -287,7 +287,7 @@ def test_build_when_the_user_words_a_prompt_asks_with_it_and_says_its_hash(build
         _, bundles = build(server, prompts=path.parents[1], limit=1)
     assert sum(system.startswith("You mark up tales") for system in systems) == 1
     makers = {entry["producer"] for bundle in bundles.values() for entry in bundle["producers"]}
-    label = f"katha/annotate_transitions@6#{sha256_bytes(words)[:12]}"
+    label = f"katha/annotate_transitions@7#{sha256_bytes(words)[:12]}"
     assert any(f" via {label}" in maker for maker in makers)
     path.write_bytes(words.replace(b"inputs: [again, ", b"inputs: ["))
     (path.parent / "mine.j2").write_bytes(words)
