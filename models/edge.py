@@ -453,6 +453,24 @@ def titled(schema: ReplySchema) -> dict[str, Any]:
     return {"title": schema.name, **schema.schema}
 
 
+LARGEST, LONGEST = 999_999_999, 200
+"""Largest integer and most entries of a list where a schema says nothing: a small model that is held to it by
+its grammar could write digits or entries without end."""
+_ENDLESS = {"integer": {"minimum": -LARGEST, "maximum": LARGEST}, "array": {"maxItems": LONGEST}}
+
+
+def bounded(schema: Any) -> Any:  # noqa: ANN401 - a schema or a part of one
+    """Return a schema with limits on integers and lists; what satisfies it satisfies the schema as it was."""
+    if isinstance(schema, list):
+        return [bounded(part) for part in schema]
+    if not isinstance(schema, Mapping):
+        return schema
+    kinds = schema.get("type")
+    named = kinds if isinstance(kinds, list) else [kinds] if isinstance(kinds, str) else []
+    limits = {key: limit for name in named for key, limit in _ENDLESS.get(name, {}).items()}
+    return {**limits, **{name: bounded(part) for name, part in schema.items()}}
+
+
 _COUNTS = (
     "minLength", "maxLength", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum",
     "multipleOf", "maxItems", "uniqueItems", "minProperties", "maxProperties",

@@ -17,7 +17,7 @@ from .chat import (
     read_vector,
     text_to_encode,
 )
-from .edge import Adapter, instead, messages_to_send, text_or_none, tokens, usage_or_none
+from .edge import Adapter, bounded, instead, messages_to_send, text_or_none, tokens, usage_or_none
 from .keys import Redactor, find_key
 from .options import ModelOptions
 from .spec import COMPATIBLE, ModelSpec
@@ -157,7 +157,8 @@ class OpenAIChat(Adapter):
         if request.seed is not None:
             body["seed"] = request.seed
         if request.schema is not None and request.structured == "schema":
-            wanted = {"name": request.schema.name, "strict": True, "schema": request.schema.schema}
+            form = request.schema.schema if self._is_openai else bounded(request.schema.schema)
+            wanted = {"name": request.schema.name, "strict": True, "schema": form}
             body["response_format"] = {"type": "json_schema", "json_schema": wanted}
         elif request.schema is not None and request.structured == "json":
             body["response_format"] = {"type": "json_object"}

@@ -17,7 +17,7 @@ from ...schemas.canonical import Json
 from ...schemas.plain_files import reason_of
 from ...schemas.values import Own
 from ..chat import CallFault, ChatRequest, Image, Reply, ReplySchema, Usage
-from ..edge import messages_to_send
+from ..edge import bounded, messages_to_send
 from ..options import ModelOptions
 from ..spec import ModelSpec
 from ..vision.download import quiet_libraries
@@ -25,8 +25,6 @@ from .files import BYTES, Files
 
 COMPACT = {"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": "}
 """How JSON is spaced: one way only, as a model that may choose can write white space without end."""
-LARGEST = 999_999_999
-"""Largest integer where a schema says nothing: digits would go on without end, too."""
 _GB = 1e9
 
 
@@ -202,7 +200,7 @@ class LocalModel:
         if self._grammars is None:
             self._grammars = from_tokenizer(self._tokenizer, n_vocab=self._vocabulary, eos_token=self._ends)
         # In the order of the schema: what is written first is thought of first.
-        wanted = json.dumps({"type": "object"} if free else _bounded(schema.schema))
+        wanted = json.dumps({"type": "object"} if free else bounded(schema.schema))
         grammar = LLMatcher.grammar_from_json_schema(wanted, overrides=COMPACT)
         matcher = LLMatcher(self._grammars, grammar)
         if matcher.is_error():
@@ -250,17 +248,6 @@ class LocalModel:
         outcome: Literal["ok", "empty"] = "ok" if text.strip() else "empty"
         detail = None if outcome == "ok" else "the model ended its reply at once"
         return Reply(outcome, text, detail, "stop", self.name, usage)
-
-
-def _bounded(schema: Any) -> Any:  # noqa: ANN401 - a schema or a part of one
-    """Return a schema whose integers have limits; what satisfies it satisfies the schema as it was."""
-    if isinstance(schema, list):
-        return [_bounded(part) for part in schema]
-    if not isinstance(schema, Mapping):
-        return schema
-    kinds = schema.get("type")
-    limits = {"minimum": -LARGEST, "maximum": LARGEST} if "integer" in (kinds, *(kinds or ())) else {}
-    return {**limits, **{name: _bounded(part) for name, part in schema.items()}}
 
 
 @contextmanager

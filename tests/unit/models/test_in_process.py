@@ -6,6 +6,7 @@ import io
 import json
 import os
 from collections.abc import Iterator
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ import fabula
 from fabula.cli.model_check import check_model
 from fabula.errors import ConfigError, MissingRequirement
 from fabula.models.chat import CallFault, ChatRequest, Image, Message, Reply, ReplySchema
+from fabula.models.edge import LARGEST
 from fabula.models.keys import Redactor
 from fabula.models.local import files, generation
 from fabula.models.local.in_process import InProcess
@@ -227,7 +229,7 @@ def test_number_without_limits_comes_to_an_end(talking: str, held: None) -> None
     asked = [question(talking, schema=schema, seed=n, temperature=3.0, max_tokens=40) for n in range(8)]
     replies = ask(talking, *asked)
     assert {reply.outcome for reply in replies} == {"ok"}
-    assert all(abs(json.loads(reply.text)["n"] or 0) <= generation.LARGEST for reply in replies)
+    assert all(abs(json.loads(reply.text)["n"] or 0) <= LARGEST for reply in replies)
 
 
 def test_schema_that_cannot_be_held_is_unsupported_and_not_ignored(talking: str, held: None) -> None:
@@ -419,15 +421,14 @@ def test_small_model_when_checked_in_full_is_told_from_a_capable_one(small: str,
 
 def test_small_model_builds_a_story_whose_every_outcome_is_named(small, held, tmp_path):
     short = [f"{stage}.max_tokens=120" for stage in STAGES]
-    run = fabula.build(
-        "katha", STORIES, tmp_path / "run", model=small, limit=1, workers=0, progress=False,
-        settings=(*short, "run.threshold=0"), models={small: {"dtype": "bfloat16"}},
+    (tmp_path / "one.jsonl").write_text(STORIES.read_text("utf-8").splitlines()[0] + "\n", "utf-8")
+    build = partial(
+        fabula.build, "katha", tmp_path / "one.jsonl", tmp_path / "run", model=small, workers=0,
+        progress=False, settings=(*short, "run.threshold=0"), models={small: {"dtype": "bfloat16"}},
     )  # fmt: skip
+    run = build()
     assert sum(run.totals.values()) == 1 and run.totals["pending"] == 0
     assert sum(use.calls for use in run.models) > 0 and sum(use.cost or 0.0 for use in run.models) == 0.0
     assert all(item.status in ("rejected", "failed") and item.code and item.reason for item in run.items)
-    again = fabula.build(
-        "katha", STORIES, tmp_path / "run", model=small, limit=1, workers=0, progress=False,
-        settings=(*short, "run.threshold=0"), models={small: {"dtype": "bfloat16"}},
-    )  # fmt: skip
+    again = build()
     assert again.totals == run.totals and again.models == run.models  # nothing is asked twice
