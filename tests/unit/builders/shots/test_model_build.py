@@ -10,6 +10,8 @@ import pytest
 
 from fabula.builders.shots.building import ShotOptions, build_shots
 from fabula.builders.shots.cast import character, named_in
+from fabula.builders.shots.translation import _check_letters
+from fabula.builders.step import Problems
 from fabula.releases.shots.tree import ShotSet, read_shot_set
 from fabula.schemas.canonical import Json
 from fabula.testing.drawn_shots import draw_reference
@@ -299,6 +301,23 @@ def test_reply_when_it_cannot_be_right_is_asked_again_with_the_reason(tmp_path, 
     again = [one for one in asked if one.schema_name == f"shots_{prompt}"]
     assert said in again[1].text
     assert not found.errors and len(shots.stories) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "is_refused"),
+    [
+        ("米拉说 OK 了吗", "ch", False),
+        ("She says OK", "ch", True),
+        ("1,200!", "ch", False),  # no letters
+        ("1,200!", "en", False),
+        ("米拉 ab", "en", False),  # two of four letters are Chinese: not more than half
+        ("米拉的 ab", "en", True),
+    ],
+)
+def test_translation_when_in_another_script_is_refused(text, language, is_refused):
+    problems = Problems()
+    _check_letters([text], language, problems)
+    assert len(problems.found) == is_refused
 
 
 def test_moment_when_a_shot_has_one_is_what_every_later_prompt_about_its_still_is_told(tmp_path):

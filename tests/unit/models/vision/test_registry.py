@@ -18,7 +18,7 @@ from fabula.models.vision.checkup import check_models
 from fabula.models.vision.fetching import fetch, survey
 from fabula.models.vision.registry import check_vision, names, open_vision
 from fabula.models.vision.stored import Source, weights_folder
-from fabula.models.vision.types import Detector
+from fabula.models.vision.types import Box, Detector, suppressed
 from fabula.models.vision.weights import Place, fetch_file, fetch_pretrained, load_pretrained, revision_of
 from fabula.testing import table_detector
 from fabula.testing.table_detector import TableDetector
@@ -300,3 +300,31 @@ def test_pretrained_when_the_hub_is_lost_is_looked_for_in_the_cache_alone(tmp_pa
     lost, reached = Kind.asked
     assert lost == ("some/model", {"revision": HUB_COMMIT, "local_files_only": True})
     assert reached == ("some/model", {"revision": HUB_COMMIT})
+
+
+# Boxes: overlaps, and what is suppressed.
+
+
+@pytest.mark.parametrize(
+    ("other", "overlap"),
+    [
+        ((1, 1, 3, 3), 1 / 7),  # 1 of 4 + 4 - 1
+        ((0, 0, 2, 2), 1.0),
+        ((0, 0, 1, 2), 0.5),
+        ((2, 0, 4, 2), 0.0),  # side by side
+        ((2.5, 0, 4, 2), 0.0),
+        ((0, 2.5, 2, 4), 0.0),
+        ((2.5, 2.5, 4, 4), 0.0),  # apart both ways
+    ],
+)
+def test_overlap_of_boxes_when_worked_by_hand_is_intersection_over_union(other, overlap):
+    one, two = Box(0, 0, 2, 2), Box(*other)
+    assert one.overlap(two) == two.overlap(one) == pytest.approx(overlap)
+    assert Box(1, 1, 1, 1).overlap(Box(1, 1, 1, 1)) == 0.0, "no area, and so no share"
+
+
+def test_suppressed_keeps_the_best_of_overlapping_boxes_whatever_their_order():
+    best, worse, other = Box(0, 0, 10, 10, 0.9), Box(1, 0, 11, 10, 0.8), Box(50, 0, 60, 10, 0.3)
+    assert suppressed([other, worse, best], 0.5) == (best, other)
+    assert suppressed([best, other, worse], 0.5) == (best, other)
+    assert suppressed([best, worse], 0.95) == (best, worse)

@@ -20,7 +20,6 @@ from fabula.models.vision.known import draw_pair
 from fabula.models.vision.networks import HALF, NONE_MEAN, NONE_STD, Preparation
 from fabula.models.vision.registry import open_vision
 from fabula.models.vision.stored import Source, pinned, stored, weights_folder
-from fabula.models.vision.types import Box, suppressed
 from fabula.models.vision.weights import Place, fetch_file, load_pretrained, revision_of
 from fabula.testing.drawn_shots import CAST, draw_reference
 from fabula.testing.tiny_vision import tiny_settings
@@ -198,24 +197,6 @@ def test_pixels_of_any_size_have_the_networks_size(size: tuple[int, int]) -> Non
 
     for mode in ("RGB", "L", "RGBA", "CMYK"):
         assert Preparation(16, 16).pixels([Image.new(mode, size)]).shape == (1, 3, 16, 16)
-
-
-# Boxes: areas, overlaps, and what is suppressed.
-
-
-def test_box_overlap_is_intersection_over_union() -> None:
-    one, two = Box(0, 0, 10, 10), Box(5, 0, 15, 10)
-    assert one.overlap(two) == pytest.approx(50 / 150)
-    assert one.overlap(Box(20, 20, 30, 30)) == 0.0
-    assert one.overlap(one) == 1.0
-    assert Box(0, 0, 0, 0).overlap(Box(0, 0, 0, 0)) == 0.0
-
-
-def test_suppressed_keeps_the_best_of_overlapping_boxes_whatever_their_order() -> None:
-    best, worse, other = Box(0, 0, 10, 10, 0.9), Box(1, 0, 11, 10, 0.8), Box(50, 0, 60, 10, 0.3)
-    assert suppressed([other, worse, best], 0.5) == (best, other)
-    assert suppressed([best, other, worse], 0.5) == (best, other)
-    assert suppressed([best, worse], 0.95) == (best, worse)
 
 
 # DINOv2, the aesthetic predictor and Inception through the real classes, with random weights.
