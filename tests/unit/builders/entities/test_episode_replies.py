@@ -11,7 +11,7 @@ from fabula.builders.entities.list_entities import places_of, read_registry
 from fabula.builders.entities.merge_entities import Merged, read_identities
 from fabula.builders.entities.names import settle
 from fabula.builders.entities.pictures import colour_word, distance, histogram, word_of
-from fabula.builders.entities.script_parts import read_actions, read_descriptions, read_script
+from fabula.builders.entities.script_parts import around, read_actions, read_descriptions, read_script
 from fabula.builders.entities.verify_script import read_settled
 from fabula.engine.stage import BadReply
 
@@ -297,3 +297,16 @@ def test_script_when_a_shot_loses_all_its_slots_says_so() -> None:
     made = settle(script("Mira walks.", "Rain."), [MIRA])
     assert made.entities[0].shots == (1,)
     assert done(made.script.repairs) == [("unmentioned", 2, "dropped"), ("empty-shot", 2, "left")]
+
+
+@pytest.mark.parametrize(
+    ("part", "context", "parts"),
+    [
+        (range(2, 4), 1, ([1], [2, 3], [4])),
+        (range(2), 3, ([], [0, 1], [2, 3, 4])),
+        (range(4, 6), 9, ([0, 1, 2, 3], [4, 5], [])),
+        (range(2, 4), 0, ([], [2, 3], [])),
+    ],
+)
+def test_part_when_its_neighbours_are_told_has_so_many_on_each_side(part, context, parts):
+    assert around(list(range(6)), part, context) == parts
