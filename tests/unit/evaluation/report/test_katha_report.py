@@ -15,8 +15,10 @@ from fabula.evaluation.recoverability.score import score_folder
 from fabula.evaluation.report.formats import scores_csv
 from fabula.evaluation.report.model import ReportDocument
 from fabula.evaluation.report.page import render_page
+from fabula.evaluation.report.showing import Accounts
 from fabula.kinds.evaluations import make_report
 from fabula.schemas.canonical import jsonl_lines, write_atomic
+from fabula.schemas.judgement import Judgement
 from fabula.testing.drawn_storyboards import draw_outputs
 from fabula.testing.simulated_evaluations import Simulated, write_simulated
 from fabula.testing.simulated_judgements import Truth
@@ -63,6 +65,24 @@ def test_report_when_counted_accounts_for_every_reply(simulated: Simulated, repo
         assert row.values["replies"] == sum(told.values())
     triples = next(one for one in report.accounting if one.name == "triples")
     assert len(triples.rows) == 8
+
+
+def test_cost_when_worked_by_hand_adds_what_is_known_and_says_what_is_not(simulated: Simulated) -> None:
+    one = read_archive(simulated.run).judgements[0]
+
+    def reply(spec: str, input: int | None, output: int | None, cost: float | None, **more: str) -> Judgement:
+        judge = one.judge.model_copy(update={"spec": spec})
+        known = {"judge": judge, "input_tokens": input, "output_tokens": output, "cost": cost, **more}
+        return one.model_copy(update=known)
+
+    replies = [
+        reply("a", 100, 7, 0.25), reply("a", None, 5, None), reply("a", 30, None, 0.125),
+        reply("b", None, None, None), reply("a", 1000, 1000, 9.0, kind="match"),
+    ]  # fmt: skip
+    rows = {row.label: row.values for row in Accounts.of(replies).cost_table().rows}
+    names = ("replies", "input_tokens", "output_tokens", "usd", "without_price")
+    assert [rows["a"][name] for name in names] == [3, 130, 12, 0.375, 1]
+    assert [rows["b"][name] for name in names] == [1, None, None, None, 1]
 
 
 def test_gaps_of_stories_when_drawn_are_all_there_also_where_everything_is_lost(
