@@ -4,13 +4,14 @@ import json
 from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from fabula.errors import ConfigError, InputError
 from fabula.evaluation.outputs.layout import require_shots
 from fabula.evaluation.outputs.shots import FATAL, CheckOptions, Choice, ShotOutputs, check_shots
-from fabula.evaluation.shots.requests import EVALUATING, ImageOptions
+from fabula.evaluation.shots.requests import EVALUATING, ImageOptions, _account
 from fabula.releases.shots.tree import ShotSet, read_shot_set
 from fabula.testing.drawn import picture_bytes, write_video
 from fabula.testing.drawn_shots import draw_shot, draw_shot_outputs, draw_shot_set, onstage
@@ -36,6 +37,24 @@ def test_check_shots_when_sound_finds_every_shot(shot_set: ShotSet, outputs: Pat
     }  # fmt: skip
     assert list(found.shots["01"]) == [1, 2, 3, 4, 5]
     assert found.shots["02"][3].file.name == "shot_03.png"
+
+
+def test_account_when_worked_by_hand_tells_whole_stories_and_those_without_a_shot() -> None:
+    def line(story: str, boxes: dict[str, list[str]] | None, *hashes: str | None) -> dict[str, Any]:
+        shots = [{"number": number, "sha256": sha256} for number, sha256 in enumerate(hashes, 1)]
+        return {"story_id": story, "shots": shots, "boxes": boxes and {"shots": boxes}}
+
+    lines = [
+        line("01", {"1": ["x", "y"], "2": ["z"]}, "aa", "bb"), line("02", None, None, None),
+        line("03", {"1": []}, "cc", None), line("04", None, None),
+    ]  # fmt: skip
+    found = _account(lines)
+    assert len(found.pop("outputs_sha256")) == 64
+    assert found == {
+        "stories_requested": 4, "stories_complete": 1, "stories_without_shot": 2,
+        "shots_requested": 7, "shots_valid": 3, "missing_rate": pytest.approx(4 / 7), "boxes": 3,
+    }  # fmt: skip
+    assert _account([])["missing_rate"] is None, "nothing was asked for"
 
 
 @pytest.mark.parametrize(
