@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ..releases.entities.tree import EntitySet
 
 
-@command("export katha")
+@command("export stories")
 def katha(
     folder: Annotated[Path, typer.Argument(metavar="RELEASE")], *, out: Path, as_json: bool = False
 ) -> int:
@@ -30,7 +30,7 @@ def katha(
         out: A new folder.
 
     Examples:
-        fabula export katha dist/kathabench --out KathaBench-25K
+        fabula export stories dist/kathabench --out KathaBench-25K
     """
     from ..releases.katha.package import export_package
 

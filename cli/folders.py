@@ -73,7 +73,7 @@ KINDS: dict[str, What] = {
         ("release verify RELEASE --hidden",),
         "the hidden test of a release",
     ),
-    "package katha": What("an official KathaBench package", ("import katha",)),
+    "package katha": What("an official KathaBench package", ("import stories",)),
     "package shots": What("an official tree of shot scripts", ("import vistory", "validate", "stats")),
     "package entities": What(
         "an official tree of episodes", ("import entitybench", "validate", "stats", "outputs check")
@@ -182,7 +182,7 @@ TAKES: dict[str, tuple[str, ...]] = {
     "outputs check release": (*_ANY_DATA, *OF_ENTITIES),
     "outputs keyframes videos": ("outputs",),
     "outputs keyframes release": OF_SHOTS,
-    "import katha source": ("package katha",),
+    "import stories source": ("package katha",),
     "import vistory source": OF_SHOTS,
     "import entitybench source": OF_ENTITIES,
     "import references folder": ("outputs",),
@@ -200,7 +200,7 @@ TAKES: dict[str, tuple[str, ...]] = {
     "export lite folder": OF_SHOTS,
     "export entitybench folder": OF_ENTITIES,
     "export entities folder": OF_ENTITIES,
-    "export katha folder": ("release katha",),
+    "export stories folder": ("release katha",),
     "export plans folder": ("release katha", "hidden"),
     "export storyboards folder": ("release katha",),
     "export storyboards outputs": ("outputs",),

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ..releases.katha.package_import import ImportOptions
 
 
-@command("import katha", "releases.katha.package_import:ImportOptions")
+@command("import stories", "releases.katha.package_import:ImportOptions")
 def katha(
     source: Annotated[str, typer.Argument(metavar="FOLDER|REPO@VERSION")],
     *,
@@ -31,7 +31,7 @@ def katha(
 
     The new folder loads, validates and is judged like a release. The package is a folder, or REPO@VERSION: a
     repository on the Hub with a tag or commit. Nothing is lost: every file is kept as it is, fields that
-    Fabula does not have are listed, and `fabula export katha` gives the package back.
+    Fabula does not have are listed, and `fabula export stories` gives the package back.
 
     Options:
         source: The official package, with annotations.jsonl.
@@ -39,9 +39,9 @@ def katha(
         field: The package calls our field OURS by the name THEIRS.
 
     Examples:
-        fabula import katha KathaBench-25K --out dist/kathabench
-        fabula import katha user/kathabench@v1 --out dist/kathabench
-        fabula import katha downloads/package --field story_text=story --language en --out dist/package
+        fabula import stories KathaBench-25K --out dist/kathabench
+        fabula import stories user/kathabench@v1 --out dist/kathabench
+        fabula import stories downloads/package --field story_text=story --language en --out dist/package
     """
     from ..releases.katha.package_import import import_package
 

@@ -1,4 +1,4 @@
-"""``fabula import katha`` and ``fabula export katha``: what they print, and what they refuse."""
+"""``fabula import stories`` and ``fabula export stories``: what they print, and what they refuse."""
 
 import csv
 import json
