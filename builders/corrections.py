@@ -19,6 +19,7 @@ from ..engine.walk import LazyItems
 from ..errors import ConfigError, RunError
 from ..schemas.canonical import Json
 from ..schemas.paths import parse_quoted, value_at
+from ..schemas.plain_files import reason_of
 from ..schemas.text import quoted
 from ..schemas.values import Edit, Issue
 from .drafting import Consequence, Editing
@@ -117,10 +118,7 @@ def signed(item: str, path: str, new: Json, who: str, why: str) -> Edit:
     try:
         return Edit(id=item, path=path, old=None, new=new, who=who, why=why)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        raise ConfigError(
-            str(first["loc"][0]), expected="another value", found=repr(first["input"]), fix="correct it"
-        ) from error
+        raise ConfigError("fabula edit", what=reason_of(error), fix="correct it") from error
 
 
 def _refuse_withdrawn(run: Path, item: str) -> None:

@@ -310,10 +310,9 @@ def read_rows(
                 try:
                     yield model.model_validate_json(line)
                 except ValidationError as error:
-                    for detail in error.errors(include_url=False, include_input=False):
+                    for detail in error.errors(include_url=False):
                         field = f"{path}:{number} {format_path(detail['loc'])}"
-                        expected = "a value that the record type allows"
-                        problems.append(mismatch(field, expected, type_reason(detail), fix))
+                        problems.append(UserError(field, what=type_reason(detail), fix=fix))
     except OSError as error:
         problems.append(mismatch(str(path), f"the file {path.name}", reason_of(error), fix))
 
@@ -417,8 +416,6 @@ class OfficialFiles:
     too_large: str  # code of a file that has more; ``missing`` of one that cannot be read
     missing: str
     expected: str  # what is expected where nothing can be read, with an article
-    # words of the checking library -> how they are said
-    wording: Mapping[str, str] = field(default_factory=dict)
 
     def read(
         self, path: Path, where: str, kind: type[Document], issues: IssueBin
@@ -442,11 +439,8 @@ class OfficialFiles:
         try:
             return kind.model_validate(document), content
         except ValidationError as error:
-            for detail in error.errors(include_url=False, include_input=False):
-                message = str(detail["msg"])
-                for theirs, ours in self.wording.items():
-                    message = message.replace(theirs, ours)
-                issues.add(self.issue("shape", where, format_path(detail["loc"]), message))
+            for detail in error.errors(include_url=False):
+                issues.add(self.issue("shape", where, format_path(detail["loc"]), type_reason(detail)))
         return None, content
 
     def _parse(self, content: bytes, where: str, issues: IssueBin) -> dict[str, Any] | None:
@@ -491,6 +485,8 @@ def what_is_wrong(error: ValueError | RecursionError, content: bytes) -> tuple[s
         return "encoding", f"expected UTF-8, found {error.reason} at byte {error.start}"
     if isinstance(error, RecursionError):
         return "json", "expected a JSON object, found one that is nested too deeply"
+    if isinstance(error, json.JSONDecodeError) and content.strip():
+        return "json", f"this is no JSON: {reason_of(error)}"
     return "json", f"expected a JSON object, found {error if content.strip() else 'nothing'}"
 
 

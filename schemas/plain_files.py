@@ -117,9 +117,7 @@ def reason_of(error: Exception) -> str:
     if isinstance(error, json.JSONDecodeError):
         return json_reason(error)
     if hasattr(error, "errors"):  # of pydantic: the first value that a type does not allow
-        first = error.errors(include_url=False)[0]
-        where = ".".join(map(str, first["loc"]))
-        return (f"{where}: " if where else "") + type_reason(first)
+        return type_reasons(error)[0]
     if isinstance(error, FileNotFoundError):
         return f"nothing there{alike(Path(error.filename))}" if error.filename else "nothing there"
     return (isinstance(error, OSError) and error.strerror) or str(error)
@@ -169,7 +167,9 @@ _TYPES = {
     "less_than_equal": "at most {le} is wanted here",
     "greater_than": "more than {gt} is wanted here",
     "less_than": "less than {lt} is wanted here",
+    "bool_type": "true or false is wanted here",
     "json_invalid": "this is no JSON",
+    "finite_number": "a number that is neither infinite nor NaN is wanted here",
 }
 """Kind of a mistake in pydantic's words -> what is said of it."""
 
@@ -178,7 +178,13 @@ def type_reason(detail: Any) -> str:  # noqa: ANN401 - a mistake as pydantic tel
     """Return in plain words why a type does not allow a value, with the value where it is short."""
     kind, value = detail["type"], detail.get("input")
     shown = "input" in detail and isinstance(value, str | int | float | None)
-    told = f", found {value!r}"[:90] if shown else ""
+    of_json = isinstance(value, bool) or value is None
+    told = f", found {json.dumps(value) if of_json else repr(value)}"[:90] if shown else ""
+    if kind == "json_invalid" and isinstance(value, str | bytes):
+        try:
+            parse_json((value.encode() if isinstance(value, str) else value).rstrip())
+        except (ValueError, RecursionError) as error:
+            return f"this is no JSON: {reason_of(error)}"
     if kind in _TYPES:
         absent = kind in ("missing", "extra_forbidden")
         bounds = {key: _whole(bound) for key, bound in detail.get("ctx", {}).items()}
@@ -186,7 +192,18 @@ def type_reason(detail: Any) -> str:  # noqa: ANN401 - a mistake as pydantic tel
     if kind == "string_pattern_mismatch":
         return f"{value!r} is not written as {detail['ctx']['pattern']} says"[:200]
     message = str(detail["msg"]).removeprefix("Value error, ")
-    return re.sub(r"^[\w ]+ should (be |have )?", "expected ", message) + told
+    message = re.sub(r"^[\w ]+ should (be |have )?", "expected ", message)
+    return message.partition(" after validation")[0] + told
+
+
+def type_reasons(error: Any) -> list[str]:  # noqa: ANN401 - a ValidationError of pydantic
+    """Return in plain words every reason why a type does not allow a value, each with its place."""
+    details = error.errors(include_url=False)
+    places = (".".join(map(str, detail["loc"])) for detail in details)
+    return [
+        (f"{place}: " if place else "") + type_reason(detail)
+        for place, detail in zip(places, details, strict=True)
+    ]
 
 
 def _whole(bound: object) -> object:

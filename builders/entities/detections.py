@@ -5,7 +5,6 @@ or its number), its frame and its box stay in memory.
 """
 
 import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -17,7 +16,7 @@ from numpy.typing import NDArray
 from pydantic import Field, ValidationError
 
 from ...errors import InputError, UserError
-from ...schemas.plain_files import composed, open_plain
+from ...schemas.plain_files import composed, open_plain, reason_of, type_reason
 from ...schemas.text import slug
 from ...schemas.values import Own
 from .cluster_people import Rows
@@ -74,21 +73,9 @@ def row_of(where: str, value: Any) -> Row | UserError:  # noqa: ANN401 - bytes o
             return Row.model_validate_json(value, strict=True)
         return Row.model_validate(value)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False)[0]
+        first = error.errors(include_url=False)[0]
         field = ".".join(str(part) for part in first["loc"])
-        expected, found = _told(first["type"], first["msg"], f"{first['input']!r}"[:80])
-        return wrong(f"{where}: {field}" if field else where, expected, found)
-
-
-def _told(kind: str, message: str, given: str) -> tuple[str, str]:
-    """Return what was expected and what was found."""
-    if kind == "json_invalid":
-        return "a line of JSON", f"{given}: {message}"
-    if kind == "missing":
-        return "a value", "none"
-    if kind == "extra_forbidden":
-        return "the documented fields only", "another one"
-    return re.sub(r"^\w+ should (be |have )?", "", message), given
+        return UserError(f"{where}: {field}" if field else where, what=type_reason(first), fix=_FIX)
 
 
 def wrong(where: str, expected: str, found: str) -> UserError:
@@ -123,8 +110,7 @@ class LineRows:
             try:
                 self.header = Header.model_validate_json(first, strict=True)
             except ValidationError as error:
-                said = error.errors(include_url=False)[0]
-                raise unreadable(path, f"a first line whose {said['loc']} is wrong: {said['msg']}") from error
+                raise unreadable(path, f"a first line that is wrong: {reason_of(error)}") from error
             self._skip = len(first)
 
     def rows(self) -> Iterator[tuple[int, str, Row | UserError]]:
@@ -181,9 +167,8 @@ class ParquetRows:
         try:
             return Header() if metadata is None else Header.model_validate_json(metadata)
         except ValidationError as error:
-            raise unreadable(
-                self._path, f"metadata {FORMAT} that is wrong: {error.errors()[0]['msg']}"
-            ) from error
+            found = f"metadata {FORMAT} that is wrong: {reason_of(error)}"
+            raise unreadable(self._path, found) from error
 
     def rows(self) -> Iterator[tuple[int, str, Row | UserError]]:
         """Yield number, name and row of every row."""

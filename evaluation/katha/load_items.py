@@ -174,8 +174,8 @@ def subset_ids(folder: Path, name: str) -> frozenset[str]:
     if path is None:
         raise InputError.one(
             f"--subset {name}",
-            what="the release has no such subset",
-            fix=f"use one of: {', '.join(sorted(files))}" if files else "it has none: leave --subset out",
+            what="the release has no such subset" if files else "the release has no subsets",
+            fix=f"use one of: {', '.join(sorted(files))}" if files else "leave --subset out",
         )
     ids, problems = set(), []
     for number, line in enumerate(_lines(path), 1):

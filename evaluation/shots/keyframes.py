@@ -19,8 +19,7 @@ from ...media.shot_detection import Method, ShotBoundaries, detect
 from ...media.video import frames_at
 from ...releases.shots.tree import ShotSet, ShotStory, read_shot_set
 from ...schemas.canonical import pretty_bytes, sha256_file, write_atomic
-from ...schemas.paths import format_path
-from ...schemas.plain_files import read_plain
+from ...schemas.plain_files import read_plain, reason_of
 from ...schemas.values import Own
 from ..outputs.layout import VIDEOS
 from ..outputs.shots import REVIEW, shot_number
@@ -330,14 +329,8 @@ def read_review(path: Path) -> Review:
     try:
         return Review.model_validate_json(read_plain(path, follow=True))
     except (OSError, ValidationError) as error:
-        if isinstance(error, OSError):
-            reason = str(error.strerror)
-        else:
-            first = error.errors(include_url=False)[0]
-            reason = f"{first['msg']} at {format_path(first['loc'])}"
-        expected = "a review file of keyframes"
-        fix = "correct it, or remove it to begin anew"
-        raise InputError.one(str(path), expected=expected, found=reason, fix=fix) from error
+        what = f"this is no review file of keyframes: {reason_of(error)}"
+        raise InputError.one(str(path), what=what, fix="correct it, or remove it to begin anew") from error
 
 
 def _known(target: Path, given: Path | None) -> Review | None:

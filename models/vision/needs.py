@@ -14,7 +14,7 @@ from ...schemas.canonical import canonical_text, digest
 from ...schemas.values import Own
 from .known import WEIGHTS
 from .registry import MODELS, Kind, check_vision, files_of, libraries_of, open_vision
-from .stored import Source
+from .stored import PRETRAINED, Source
 from .types import Device, Dtype, VisionModel
 from .weights import DEVICES, Place, fetch_file, fetch_pretrained, needed, revision_of
 
@@ -115,6 +115,7 @@ class Lack:
     what: str  # it, in a few words
     wanted_by: str  # the model or setting that it is for
     why: str = ""  # why it cannot be had; empty where that is plain
+    comes: bool = False  # whether ``fabula models fetch vision`` brings it
 
 
 def listed(lacks: Iterable[Lack]) -> str:
@@ -129,12 +130,9 @@ def listed(lacks: Iterable[Lack]) -> str:
     return "; ".join(parts)
 
 
-_WEIGHTS = "weights"
-
-
 def fetching(lacks: Iterable[Lack]) -> str:
     """Return the command that fetches the weights among what is missing, empty where there are none."""
-    models = dict.fromkeys(lack.wanted_by for lack in lacks if lack.what == _WEIGHTS)
+    models = dict.fromkeys(lack.wanted_by for lack in lacks if lack.comes)
     return f"fabula models fetch vision{''.join(f' --model {name}' for name in models)}" if models else ""
 
 
@@ -175,7 +173,8 @@ def _lacks_of_weights(name: str, options: Mapping[str, Any]) -> Iterator[Lack]:
             reason = error.found.splitlines()[0].rpartition("cannot be used: ")[2]
             if weights.source.on_request and local is None:
                 reason = "nothing fetches them unasked"
-            yield Lack(_WEIGHTS if local is None else error.where, name, reason)
+            file = f"weights {weights.source.file or PRETRAINED[-1]} of {weights.source.repo}"
+            yield Lack(file if local is None else error.where, name, reason, comes=local is None)
 
 
 def _fetch(source: Source, local: Path | None) -> None:

@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeAlias, cast
 from pydantic import ConfigDict, ValidationError, create_model
 
 from ...errors import ConfigError
+from ...schemas.plain_files import type_reason
 from ...schemas.plugins import plugins, versions_of
 from .types import Detector, Encoder, Flow, Grounder, Predictor, Segmenter, TextEncoder, VisionModel
 from .weights import Place, missing
@@ -156,7 +157,7 @@ def _checked(name: str, loader: Loader, settings: Mapping[str, Any]) -> dict[str
         key = ".".join(str(part) for part in first["loc"])
         raise ConfigError(
             f"model {name}: {key}",
-            what=f"{first['msg']} ({first['input']!r}); the settings are: {', '.join(fields) or 'none'}",
+            what=f"{type_reason(first)}; the settings are: {', '.join(fields) or 'none'}",
             fix="correct or remove it; see docs/vision.md",
         ) from error
     return {key: getattr(read, key) for key in read.model_fields_set}

@@ -53,7 +53,6 @@ _FILES = OfficialFiles(
     too_large="too-large",
     missing="unreadable",
     expected="a file",
-    wording={"valid tuple": "list", "a valid dictionary": "an object"},
 )
 
 

@@ -24,6 +24,7 @@ from ...schemas.plain_files import (
     parse_json,
     read_json,
     read_plain,
+    reason_of,
 )
 from ...schemas.text import tallied
 from ..loading import read_release_document
@@ -545,7 +546,7 @@ class StreamedRelease(Generic[Row]):
             try:
                 record = self.model.model_validate_json(line)
             except ValidationError as error:
-                raise _wrong(where, f"no record: {error.errors()[0]['msg']}") from error
+                raise _wrong(where, f"no record: {reason_of(error)}") from error
             name = str(getattr(record, self.id_field))
             if name <= last and number > 1:
                 raise _wrong(where, f"{name!r} after {last!r}")

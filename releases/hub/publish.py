@@ -465,7 +465,7 @@ def _require_documents(folder: Path) -> None:
     """Refuse an imported package: its card and licence lie in a folder below, where no Hub looks for them."""
     missing = [name for name in (README, LICENSE) if not (folder / name).is_file()]
     if missing:
-        fix = f"write the package with `fabula export stories {quoted(folder)} --out PACKAGE`, and upload that"
+        fix = f"write it with `fabula export stories {quoted(folder)} --out PACKAGE`, and upload that"
         lacking = f"it is an imported package without {' and '.join(missing)} at the top"
         problem = UserError(str(folder), what=f"the release cannot be published: {lacking}", fix=fix)
         raise InputError([problem])

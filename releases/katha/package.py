@@ -33,10 +33,9 @@ from ...schemas.layout import (
     files_in,
 )
 from ...schemas.paths import pointer
-from ...schemas.plain_files import open_plain, reason_of
+from ...schemas.plain_files import open_plain, reason_of, type_reason
 from ...schemas.text import tallied
 from ...schemas.values import Issue, Own
-from ...validators.report import show
 from ..loading import KIND, read_release_document
 from ..target import require_free, staged
 from ..verify.files import check_listing, check_records, check_release_document
@@ -178,24 +177,10 @@ _MAY_BE_EMPTY = frozenset(
     {"characters", "objects", "visual_must_show", "evidence_scenes", "correction_flags"}
 )
 """Lists that say something by being empty, so that none at all may be read as that."""
-_EXPECTED = {
-    "string_type": "a text", "int_type": "a whole number", "int_from_float": "a whole number",
-    "bool_type": "true or false", "tuple_type": "a list", "model_type": "an object",
-    "missing": "this field",
-}  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Misfit:
-    """A value that a type of ours cannot hold: its place as a JSON pointer, what could be, and what is."""
-
-    place: str
-    expected: str
-    found: str
-
-
-def fit(own: type[Kind], line: Mapping[str, Json], unknown: set[str]) -> Kind | list[Misfit]:
-    """Return a line as a type of ours, or what of it cannot be held.
+def fit(own: type[Kind], line: Mapping[str, Json], unknown: set[str]) -> Kind | list[tuple[str, str]]:
+    """Return a line as a type of ours, or what of it cannot be held: JSON pointer and reason.
 
     Absent fields that may be null are null, absent lists that may be empty are empty, and ids and positions
     of parts follow from their place.
@@ -204,14 +189,7 @@ def fit(own: type[Kind], line: Mapping[str, Json], unknown: set[str]) -> Kind | 
     try:
         return own.model_validate_json(canonical_bytes(filled), strict=True)
     except ValidationError as error:
-        return [
-            Misfit(
-                pointer(one["loc"]),
-                _EXPECTED.get(one["type"], one["msg"]),
-                "no such field" if one["type"] == "missing" else show(one["input"]),
-            )
-            for one in error.errors()
-        ]
+        return [(pointer(detail["loc"]), type_reason(detail)) for detail in error.errors(include_url=False)]
 
 
 def _filled(

@@ -74,7 +74,11 @@ class Problems:
 
     def add(self, where: str, expected: str, found: str, fix: str) -> None:
         """Note one problem."""
-        self.found.append(UserError(where, expected=expected, found=found, fix=fix))
+        self.note(UserError(where, expected=expected, found=found, fix=fix))
+
+    def note(self, problem: UserError) -> None:
+        """Note one problem that is told already."""
+        self.found.append(problem)
         if len(self.found) >= LISTED:
             self.settle()
 
@@ -236,9 +240,9 @@ class _Reader:
             data = self._prepared(row.data) if name == ANNOTATIONS else row.data
             fitted = fit(own, data, unknown)
             if isinstance(fitted, list):
-                for one in fitted:
-                    where = f"{row.where} {label(row.id)} {plain(one.place)}"
-                    self._problems.add(where, one.expected, one.found, _CURE)
+                for place, reason in fitted:
+                    where = f"{row.where} {label(row.id)} {plain(place)}"
+                    self._problems.note(UserError(where, what=reason, fix=_CURE))
                 continue
             record = fitted.as_json()
             if name == ANNOTATIONS:

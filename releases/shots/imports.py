@@ -18,7 +18,7 @@ from pydantic import Field, ValidationError
 from ...engine.manifest import Source, SourceEntry, creation_time, fingerprint
 from ...errors import ConfigError, InputError, UserError, mismatch
 from ...schemas.canonical import Json, jsonl_lines, write_atomic
-from ...schemas.plain_files import read_plain
+from ...schemas.plain_files import read_plain, type_reasons
 from ...schemas.shots import LANGUAGES, CharacterSheet, ReferenceImage, Shot, ShotRecord, StoryFacts
 from ...schemas.text import tallies
 from ...schemas.values import Own
@@ -120,10 +120,7 @@ def read_layout(name: str) -> InputLayout:
     except tomllib.TOMLDecodeError as error:
         raise _bad(name, str(error)) from error
     except ValidationError as error:
-        wrong = "; ".join(
-            f"{'.'.join(map(str, part['loc']))}: {part['msg']}" for part in error.errors(include_url=False)
-        )
-        raise _bad(name, wrong) from error
+        raise _bad(name, "; ".join(type_reasons(error))) from error
 
 
 class Inputs:

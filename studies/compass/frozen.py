@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from ...errors import InputError, TargetError, UserError
 from ...evaluation.archive.archive import read_manifest, release_sha256
@@ -115,8 +115,8 @@ def read_frozen(path: Path) -> Frozen:
         stated = document.pop("sha256", None)
         frozen = Frozen.model_validate(document)
     except (OSError, ValueError, TypeError) as error:
-        reason = f"{error.errors()[0]['msg']}" if isinstance(error, ValidationError) else reason_of(error)
-        raise InputError.one(str(path), what=f"this is no frozen file: {reason}", fix=fix) from error
+        what = f"this is no frozen file: {reason_of(error)}"
+        raise InputError.one(str(path), what=what, fix=fix) from error
     if stated != frozen.sha256:
         what = "the file was changed after it was frozen: its hash is another"
         raise InputError.one(str(path), what=what, fix=fix)

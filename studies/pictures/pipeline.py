@@ -16,7 +16,7 @@ from ...engine.stage import Item
 from ...engine.status import RunReport
 from ...errors import ConfigError, InputError, TargetError
 from ...schemas.canonical import Json, jsonl_lines, link_or_copy, pretty_bytes, write_atomic
-from ...schemas.plain_files import parse_json, read_plain
+from ...schemas.plain_files import parse_json, read_plain, reason_of
 from .load_orders import ROLE
 from .plans import read_orders
 
@@ -114,7 +114,7 @@ def generations_of(run: Path) -> dict[str, list[Row]]:
         rows = [parse_json(line) for line in read_plain(path, follow=True).splitlines()]
     except (OSError, ValueError) as error:
         fix = "finish the run: the same command continues it"
-        raise InputError.one(str(path), what=f"it cannot be read: {error}", fix=fix) from error
+        raise InputError.one(str(path), what=f"it cannot be read: {reason_of(error)}", fix=fix) from error
     methods: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
         methods[row["method"]].append(row)

@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from ...schemas.canonical import Json, digest
 from ...schemas.judgement import HumanRow
 from ...schemas.paths import format_path
+from ...schemas.plain_files import type_reason
 from ...schemas.values import Issue
 from ...schemas.vocabulary import vocabulary
 from ..lines import check_schema
@@ -91,8 +92,7 @@ def read_vote(part: Part, problems: list[Issue]) -> Vote | None:
     except ValidationError as error:
         schema = [finding.issue for finding in check_schema("human_row", part.data, part.where)]
         first = error.errors(include_url=False, include_input=False)[0]
-        reason = str(first["msg"]).removeprefix("Value error, ")
-        problems += schema or [issue("vote", part.where, format_path(first["loc"]), reason)]
+        problems += schema or [issue("vote", part.where, format_path(first["loc"]), type_reason(first))]
         return None
     wrong = list(_wrong(row, part.where))
     problems += wrong

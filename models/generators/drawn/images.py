@@ -21,6 +21,7 @@ from pydantic import ValidationError
 
 from ....errors import ConfigError
 from ....schemas.canonical import digest
+from ....schemas.plain_files import reason_of
 from ...chat import CallFault, ChatRequest, Reply, Usage
 from ...keys import Redactor
 from ...options import ModelOptions
@@ -192,8 +193,7 @@ def scene_to_draw(asked: PictureRequest) -> tuple[DrawnScene, str]:
     try:
         return DrawnScene.model_validate(asked.scene), "scene"
     except ValidationError as error:
-        detail = error.errors(include_url=False, include_input=False)[0]
-        raise CallFault("bad_request", f"the scene cannot be drawn: {detail['msg']}") from error
+        raise CallFault("bad_request", f"the scene cannot be drawn: {reason_of(error)}") from error
 
 
 def size_of(asked: PictureRequest, scene: DrawnScene) -> tuple[int, int]:

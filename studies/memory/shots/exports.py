@@ -23,7 +23,7 @@ from ....errors import ConfigError, InputError, TargetError, UserError
 from ....media.images import encode_image
 from ....releases.entities.tree import read_entity_set
 from ....schemas.canonical import link_or_copy, new_folder, pretty_bytes, sha256_bytes, write_atomic
-from ....schemas.plain_files import parse_json, read_plain, reason_of
+from ....schemas.plain_files import parse_json, read_plain, reason_of, type_reasons
 from ....schemas.text import tallied
 from ....schemas.values import Own
 from .load_shots import BANK, EPISODES
@@ -225,12 +225,9 @@ def read_form(name: str) -> ExportForm:
             raise ConfigError("--for", what=what, fix=fix)
         return ExportForm.model_validate(tomllib.loads(text))
     except ValidationError as error:
-        wrong = "; ".join(
-            f"{'.'.join(map(str, part['loc']))}: {part['msg']}" for part in error.errors(include_url=False)
-        )
-        raise ConfigError(f"--for {name}", what=wrong, fix=fix) from error
+        raise ConfigError(f"--for {name}", what="; ".join(type_reasons(error)), fix=fix) from error
     except (OSError, ValueError) as error:
-        raise ConfigError(f"--for {name}", what=f"it cannot be read: {error}", fix=fix) from error
+        raise ConfigError(f"--for {name}", what=f"it cannot be read: {reason_of(error)}", fix=fix) from error
 
 
 def overviews_of(folder: Path) -> dict[str, str]:

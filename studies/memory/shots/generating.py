@@ -17,7 +17,7 @@ from ....engine.status import RunReport
 from ....errors import ConfigError, InputError, TargetError
 from ....models.spec import parse_spec
 from ....schemas.canonical import Json, jsonl_lines, write_atomic
-from ....schemas.plain_files import parse_json, read_plain
+from ....schemas.plain_files import parse_json, read_plain, reason_of
 from ...pictures.pipeline import link_from_store
 from .exports import PACKETS
 from .load_packets import PACKETS as ROLE
@@ -165,4 +165,4 @@ def _rows(run: Path) -> list[dict[str, Any]]:
         return [parse_json(line) for line in read_plain(path, follow=True).splitlines()]
     except (OSError, ValueError) as error:
         fix = "finish the run: the same command continues it"
-        raise InputError.one(str(path), what=f"it cannot be read: {error}", fix=fix) from error
+        raise InputError.one(str(path), what=f"it cannot be read: {reason_of(error)}", fix=fix) from error

@@ -101,13 +101,14 @@ def read_heights(path: Path) -> dict[str, float]:
     """Return the relative heights in a TOML file: ``"Ana" = 0.9``, and tables of them by episode."""
     import tomllib
 
-    from ....schemas.plain_files import read_plain
+    from ....schemas.plain_files import read_plain, reason_of
 
     fix = 'write lines such as "Ana" = 0.9, for one episode below [its id]'
     try:
         document = tomllib.loads(read_plain(path, follow=True).decode("utf-8"))
     except (OSError, ValueError) as error:
-        raise ConfigError(f"--heights {path}", what=f"it cannot be read: {error}", fix=fix) from error
+        what = f"it cannot be read: {reason_of(error)}"
+        raise ConfigError(f"--heights {path}", what=what, fix=fix) from error
     heights: dict[str, Json] = {}
     for name, value in document.items():
         if isinstance(value, Mapping):

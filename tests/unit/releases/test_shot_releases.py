@@ -390,7 +390,7 @@ def test_inputs_when_a_script_lacks_texts_or_images_say_so(tmp_path: Path) -> No
         (("all.jsonl", "../all.jsonl"), "no path below the new folder"),
         (("values.mood", "values.tone"), "shot.prompt: 'dict object' has no attribute 'tone'"),
         ((" ]\n", "\n"), "file 1 gives no JSON"),
-        (("form =", "shape ="), "shape: Extra inputs"),
+        (("form =", "shape ="), "shape: there is no such field"),
         (("{{ shot.plot }}", "{{ ''.__class__.__mro__ }}"), "unsafe"),
     ],
 )

@@ -379,7 +379,8 @@ def test_needs_when_neither_weights_nor_file_are_there_lists_all_of_them(needs_i
         check_people(config())
     found = raised.value.found
     names = ("people-yolo11n", "faces-scrfd-10g", "arcface-r100", "dinov2-l-14")
-    assert f"weights, for {', '.join(names)} (it is not in the cache, " in found
+    assert "weights yolo11n.pt of " in found and "(it is not in the cache, " in found
+    assert all(f", for {name}" in found for name in names)
     assert f"fabula models fetch vision --model {' --model '.join(names)}, " in raised.value.fix
     assert "--detections" in raised.value.fix
 

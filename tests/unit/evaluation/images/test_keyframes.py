@@ -141,7 +141,7 @@ def test_keyframes_when_videos_are_missing_or_broken_name_them_and_go_on(tmp_pat
         ({"shot_1": {"found": 9}}, "expected a shot of the video, 1 to 4, or null, found 9"),
         ({"shot_1": {"frame": 48}}, "expected a frame of the video, 0 to 47, or null, found 48"),
         ({"shot_2": {"shot": 1}}, "expected shots [1, 2, 3, 4], each once, found shots [1, 1, 3, 4]"),
-        ({"shot_1": {"frame": "first"}}, "a review file of keyframes"),
+        ({"shot_1": {"frame": "first"}}, "this is no review file of keyframes: "),
     ],
 )
 def test_keyframes_when_correction_is_wrong_says_where(tmp_path, release, videos, change, found):

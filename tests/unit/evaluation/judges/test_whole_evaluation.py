@@ -301,7 +301,7 @@ def test_presets_name_open_weights_that_are_served_here_unless_the_settings_say_
         ({"judges": ()}, "--judge: no judge is named"),
         ({"split": ("dev",)}, "--split"),
         ({"stories": ("kb25k_9999",)}, "--story"),
-        ({"subset": "strict_gold_400"}, "--subset strict_gold_400: the release has no such subset"),
+        ({"subset": "strict_gold_400"}, "--subset strict_gold_400: the release has no subsets"),
         ({"preset": "best"}, "kathatrace-main or kathatrace-pool"),
         ({"judges": ("qwen2.5-vl",)}, "no provider serves it, and .judges. does not name it: qwen2.5-vl"),
         ({"judges": ("http://a/v1#x", "http://b/v1#x")}, "compatible:x is there more than once"),

@@ -36,7 +36,9 @@ def test_publishing_when_an_imported_package_has_no_card_at_the_top_refuses(clie
     }
     write_package(tmp_path / "package", public)
     folder = import_package(tmp_path / "package", tmp_path / "imported").folder
-    with pytest.raises(InputError, match=r"without README\.md and LICENSE at the top\n.*fabula export stories"):
+    with pytest.raises(
+        InputError, match=r"without README\.md and LICENSE at the top\n.*fabula export stories"
+    ):
         publish(folder, client.to())
     assert client.hub.log == ()
 
