@@ -217,3 +217,18 @@ def test_evaluation_when_no_shot_can_be_judged_stops_at_once(shot_set, outputs, 
     given = ImageOptions(metrics=("occm",), settings=SETTINGS, device="cpu", workers=0)
     with pytest.raises(InputError, match=r"no shot can be judged .10 unreadable-picture"):
         EVALUATING.evaluate(shot_set.folder, [outputs], tmp_path / "run", given)
+
+
+def test_boxes_when_a_detector_finds_too_many_are_the_best_of_them_in_order() -> None:
+    found = [Box(float(n), 0, n + 9.0, 9, n / 100) for n in range(70)]
+
+    class Many:
+        card = identity = None
+
+        def detect(self, images: Any) -> Any:
+            return [found, found[:1], []][: len(images)]
+
+    rows = BoxRows(Many()).predict([None] * 3)  # a detector of this test looks at no picture
+    many, one, none = map(boxes_of, rows)
+    assert [box[0] for box in many] == [float(n) for n in range(69, 5, -1)]
+    assert one == [[0.0, 0.0, 9.0, 9.0, 0.0]] and none == []
