@@ -231,10 +231,14 @@ def test_release_when_an_earlier_version_lies_beside_it_leads_to_what_changed(re
     release = replay("katha-rules") / "release"
     older = release.with_name("older")
     shutil.copytree(release, older)
-    about = json.loads((older / "release.json").read_text("utf-8"))
-    (older / "release.json").write_text(json.dumps({**about, "version": "0.0.1"}))
-    (older.parent / "other").mkdir()
-    (older.parent / "other" / "release.json").write_text("[]")
+    told = json.loads((older / "release.json").read_text("utf-8"))
+    foreign = {**told["about"], "name": "another-set"}
+    for name, document in (
+        ("older", {**told, "version": "0.0.1"}), ("newer", {**told, "version": "99.0.0"}),
+        ("foreign", {**told, "version": "0.0.1", "about": foreign}), ("other", []),
+    ):  # fmt: skip
+        release.with_name(name).mkdir(exist_ok=True)
+        (release.with_name(name) / "release.json").write_text(json.dumps(document))
     get = served(release)
     assert [link for link in links_in(get("/")[1]) if link.startswith("/diff")] == ["/diff/older"]
     assert get("/diff/other")[0] == 404 and get("/diff/older")[0] in (200, 500)
