@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from PIL import Image, ImageCms
 
 from fabula.errors import ExitCode
-from fabula.media.images import MediaProblem, PictureLimits, encode, open_picture
+from fabula.media.images import DecodedPictures, MediaProblem, PictureLimits, encode, open_picture
 from fabula.media.ocr import RapidReader
 from fabula.media.stretching import stretched
 from fabula.testing.drawn import draw_panel, picture_bytes
@@ -323,3 +323,23 @@ def test_read_when_engine_is_asked_hands_it_blue_green_red() -> None:
     RapidReader(engine).read(draw_panel(1))
     assert engine.given[0].shape == (48, 64, 3)
     assert tuple(engine.given[0][0, 0]) == (230, 240, 245)
+
+
+def test_decoded_pictures_when_they_take_too_much_memory_go_by_when_they_were_used() -> None:
+    kept = DecodedPictures(4 * 3 * 100)  # four of ten by ten pixels, of three bytes each
+
+    def put(name: str, width: int = 10) -> None:
+        kept.put(name, SimpleNamespace(image=Image.new("RGB", (width, 10))))
+
+    for name in ("a", "b", "c", "d", "a"):
+        put(name)
+    assert kept.held == 1200
+    assert kept.get("a") is not None  # and so b was used longest ago
+    put("e")
+    assert [name for name in "abcde" if kept.get(name) is not None] == ["a", "c", "d", "e"]
+    put("wide", 11)
+    assert kept.get("wide") is None and kept.held == 1200, "it would have pushed out others"
+    put("half", 5)
+    assert kept.held == 1050 and kept.get("a") is None
+    kept.clear()
+    assert kept.held == 0 and kept.get("half") is None

@@ -159,7 +159,7 @@ def test_a_budget_when_told_counts_two_calls_a_vote(suite: Path, videos: Path, t
     given = EventOptions(judges=["openai:tested", own])
     budget = video_budget(events_request(suite, [videos], tmp_path / "run", given))
     # Three votes from the service and two from an own server: 2 videos x 5 votes x 2 calls.
-    assert (budget.videos, budget.present, budget.judges, budget.calls) == (3, 2, 2, 20)
+    assert budget.as_json() == {"videos": 3, "present": 2, "judges": 2, "calls": 20}
 
 
 # -- Videos of which none can be judged: nobody is asked, and what lies in the folder is said
