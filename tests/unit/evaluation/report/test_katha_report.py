@@ -71,7 +71,8 @@ def test_cost_when_worked_by_hand_adds_what_is_known_and_says_what_is_not(simula
     one = read_archive(simulated.run).judgements[0]
 
     def reply(spec: str, input: int | None, output: int | None, cost: float | None, **more: str) -> Judgement:
-        judge = one.judge.model_copy(update={"spec": spec})
+        named = None if spec == "b" else f"{spec}-{output}"
+        judge = one.judge.model_copy(update={"spec": spec, "reported_model": named})
         known = {"judge": judge, "input_tokens": input, "output_tokens": output, "cost": cost, **more}
         return one.model_copy(update=known)
 
@@ -80,9 +81,9 @@ def test_cost_when_worked_by_hand_adds_what_is_known_and_says_what_is_not(simula
         reply("b", None, None, None), reply("a", 1000, 1000, 9.0, kind="match"),
     ]  # fmt: skip
     rows = {row.label: row.values for row in Accounts.of(replies).cost_table().rows}
-    names = ("replies", "input_tokens", "output_tokens", "usd", "without_price")
-    assert [rows["a"][name] for name in names] == [3, 130, 12, 0.375, 1]
-    assert [rows["b"][name] for name in names] == [1, None, None, None, 1]
+    names = ("replies", "input_tokens", "output_tokens", "usd", "without_price", "reported")
+    assert [rows["a"][name] for name in names] == [3, 130, 12, 0.375, 1, "a-5, a-7, a-None"]
+    assert [rows["b"][name] for name in names] == [1, None, None, None, 1, None]
 
 
 def test_gaps_of_stories_when_drawn_are_all_there_also_where_everything_is_lost(
