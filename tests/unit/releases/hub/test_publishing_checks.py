@@ -157,8 +157,12 @@ def test_verify_against_what_was_published_when_it_is_that_finds_nothing_and_whe
     ("place", "error", "said"),
     [
         ("0" * 63, ConfigError, "cannot be read: nothing there"),
-        ("user/none@0123456789012345678901234567890123456789", ConfigError, "the Hub has no data set user/none"),
-        ("hf://datasets/user/none@0123456789012345678901234567890123456789", ConfigError, "the Hub has no data set user/none"),
+        ("user/none@0123456789012345678901234567890123456789", ConfigError, "no data set user/none"),
+        (
+            "hf://datasets/user/none@0123456789012345678901234567890123456789",
+            ConfigError,
+            "no data set user/none",
+        ),
         ("http://user:secret-1234@127.0.0.1:1/release.json?secret-1234", HubUnavailable, "ConnectError"),
         ("http://host:port/release.json", ConfigError, "no address"),
         ("HUB/datasets/user/fables/resolve/main/none.json", ConfigError, "status 404"),
