@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from .releases.hub.fetch import FetchOptions as FetchOptions
     from .releases.hub.publish import PublishOptions as PublishOptions
     from .releases.options import PackOptions as PackOptions
-    from .studies.experiments.desk import ExperimentOptions as ExperimentOptions
+    from .studies.experiments.study import ExperimentOptions as ExperimentOptions
 
 _LAZY = {
     "AuditOptions": ".people.audits.auditing",
@@ -61,7 +61,7 @@ _LAZY = {
     "EpisodeOptions": ".evaluation.entities.requests",
     "EvaluateOptions": ".evaluation.katha.requests",
     "EventOptions": ".evaluation.events.requests",
-    "ExperimentOptions": ".studies.experiments.desk",
+    "ExperimentOptions": ".studies.experiments.study",
     "ExtendOptions": ".builders.katha.extend",
     "FetchOptions": ".releases.hub.fetch",
     "ImageOptions": ".evaluation.shots.requests",

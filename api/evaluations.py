@@ -11,7 +11,7 @@ from .results import Comparison, Evaluation, Report, Scores, open_evaluation, sc
 if TYPE_CHECKING:
     from ..engine.estimate import CallPlan
     from ..engine.run_options import RunOptions
-    from ..studies.experiments.desk import ExperimentOptions, StudyStatus
+    from ..studies.experiments.study import ExperimentOptions, StudyStatus
 
 
 @overload
@@ -231,8 +231,8 @@ def experiment(
         True
     """
     from ..kinds.registry import foreign_sections
-    from ..studies.experiments.desk import ExperimentOptions, open_study, study_status
     from ..studies.experiments.running import run_study, states_of
+    from ..studies.experiments.study import ExperimentOptions, open_study, study_status
 
     options = replace(chosen(ExperimentOptions, options, given), others=foreign_sections)
     desk = open_study(Path(study), Path(out), options, reporter_of(progress))

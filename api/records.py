@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ..engine.run_options import RunOptions
     from ..engine.status import RunReport
     from ..people.audits.auditing import AuditOptions
-    from ..people.audits.page import Audit
+    from ..people.audits.form import Audit
     from ..validators.report import ValidationReport
 
 

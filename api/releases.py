@@ -117,7 +117,7 @@ def load(path: Place, *, streaming: bool = False) -> Any:  # noqa: ANN401 - ever
     """
     from ..evaluation.archive.archive import EVALUATION
     from ..kinds import verbs
-    from ..schemas.layout import RELEASE
+    from ..schemas.paths import RELEASE
 
     folder = Path(path)
     if not streaming and (folder / EVALUATION).is_file() and not (folder / RELEASE).exists():

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from fabula.models.vision.registry import open_vision
-from fabula.models.vision.types import Box, Detector, Encoder, Predictor, Rows, VisionModel
+from fabula.models.vision.store import Box, Detector, Encoder, Predictor, Rows, VisionModel
 from fabula.models.vision.weights import Place
 from fabula.testing.table_detector import load_table_detector
 

@@ -34,7 +34,7 @@ from fabula.releases.hub.publish import PublishOptions, plan_publishing, publish
 from fabula.releases.options import PackOptions
 from fabula.releases.pack.packing import checksums, file_entries
 from fabula.schemas.canonical import pretty_bytes
-from fabula.schemas.layout import RELEASE, SUMS
+from fabula.schemas.paths import RELEASE, SUMS
 from fabula.testing.made_stories import write_stories
 
 _PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"

@@ -26,7 +26,7 @@ from typing import Any
 import vision
 from vision_weights import MAKERS
 
-from fabula.models.vision.measured import Measurement, as_document, read_measurements
+from fabula.models.vision.needs import Measurement, as_document, read_measurements
 from fabula.schemas.canonical import pretty_bytes, write_atomic
 
 

@@ -23,8 +23,7 @@ from ..schemas.canonical import Json
 from ..schemas.paths import format_path
 from ..schemas.plain_files import BadCsv, CsvTable, composed, json_reason, read_plain, reason_of, type_reason
 from ..schemas.text import is_language_tag, is_story_id, normalize_text, quoted, slug
-from ..schemas.values import Edit, Own, SourceDetails, Story
-from ..schemas.vocabulary import vocabulary
+from ..schemas.values import Edit, Own, SourceDetails, Story, vocabulary
 from .text.segments import guess_language
 
 TEXT_FILES, JSON_FILES, TABLES = (".txt", ".md"), (".jsonl", ".ndjson", ".json"), (".csv", ".parquet")

@@ -45,10 +45,10 @@ def audit(
         fabula audit runs/mine --sample 40 --out runs/audit
         fabula audit runs/mine --gold runs/gold --read ana.csv --read ben.csv --out runs/audit --json
     """
-    from ..api.reporters import choose_reporter
+    from ..api.calling import choose_reporter
     from ..people.audits.auditing import FORM, PAGE, audit, estimate_audit
+    from ..people.audits.compare import read_records
     from ..people.audits.form import write_form
-    from ..people.audits.records import read_records
 
     form = chosen_form(form, as_json=as_json)
     draft, gold = released(draft), released(gold)

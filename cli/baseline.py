@@ -13,7 +13,7 @@ from .common import answer, released, show, warn
 
 if TYPE_CHECKING:
     from ..evaluation.katha.requests import EvaluateOptions
-    from ..studies.compass.rendering import Render
+    from ..studies.compass.arms import Render
     from ..studies.compass.requests import CompassRequest
 
 
@@ -256,7 +256,7 @@ def _in_folder(
     request: "CompassRequest", out: Path | None, *, as_json: bool, arms: Sequence[str] | None = None
 ) -> "CompassRequest":
     """Return a request with its folder; tell people before anything is asked what it takes at most."""
-    from ..api.reporters import choose_reporter
+    from ..api.calling import choose_reporter
     from ..studies.compass.requests import forecast
 
     folder = run_folder(out, "runs/compass", "a folder is needed")
@@ -276,7 +276,7 @@ def _forecast(request: "CompassRequest", arms: Sequence[str] | None, *, as_json:
 
 def _render(request: "CompassRequest", frames: Path | None, renderer: str | None) -> "Render":
     """Return who makes frames: a folder that somebody fills, or a generator."""
-    from ..studies.compass.rendering import frame_maker, frames_in
+    from ..studies.compass.arms import frame_maker, frames_in
 
     if (frames is None) == (renderer is None):
         what = "neither is given" if frames is None else "both are given"

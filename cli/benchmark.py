@@ -168,7 +168,7 @@ def run(
             --out runs/mine
         fabula benchmark run storyeval --out runs/imported
     """
-    from ..api.reporters import choose_reporter
+    from ..api.calling import choose_reporter
     from ..kinds.benchmarks.benchmark import benchmark_named
     from ..kinds.benchmarks.running import dry_run as forecast
     from ..kinds.benchmarks.running import run as run_benchmark

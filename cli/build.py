@@ -56,7 +56,7 @@ def stories(
         fabula build stories stories.jsonl --planner model --model openai:gpt-4.1-mini --dry-run
         fabula build stories stories.jsonl --model openai:gpt-4.1-mini --max-cost 5 --out runs/mine
     """
-    from ..api.reporters import choose_reporter
+    from ..api.calling import choose_reporter
     from ..builders.katha.building import DRAFTING
 
     if dry_run:
@@ -244,7 +244,7 @@ def _build(
     as_json: bool,
 ) -> bool:
     """Build, and tell how it went; return whether people are to be told more of what lies in the folder."""
-    from ..api.reporters import choose_reporter
+    from ..api.calling import choose_reporter
 
     with summary_first(out, as_json=as_json):
         report = build(sources, out, options, reporter=choose_reporter(as_json=as_json))
@@ -303,7 +303,7 @@ def keep_lines(run: Path, report: "RunReport") -> Iterator[str]:
 
 def incomplete_lines(run: Path) -> Iterator[str]:
     """Yield lines about the records of a run that lack a required string; none if all are complete."""
-    from ..schemas.layout import RECORDS
+    from ..schemas.paths import RECORDS
     from ..schemas.plain_files import open_plain, parse_json
     from ..validators.katha.scene_rules import missing_fields
 

@@ -61,7 +61,7 @@ def calibrate(
     from ..kinds.evaluations import calibrate as compare
     from ..kinds.evaluations import definitions_said, judging_of, require_options_of_study, study_of
     from ..people.against import LEVELS
-    from ..people.participants import Resampling
+    from ..people.recoverability import Resampling
     from ..people.study import StudySettings, write_weights
 
     form = chosen_form(form, as_json=as_json)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ..evaluation.katha.requests import EvaluateOptions
     from ..evaluation.running import Evaluating
     from ..evaluation.shots.requests import ImageOptions
-    from ..models.vision.measured import VisionPlan
+    from ..models.vision.needs import VisionPlan
     from ..schemas.judgement import EvaluationManifest
 
 OF_BUILDS = ("replace_sources", "items")
@@ -58,7 +58,7 @@ def stories(
         fabula evaluate stories --release dist/mine-0.1.0 --outputs boards/x --judge openai:gpt-4.1-mini
             --matcher embedding:openai:text-embedding-3-small --prompts heldout --out runs/eval-h
     """
-    from ..api.reporters import choose_reporter
+    from ..api.calling import choose_reporter
     from ..evaluation.katha.requests import (
         estimate_evaluation,
         evaluate_katha,
@@ -235,8 +235,8 @@ def _evaluate(
         dry_run: whether nothing is asked.
         as_json: whether the result is printed as JSON.
     """
-    from ..api.reporters import choose_reporter
-    from ..models.vision.measured import vision_plan
+    from ..api.calling import choose_reporter
+    from ..models.vision.needs import vision_plan
 
     if dry_run:
         with dry_folder(out) as folder:

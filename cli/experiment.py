@@ -9,12 +9,12 @@ from .command import command
 from .common import answer, chosen_form, emit, released, say, show
 
 if TYPE_CHECKING:
-    from ..studies.experiments.desk import ExperimentOptions
+    from ..studies.experiments.study import ExperimentOptions
 
 
 @command(
     "experiment run",
-    "studies.experiments.desk:ExperimentOptions",
+    "studies.experiments.study:ExperimentOptions",
     without=("replace_sources", "shard", "stage_costs"),
 )
 def run(
@@ -46,10 +46,10 @@ def run(
         fabula experiment run study.toml --out runs/study --max-cost 50
         fabula experiment run study.toml --out runs/study --part pictures --part judgements
     """
-    from ..api.reporters import choose_reporter
-    from ..studies.experiments.desk import open_study, study_status
-    from ..studies.experiments.forecast import forecast
+    from ..api.calling import choose_reporter
+    from ..studies.experiments.losses import forecast
     from ..studies.experiments.running import run_study, states_of
+    from ..studies.experiments.study import open_study, study_status
 
     reporter = choose_reporter(as_json=as_json)
     if dry_run:
@@ -75,8 +75,8 @@ def status(folder: Path, *, as_json: bool = False) -> int:
     Examples:
         fabula experiment status runs/study
     """
-    from ..studies.experiments.desk import reopen_study, study_status
     from ..studies.experiments.running import states_of
+    from ..studies.experiments.study import reopen_study, study_status
 
     desk = reopen_study(folder)
     show(study_status(desk, states_of(desk)), as_json=as_json)

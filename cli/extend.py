@@ -29,7 +29,7 @@ def extend(run: Path, sources: Sequence[Path], *, options: "ExtendOptions", as_j
         fabula extend runs/mine new_stories.jsonl --records hand.jsonl --dry-run
         fabula release pack runs/mine --version auto --since dist/mine-0.1.0 --out dist/mine-0.2.0
     """
-    from ..api.reporters import choose_reporter
+    from ..api.calling import choose_reporter
     from ..builders.katha.extend import extend_katha
 
     before = model_bill(run)

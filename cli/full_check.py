@@ -167,7 +167,7 @@ def _speed(heard: Sequence[Heard]) -> Step:
 def _memory(asking: Questioning) -> list[Step]:
     if asking.spec.provider != "hf":
         return []
-    from ..models.local.files import find_files
+    from ..models.options import find_files
 
     parameters, size, precision = find_files(asking.spec, asking.options).size(asking.options.dtype)
     said = f"{size / 1e9:.1f} GB for {parameters / 1e6:,.0f} million parameters in {precision}"

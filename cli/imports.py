@@ -75,7 +75,7 @@ def book(
             --rights-reason "translator died in 1926" --out runs/aesop
         fabula import book ocean-of-story/ --model openai:gpt-4.1-mini --max-cost 2 --out runs/ocean
     """
-    from ..api.reporters import choose_reporter
+    from ..api.calling import choose_reporter
     from ..builders.books.building import STORIES, SUMMARY, import_books
     from ..schemas.plain_files import read_json
 
@@ -403,7 +403,7 @@ def references(
 def _looks(name: str) -> "Sees":
     """Return what looks at a picture with a detector."""
     from ..models.vision.registry import open_vision
-    from ..models.vision.types import Detector
+    from ..models.vision.store import Detector
     from ..models.vision.weights import Place
 
     model = open_vision(name, Place(), kind="detector")

@@ -171,7 +171,7 @@ def score_hidden(
         fabula leaderboard score-hidden board model-x private/model-x --board mine-0.1.0-hidden
             --release dist/mine-0.1.0-hidden
     """
-    from ..leaderboard.hidden import score_hidden
+    from ..leaderboard.standing import score_hidden
 
     show(score_hidden(folder, name, run, board, release), as_json=as_json)
     return 0

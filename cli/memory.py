@@ -42,7 +42,7 @@ def build(
         fabula memory build runs/episodes --text-only --out runs/words
         fabula memory build runs/episodes --from-outputs videos/my-model --out runs/first-frames
     """
-    from ..api.reporters import choose_reporter
+    from ..api.calling import choose_reporter
     from ..studies.memory.bank import read_bank, told_of
     from ..studies.memory.pipeline import build_memory, estimate_memory, memory_budget, memory_request
 

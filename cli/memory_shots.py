@@ -46,11 +46,10 @@ def packets(
         fabula memory packets runs/memory --memory text --out runs/packets-text
         fabula memory packets runs/memory --no-keyframes --out runs/packets-portraits
     """
-    from ..api.reporters import choose_reporter
+    from ..api.calling import choose_reporter
     from ..builders.drafting import estimate
-    from ..studies.memory.shots.exports import PACKETS, read_packets
+    from ..studies.memory.shots.exports import PACKETS, PAGE, read_packets
     from ..studies.memory.shots.pipeline import make_packets, packets_request
-    from ..studies.memory.shots.strips import PAGE
 
     folder = out or run / PACKETS_RUN
     if dry_run:
@@ -110,7 +109,7 @@ def generate(
         fabula memory generate runs/packets-text --model video:command:mine --seconds 5 --out outputs/text
         fabula evaluate episodes --release eb --outputs outputs/mine --judge openai:gpt-4.1 --out runs/judged
     """
-    from ..api.reporters import choose_reporter
+    from ..api.calling import choose_reporter
     from ..builders.drafting import estimate
     from ..studies.memory.shots.generating import generate_request, generate_shots, place_videos
 

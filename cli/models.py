@@ -151,7 +151,7 @@ def _check_vision(
     names: Sequence[str], device: str, config: Path | None, as_json: bool, values: tuple[bool, bool]
 ) -> int:
     from ..engine.config import read_settings
-    from ..models.vision.checkup import check_models
+    from ..models.vision.needs import check_models
     from ..models.vision.registry import MODELS
     from ..models.vision.weights import Place, choose
 

@@ -154,7 +154,7 @@ def _storyboards(folder: Path, options: _Options) -> _Judged:
     from ..evaluation.katha.load_items import variant_stories
     from ..evaluation.outputs.storyboards import check_methods, wanted_storyboards
     from ..kinds.verbs import load_stories
-    from ..media.ocr import open_reader
+    from ..media.quality import open_reader
 
     _refuse(options.given, "katha")
     loaded = load_stories(folder)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @command(
     "review init", "people.review.sources.source:DrawOptions", "people.review.plan:Plan",
-    owners="kinds.studies:owners_of_draws", source="--from", rules="--rule", protocol="--set",
+    owners="kinds.making_studies:owners_of_draws", source="--from", rules="--rule", protocol="--set",
     conditions="--condition", pairs="--pair",
 )  # fmt: skip
 def init(

@@ -120,7 +120,7 @@ def cancel(run: Path, *, as_json: bool = False) -> int:
     Examples:
         fabula run cancel runs/mine
     """
-    from ..api.reporters import choose_reporter
+    from ..api.calling import choose_reporter
     from ..engine.batches.cancel import cancel_batches
 
     result = cancel_batches(run, tell=choose_reporter(as_json=as_json).emit)
@@ -158,7 +158,7 @@ def merge(
         fabula run merge runs/part-1 runs/part-2 runs/part-3 --out runs/whole
         fabula run merge runs/part-* --gather --out runs/whole
     """
-    from ..api.reporters import choose_reporter
+    from ..api.calling import choose_reporter
     from ..engine.machines.merging import Merge
     from ..kinds.verbs import merge_runs
 
@@ -208,7 +208,7 @@ def retry(
         fabula run retry runs/mine --max-cost 5 --max-cost draft_scenes=2
         fabula run retry runs/mine --sources /data/stories
     """
-    from ..api.reporters import choose_reporter
+    from ..api.calling import choose_reporter
     from ..engine.batches.books import Batching
     from ..engine.run_options import costs_of, share_of
     from ..kinds.verbs import continue_run

@@ -147,7 +147,7 @@ def words(
 
 def word_lists() -> Iterator[WordList]:
     """Yield every list, those that input needs first."""
-    from ..schemas.vocabulary import vocabulary
+    from ..schemas.values import vocabulary
 
     for name, field in USES.items():
         listed = vocabulary(name)

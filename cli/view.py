@@ -39,9 +39,8 @@ def view(
         fabula view runs/mine --edit
         fabula view runs/eval-a runs/eval-b
     """
-    from ..viewing.differing import Differing
-    from ..viewing.serving import serve
-    from ..viewing.shelf import open_shelf
+    from ..viewing.editing import serve
+    from ..viewing.shelf import Differing, open_shelf
     from ..viewing.site import Site
 
     if edit and other is not None:

@@ -47,7 +47,7 @@ from .stage import REHEARSED, Answer, Ask, Item, NoAnswer, Tools
 from .status import RunReport
 
 if TYPE_CHECKING:
-    from ..models.vision.measured import VisionPlan
+    from ..models.vision.needs import VisionPlan
 
 
 # -- Finding out what model stages would ask, without asking: the run is rehearsed with stand-ins

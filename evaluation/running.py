@@ -20,7 +20,7 @@ from ..models.vision.registry import MODELS, check_vision
 from ..models.vision.weights import DEVICES, Place
 from ..releases.loading import read_release_document
 from ..releases.verify.files import check_release_document
-from ..schemas.layout import RELEASE as DOCUMENT
+from ..schemas.paths import RELEASE as DOCUMENT
 from .archive.archive import JUDGEMENTS, ArchiveForm
 from .archive.keeping import SoFar, keep_so_far, set_aside, unite
 from .judging.settings import JUDGES, without_judges

@@ -1,14 +1,17 @@
 """The verbs with the kind looked up: what Python and the command line call."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..engine.edits import run_ids
 from ..engine.manifest import read_manifest
 from ..engine.run_options import SETTINGS_FILE
-from ..errors import ConfigError, RunError
+from ..errors import ConfigError, InputError, RunError, UserError
 from ..schemas.canonical import Json
+from ..schemas.paths import RELEASE, hidden_folder
+from ..schemas.plain_files import json_lines
 from .registry import (
     foreign_sections,
     form_of_release,
@@ -22,7 +25,7 @@ from .registry import (
 if TYPE_CHECKING:
     from ..builders.corrections import Correction, Editable
     from ..builders.drafting import Drafting, Preview
-    from ..builders.edit_files import AppliedFile
+    from ..builders.edit_files import AppliedFile, EditFile
     from ..engine.estimate import CallPlan
     from ..engine.machines.merging import Merge, MergedRun
     from ..engine.pipeline import Pipeline
@@ -30,13 +33,13 @@ if TYPE_CHECKING:
     from ..engine.run_options import RunOptions
     from ..engine.status import RunReport
     from ..releases.diff.compare import ReleaseDiff
+    from ..releases.form import ReleaseForm
     from ..releases.hub.publish import Published, PublishOptions, PublishPlan
     from ..releases.loading import Release
     from ..releases.options import PackOptions
     from ..releases.pack.packing import PackResult
     from ..releases.verify.verification import VerifyReport
     from ..validators.report import RuleSet, ValidationReport
-
 
 ASSEMBLING = "assemble_records"
 """The stage whose settings may state the licence of records."""
@@ -95,7 +98,6 @@ def correct_from(
 ) -> "AppliedFile":
     """Add the corrections of a file that a review exported, all or none."""
     from ..builders.edit_files import apply_file, read_edit_file
-    from .reviewed import check_source
 
     editable, file = editable_of(run), read_edit_file(path)
     notes = check_source(run, file, release)
@@ -309,3 +311,88 @@ def publish(
     from ..releases.hub.publish import publish as publish_as
 
     return publish_as(folder, form_of_release(folder), options, tell)
+
+
+# -- Whether corrections that a review exported belong to a run: which release or run its reviewers saw
+
+_RELEASE = "--release"
+
+
+def check_source(run: Path, file: "EditFile", release: Path | None) -> list[str]:
+    """Refuse corrections of something else than this run.
+
+    ``release``: the release that was reviewed; None where nobody names it.
+
+    Returns:
+        What a person should know, one sentence each.
+    """
+    header = file.header
+    if header.run is not None and header.run not in run_ids(read_manifest(run)):
+        raise ConfigError(
+            str(file.path), what=f"another run was reviewed than {run}: its id is {header.run[:12]}...",
+            fix="give the run that was reviewed",
+        )  # fmt: skip
+    if release is None:
+        named = f"the release that was reviewed ({str(header.release)[:12]}...) was not given with {_RELEASE}"
+        return [] if header.release is None else [f"{named}; the values that its reviewers saw are compared"]
+    from ..evaluation.archive.archive import release_sha256
+
+    if header.release is None or header.release != release_sha256(release):
+        said = "no release" if header.release is None else "another release"
+        raise ConfigError(
+            f"{_RELEASE} {release}", what=f"{file.path} says that {said} was reviewed",
+            fix="give the release that was reviewed, or leave the option out",
+        )  # fmt: skip
+    form = form_of_run(run)
+    if form_of_release(release).kind != form.kind:
+        raise ConfigError(
+            f"{_RELEASE} {release}", what=f"it holds no {form.unit} as {run} makes them",
+            fix="give the release that was packed from the run",
+        )  # fmt: skip
+    return _compared(run, file, release, form)
+
+
+def _compared(run: Path, file: "EditFile", release: Path, form: "ReleaseForm") -> list[str]:
+    from ..builders.edit_files import check_reviewed
+
+    known, secret = _records_of(release, form, file), 0
+    if form.hidden is not None:
+        hidden = hidden_folder(release.absolute())
+        if (hidden / RELEASE).is_file():
+            known |= _records_of(hidden, form, file)
+        else:
+            secret = _hidden_stories(release)
+    problems, notes = check_reviewed(file, known, lambda: _made(run, form))
+    missing = sorted(file.ids - known.keys())
+    if missing and not secret:
+        fix = "give the release that was reviewed, or remove the lines"
+        what = f"the release {release} holds no {{}}, which the file corrects"
+        problems += [UserError(str(file.path), what=what.format(name), fix=fix) for name in missing]
+    if problems:
+        raise InputError(problems)
+    return notes
+
+
+def _records_of(folder: Path, form: "ReleaseForm", file: "EditFile") -> dict[str, Json]:
+    """Return id -> record of the stories of a file that a release holds as ``release.json`` states them."""
+    from ..releases.diff.form import open_side
+
+    side, name = open_side(folder), form.changes.main
+    return side.rows(name, file.ids & side.records.get(name, {}).keys())
+
+
+def _hidden_stories(release: Path) -> int:
+    from ..releases.loading import read_release_document
+
+    counts = read_release_document(release).get("hidden_test")
+    return int(counts.get("stories", 0)) if isinstance(counts, dict) else 0
+
+
+def _made(run: Path, form: "ReleaseForm") -> Iterator[Mapping[str, Json]]:
+    """Yield the records that a run has made."""
+    path = run / form.runs[read_manifest(run).kind]
+    for line in json_lines(path) if path.is_file() else ():
+        payload = line.get("payload") if isinstance(line, dict) else None
+        record = payload.get("record", payload) if isinstance(payload, dict) else None
+        if isinstance(record, dict):
+            yield record

@@ -20,7 +20,7 @@ from ..schemas.judgement import EvaluationManifest
 from ..schemas.plain_files import LARGEST_WHOLE, CsvTable, open_plain, read_plain, reason_of
 from ..schemas.text import counted, tallied
 from ..schemas.values import Issue, Score
-from .board import (
+from .making import (
     OF_DATA,
     Board,
     Leaderboard,

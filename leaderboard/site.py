@@ -21,16 +21,15 @@ from ..evaluation.report.model import (
     ScoreTable,
 )
 from ..evaluation.report.page import with_parts
-from ..kinds.benchmarks.published import published_table
+from ..kinds.benchmarks.row import published_table
 from ..kinds.evaluations import make_report
 from ..pages.figures import Plot, PlotPoint
 from ..schemas.canonical import pretty_bytes, write_atomic
 from ..schemas.text import counted
 from ..schemas.values import Score
-from .board import Board
 from .checking import Checked, Report, check, public
-from .hidden import HiddenRow, hidden_rows
-from .standing import Standing, standings
+from .making import Board
+from .standing import HiddenRow, Standing, hidden_rows, standings
 from .submission import UNDECLARED, beside_any, opened, release_of
 
 DATA, INDEX, MARK = "leaderboard_data.json", "index.html", ".fabula-leaderboard"

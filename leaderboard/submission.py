@@ -27,7 +27,7 @@ from ..schemas.packed_files import Limits, NotPacked, ZippedFiles, open_zip
 from ..schemas.plain_files import LARGEST_WHOLE, json_lines, open_plain, read_plain
 from ..schemas.text import quoted, slug, tallied
 from ..schemas.values import Issue, Own
-from .board import NAME, SUBMISSIONS, Board, Leaderboard, invalid, read_leaderboard
+from .making import NAME, SUBMISSIONS, Board, Leaderboard, invalid, read_leaderboard
 
 # -- Opening submissions that anybody may have made: folders and zip files of plain files, with limits
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from ..errors import ConfigError, InputError, PlaceUnavailable
 from ..schemas.canonical import Json, canonical_bytes, digest, sha256_bytes, write_atomic
+from ..schemas.paths import STORE, SharedFiles
 from ..schemas.plain_files import read_plain
-from ..schemas.shared_files import STORE, SharedFiles
 
 _TOGETHER = 16
 _HASH = 64

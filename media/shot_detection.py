@@ -13,9 +13,8 @@ from typing import Any, Literal, NamedTuple, get_args
 from ..errors import ConfigError
 from ..schemas.plugins import versions_of
 from .kept_files import Segments
-from .shot_frames import SmallVideo, small_video
-from .shot_histograms import THRESHOLD as HISTOGRAM_THRESHOLD
-from .shot_histograms import Change, Course, changes_of, shots_between
+from .shot_frames import THRESHOLD as HISTOGRAM_THRESHOLD
+from .shot_frames import Change, Course, SmallVideo, changes_of, shots_between, small_video
 from .video import LIMITS, VideoLimits
 
 Opening = Literal["start", "cut", "gradual"]

@@ -21,10 +21,10 @@ from .edge import (
     usage_or_none,
     without_counts,
 )
+from .faults import GRACE, LONGEST_BODY, headers_not_ours, headers_of, http_client
 from .keys import Redactor, find_key
 from .options import ModelOptions
 from .spec import ModelSpec
-from .transport import GRACE, LONGEST_BODY, headers_not_ours, headers_of, http_client
 
 if TYPE_CHECKING:
     import anthropic

@@ -30,7 +30,7 @@ from .spec import ModelSpec
 # -- A stream of events that nobody asked for, put together into the document that was asked for
 #
 # Some servers stream unless they are told not to, and some gateways always do. A stream is as long as a body
-# may be (:data:`~.transport.LONGEST_BODY`), and one that does not come to its end is none.
+# may be (:data:`~.faults.LONGEST_BODY`), and one that does not come to its end is none.
 
 _STARTS = (b"data:", b"event:", b"id:", b"retry:", b":")
 

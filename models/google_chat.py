@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 from ..schemas.canonical import Json
 from .chat import ChatRequest, Image, Message, Part, Reply, ReplyOutcome, Usage, base64_text
 from .edge import Adapter, added, instead, messages_to_send, text_or_none, titled, tokens, usage_or_none
+from .faults import GRACE, LONGEST_BODY, headers_of, http_client
 from .keys import Redactor, find_key
 from .options import ModelOptions
 from .spec import ModelSpec
-from .transport import GRACE, LONGEST_BODY, headers_of, http_client
 
 if TYPE_CHECKING:
     import httpx2

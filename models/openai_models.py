@@ -18,10 +18,10 @@ from .chat import (
     text_to_encode,
 )
 from .edge import Adapter, bounded, instead, messages_to_send, text_or_none, tokens, usage_or_none
+from .faults import GRACE, LONGEST_BODY, headers_not_ours, headers_of, http_client
 from .keys import Redactor, find_key
 from .options import ModelOptions
 from .spec import COMPATIBLE, ModelSpec
-from .transport import GRACE, LONGEST_BODY, headers_not_ours, headers_of, http_client
 
 if TYPE_CHECKING:
     import openai

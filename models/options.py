@@ -1,21 +1,138 @@
 """Settings of one model: the section ``[models."SPEC"]`` of ``fabula.toml``."""
 
+import json
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from importlib.util import find_spec
+from math import prod
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
 from pydantic import ConfigDict, Field, ValidationError, model_validator
 
-from ..errors import ConfigError
-from ..schemas.canonical import Json
+from ..errors import ConfigError, MissingRequirement
+from ..schemas.canonical import Json, digest, sha256_file
 from ..schemas.plain_files import type_reason
 from ..schemas.values import Own
 from .chat import ChatRequest, Structured
-from .local.weights import exact_weights
 from .spec import COMPATIBLE, OPEN, ModelSpec, parse_spec
+
+if TYPE_CHECKING:
+    from .spec import OpenWeights
+
+
+# -- Which weights the spec of an open model means: a commit of the Hub, or the SHA-256 of what lies here
+#
+# A reply's key holds it, so that a branch that moves, or a file that is replaced, is asked anew, and a server
+# on another port, or a file in another folder, is not. What lies in the Hub's cache on this machine counts
+# before what the Hub has now: nothing changes under a run. Where neither is known, a run is not begun; an
+# estimate is.
+
+MAIN = "main"
+FILES = (".safetensors", ".bin", ".pt", ".gguf", ".json", ".jinja", ".model", ".txt")
+"""Endings of the files of a folder that its answers depend on: weights, settings, templates, words."""
+SECONDS = 5.0
+"""How long the Hub may take to say which commit a branch is at."""
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+
+
+def exact_weights(weights: "OpenWeights", projector: str | None = None) -> str | None:
+    """Return a commit, or the hash of what lies here; None where it cannot be found out.
+
+    ``projector``: the file that lets a GGUF file see.
+    """
+    return commit_of(weights) if weights.path is None else _hash_of(weights.path, projector)
+
+
+def check_weights(spec: "ModelSpec", known: str | None) -> None:
+    """Check that it is known which weights a spec means, so that replies can be kept under their name."""
+    weights = spec.weights
+    if weights is None or known is not None:
+        return
+    if weights.path is not None:
+        raise ConfigError(
+            f"model {spec}", what=f"{weights.path} does not exist, or holds no weights",
+            fix="check the path; a folder holds config.json and the weights, as transformers saves them",
+        )  # fmt: skip
+    at = f" at {weights.revision}" if weights.revision else ""
+    raise MissingRequirement(
+        f"model {spec}",
+        what=f"{weights.repository}{at} is not in the Hub's cache here, and the Hub does not say what it is",
+        fix=f"hf download {weights.repository}{_revision(weights)} with network access (with a token where it"
+        " is gated), or name the commit: ORG/NAME@COMMIT",
+    )
+
+
+def _revision(weights: "OpenWeights") -> str:
+    return f" --revision {weights.revision}" if weights.revision else ""
+
+
+def commit_of(weights: "OpenWeights") -> str | None:
+    """Return the commit of a repository's revision; None where nobody here knows it."""
+    revision = weights.revision or MAIN
+    if _COMMIT.fullmatch(revision):
+        return revision
+    return _cached_commit(weights.repository, revision) or _hub_commit(weights.repository, revision)
+
+
+def _cached_commit(repository: str, revision: str) -> str | None:
+    from huggingface_hub import constants
+
+    name = f"models--{repository.replace('/', '--')}"
+    reference = Path(constants.HF_HUB_CACHE) / name / "refs" / revision
+    try:
+        commit = reference.read_text(encoding="ascii").strip()
+    except (OSError, ValueError):
+        return None
+    return commit if _COMMIT.fullmatch(commit) else None
+
+
+@lru_cache(maxsize=64)
+def _hub_commit(repository: str, revision: str) -> str | None:
+    from huggingface_hub import HfApi, constants
+
+    if constants.HF_HUB_OFFLINE:
+        return None
+    try:
+        return HfApi().model_info(repository, revision=revision, timeout=SECONDS).sha
+    except Exception:  # noqa: BLE001 - adapter boundary: no network, no such model, no access
+        return None
+
+
+def _hash_of(path: Path, projector: str | None) -> str | None:
+    """Return the SHA-256 of a file, with that of what lets it see, or of a folder; None where nothing is."""
+    files = [path, *([] if projector is None else [Path(projector).expanduser()])]
+    try:
+        if path.is_dir():
+            return _folder_hash(path)
+        return "sha256:" + "+".join(_file_hash(file, *_state(file)) for file in files)
+    except OSError:
+        return None
+
+
+def _folder_hash(folder: Path) -> str | None:
+    files = sorted(path for path in folder.rglob("*") if path.suffix in FILES and path.is_file())
+    if not any(path.name == "config.json" for path in files):
+        return None
+    listed = [[path.relative_to(folder).as_posix(), _file_hash(path, *_state(path))] for path in files]
+    return f"sha256:{digest(listed)}"
+
+
+def _state(path: Path) -> tuple[int, int]:
+    state = path.stat()
+    return state.st_size, state.st_mtime_ns
+
+
+@lru_cache(maxsize=1024)
+def _file_hash(path: Path, size: int, changed: int) -> str:  # noqa: ARG001 - a changed file is read again
+    return sha256_file(path)
+
+
+# --
 
 ENV_REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 """How a setting refers to an environment variable: ``${NAME}``."""
@@ -315,3 +432,101 @@ def _check_address(address: str, key: str, schemes: tuple[str, ...]) -> None:
         raise ValueError(f"{key}|an address without a query|an address with ? in it")
     if parts.scheme not in schemes or not host:
         raise ValueError(f"{key}|an address that starts with {' or '.join(schemes)}://|something else")
+
+
+# -- The files of an open model that runs in this process: where they lie, and how much memory they take
+#
+# Nothing is downloaded here: what is missing is named, with the command that fetches it. Pickles are not
+# read.
+
+BYTES = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2, "f8_e4m3": 1, "i8": 1, "u8": 1}
+"""Precision of numbers -> bytes of each."""
+_STORED = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16"}
+_LONGEST_HEADER = 100_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """The files of one model."""
+
+    folder: Path  # what transformers is given
+    weights: tuple[Path, ...]  # those that hold weights
+    gguf: str | None = None  # the name of the one file in the folder, where that is a GGUF file
+
+    def size(self, dtype: str) -> tuple[int, int, str]:
+        """Return parameters, bytes in memory and precision, without reading the weights.
+
+        ``dtype``: the precision that they are loaded in, or ``auto``.
+        """
+        counted = [_counted(path) for path in self.weights]
+        parameters = sum(sum(counts.values()) for counts in counted)
+        if self.gguf is not None and dtype == "auto":
+            dtype = "float32"  # transformers takes quantised numbers apart into these
+        if dtype != "auto":
+            return parameters, parameters * BYTES[dtype], dtype
+        stored = {kind: sum(counts.get(kind, 0) for counts in counted) for kind in set().union(*counted)}
+        most = max(stored, key=lambda kind: stored[kind], default="float32")
+        return parameters, sum(BYTES.get(kind, 4) * count for kind, count in stored.items()), most
+
+
+def find_files(spec: ModelSpec, options: ModelOptions) -> Files:
+    """Return the files of the weights that a spec names: a folder, a GGUF file, or a commit of the Hub."""
+    named = spec.weights
+    assert named is not None  # the providers of this room have specs that name weights
+    where, path = f"model {spec}", named.path
+    if path is None:
+        return _of_the_hub(named.repository, options.weights or named.revision, where)
+    if path.suffix.lower() != ".gguf":
+        return Files(path, _weights(path, where, "give a folder that transformers saved"))
+    if find_spec("gguf") is None:
+        raise MissingRequirement(
+            where, what="the library gguf, which reads this file, is not installed",
+            fix="pip install 'fabula[local]'",
+        )  # fmt: skip
+    if not path.is_file():
+        raise MissingRequirement(where, what=f"there is no file {path}", fix="check the path")
+    return Files(path.parent, (path,), path.name)
+
+
+def _of_the_hub(repository: str, commit: str | None, where: str) -> Files:
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import LocalEntryNotFoundError
+
+    command = f"hf download {repository}{f' --revision {commit}' if commit else ''}"
+    try:
+        folder = Path(snapshot_download(repository, revision=commit, local_files_only=True))
+    except LocalEntryNotFoundError:
+        raise MissingRequirement(
+            where, what="its weights are not on this machine", fix=f"fetch them: {command}"
+        ) from None
+    return Files(folder, _weights(folder, where, f"fetch the rest: {command}"))
+
+
+def _weights(folder: Path, where: str, fix: str) -> tuple[Path, ...]:
+    """Return the files with weights of a folder; all of them must be there."""
+    index = folder / "model.safetensors.index.json"
+    names = ["model.safetensors"]
+    if index.is_file():
+        names = sorted(set(json.loads(index.read_text("utf-8"))["weight_map"].values()))
+    missing = [name for name in ("config.json", *names) if not (folder / name).is_file()]
+    if missing:
+        raise MissingRequirement(where, what=f"{folder} has no {missing[0]}", fix=fix)
+    return tuple(folder / name for name in names)
+
+
+@lru_cache(maxsize=64)
+def _counted(path: Path) -> dict[str, int]:
+    """Return how many numbers of each precision a file of weights holds."""
+    if path.suffix.lower() == ".gguf":
+        from gguf import GGUFReader
+
+        return {"gguf": sum(int(tensor.n_elements) for tensor in GGUFReader(path).tensors)}
+    with path.open("rb") as file:
+        length = int.from_bytes(file.read(8), "little")
+        header = json.loads(file.read(min(length, _LONGEST_HEADER)))
+    counts: dict[str, int] = {}
+    for name, tensor in header.items():
+        if name != "__metadata__":
+            kind = _STORED.get(tensor["dtype"], tensor["dtype"].lower())
+            counts[kind] = counts.get(kind, 0) + prod(tensor["shape"])
+    return counts

@@ -9,8 +9,7 @@ from ..errors import ConfigError, MissingRequirement
 from ..schemas.plugins import plugins
 from .chat import ChatModel
 from .keys import Redactor
-from .local.weights import check_weights
-from .options import ModelOptions
+from .options import ModelOptions, check_weights
 from .spec import COMPATIBLE, SERVED, Makes, ModelSpec
 
 if TYPE_CHECKING:
@@ -21,7 +20,7 @@ ADAPTERS: tuple[tuple[str, str], ...] = (
     ("google", ".google_chat:GoogleChat"),
     ("anthropic", ".anthropic_chat:AnthropicChat"),
     (COMPATIBLE, ".openai_models:OpenAIChat"),
-    ("hf", ".local.in_process:InProcess"),
+    ("hf", ".local.generation:InProcess"),
     ("vllm", ".local.served:ServedChat"),
     ("sglang", ".local.served:ServedChat"),
     ("llamacpp", ".local.served:ServedChat"),
@@ -35,7 +34,7 @@ ENCODERS: tuple[tuple[str, str], ...] = (
 """The same for encoders, whose specs begin with ``embedding:``."""
 
 BATCHES: Mapping[str, str] = {
-    "openai": ".batches.openai_batches:OpenAIBatches",
+    "openai": ".batches.service:OpenAIBatches",
     "google": ".batches.google_batches:GoogleBatches",
     "anthropic": ".batches.anthropic_batches:AnthropicBatches",
 }
@@ -49,7 +48,7 @@ ENCODER_GROUP = "fabula.text_encoders"
 
 IMAGES: tuple[tuple[str, str], ...] = (
     ("openai", ".generators.openai_images:OpenAIImages"),
-    ("google", ".generators.google_images:GoogleImages"),
+    ("google", ".generators.google_videos:GoogleImages"),
     (COMPATIBLE, ".generators.openai_images:OpenAIImages"),
     ("diffusers", ".generators.diffusers_images:DiffusersImages"),
     ("command", ".generators.command:CommandImages"),
@@ -59,9 +58,9 @@ IMAGES: tuple[tuple[str, str], ...] = (
 
 VIDEOS: tuple[tuple[str, str], ...] = (
     ("google", ".generators.google_videos:GoogleVideos"),
-    ("diffusers", ".generators.diffusers_videos:DiffusersVideos"),
+    ("diffusers", ".generators.diffusers_images:DiffusersVideos"),
     ("command", ".generators.command:CommandVideos"),
-    ("drawn", ".generators.drawn.reading:DrawnVideos"),
+    ("drawn", ".generators.drawn.images:DrawnVideos"),
 )
 """The same for models that make videos, whose specs begin with ``video:``."""
 

@@ -59,13 +59,13 @@ class _Titled(Own):
             TargetError: another ending, or the file cannot be written.
             MissingRequirement: matplotlib is not installed.
         """
-        from .saving import save_figure
+        from .page import save_figure
 
         return save_figure(cast("Figure", self), Path(path), width)
 
     def _repr_png_(self) -> bytes | None:
         """Return the figure as a notebook shows it; None without matplotlib."""
-        from .saving import figure_bytes
+        from .page import figure_bytes
 
         with suppress(ImportError, MissingRequirement):
             return figure_bytes(cast("Figure", self), "png", 6.4)

@@ -36,8 +36,20 @@ from ..schemas.judgement import HumanRow, Judgement
 from ..schemas.katha import Question
 from ..schemas.values import Score
 from ..validators.resampling import divided
-from .participants import Estimate, Floats, Resampling, Statistic, estimate, lines_of, scores
-from .recoverability import Answered, Unit, majorities, majority, tabulated
+from .recoverability import (
+    Answered,
+    Estimate,
+    Floats,
+    Resampling,
+    Statistic,
+    Unit,
+    estimate,
+    lines_of,
+    majorities,
+    majority,
+    scores,
+    tabulated,
+)
 
 # -- What judges got, laid out as people's answers are; and how far it follows what people chose
 #

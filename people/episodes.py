@@ -27,8 +27,8 @@ from ..schemas.entities import TYPES, EntityType
 from ..schemas.judgement import HumanRow
 from ..schemas.values import Score
 from ..validators.resampling import divided
-from .participants import Resampling, estimate, lines_of, score_of
 from .read import Known, read_human, read_key
+from .recoverability import Resampling, estimate, lines_of, score_of
 from .study import (
     Evaluated,
     Followed,

@@ -29,8 +29,8 @@ from ..releases.events.form import SUITE, load_suite
 from ..schemas.events import Suite
 from ..schemas.judgement import HumanRow
 from ..schemas.text import tallied
-from .participants import lines_of
 from .read import Known, read_human, read_key
+from .recoverability import lines_of
 from .study import Evaluated, Followed, Json, Study, StudySettings, as_plain, common_parts, number_text
 
 Verified = Mapping[tuple[str, str], float | None]

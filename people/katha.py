@@ -12,10 +12,9 @@ from ..releases.loading import Release, load
 from ..schemas.judgement import HumanRow
 from ..schemas.katha import StoryRecord
 from .against import ENSEMBLE, Judged, against, fitted_weights, judged, label_agreement, preference_agreement
-from .participants import lines_of
 from .ratings import human_ratings, methods_of, preferences, preferred_dimensions
 from .read import Known, read_human
-from .recoverability import CONDITIONS, human_moral, human_recovery, lines_under, majorities
+from .recoverability import CONDITIONS, human_moral, human_recovery, lines_of, lines_under, majorities
 from .study import (
     Evaluated,
     Followed,

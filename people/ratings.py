@@ -39,8 +39,7 @@ from ..schemas.judgement import HumanRow
 from ..schemas.katha import Question
 from ..schemas.values import Score
 from ..validators.resampling import fleiss_kappa
-from .participants import Resampling, lines_of, means, score_of
-from .recoverability import Unit, is_right
+from .recoverability import Resampling, Unit, is_right, lines_of, means, score_of
 
 CRITERIA = {
     "Q1": "causality", "Q2": "causality", "Q3": "intention", "Q4": "intention", "Q5": "emotion",

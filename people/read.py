@@ -20,7 +20,7 @@ from ..schemas.katha import Question, StoryRecord
 from ..schemas.paths import format_path
 from ..schemas.plain_files import BadCsv, CsvTable, read_json, read_plain, reason_of, type_reason
 from ..schemas.text import counted
-from ..schemas.vocabulary import vocabulary
+from ..schemas.values import vocabulary
 
 LARGEST = 256 * 1024 * 1024
 """Most bytes of a file; a study of 400 stories has less than one per cent of that."""

@@ -22,7 +22,7 @@ Example: one dimension, two questions, three people. Text: 3/3 and 2/3 right; im
     Labels (kindness, wisdom) and (wisdom), intended kindness and patience: HMR@1 = 1/2, HMR@3 = 1/2.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -34,8 +34,112 @@ from ..schemas.judgement import HumanRow
 from ..schemas.katha import Question
 from ..schemas.text import normalize_answer
 from ..schemas.values import Score
-from ..validators.resampling import divided
-from .participants import Floats, Resampling, Statistic, estimate, lines_of, means, scores
+from ..validators.resampling import divided, draws, percentile_interval
+
+# -- What people said, and its intervals: the participants are drawn again, with all that each of them said
+#
+# People differ more than the answers of one of them, so that single answers are not drawn on their own.
+
+Floats = NDArray[np.float64]
+Statistic = Callable[[Floats], Floats]
+"""Weights of the participants, shape (replicates, participants) -> values, shape (replicates, statistics)."""
+
+CHUNK = 250
+"""Replicates computed at a time: a statistic holds so many values for every question."""
+
+
+@dataclass(frozen=True)
+class Resampling:
+    """How often participants are drawn, and from which seed; intervals are of the stated level."""
+
+    replicates: int = 10_000
+    seed: int = 42
+    level: float = 0.95
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Values with the ends of their intervals; ``nan`` where there is none. Each has shape (statistics,)."""
+
+    values: Floats
+    low: Floats
+    high: Floats
+
+
+def lines_of(rows: Sequence[HumanRow], kind: str, **columns: object) -> list[HumanRow]:
+    """Return the lines of a kind, without repeated controls, whose columns have the stated values."""
+    return [
+        row
+        for row in rows
+        if row.kind == kind
+        and not row.repeat
+        and all(getattr(row, name) == value for name, value in columns.items())
+    ]
+
+
+def estimate(statistic: Statistic, participants: int, resampling: Resampling) -> Estimate:
+    """Return what a statistic is for the participants as they are, and its percentile interval.
+
+    With fewer than two participants there is no interval. Replicates in which a value is undefined, as when
+    nobody was drawn who answered, are left out of its interval.
+    """
+    values = statistic(np.ones((1, participants)))[0]
+    nothing = np.full(values.shape, np.nan)
+    if participants < 2 or not resampling.replicates:
+        return Estimate(values, nothing, nothing)
+    drawn = np.concatenate([statistic(weights) for weights in _weights(participants, resampling)])
+    low, high = percentile_interval(drawn, resampling.level)
+    known = np.isfinite(values)
+    return Estimate(values, np.where(known, low, np.nan), np.where(known, high, np.nan))
+
+
+def scores(estimated: Estimate, why_undefined: str, counts: Sequence[dict[str, int]]) -> list[Score]:
+    """Return estimates as scores, one for each entry of ``counts``."""
+    columns = zip(estimated.values, estimated.low, estimated.high, counts, strict=True)
+    return [score_of(value, why_undefined, count, (low, high)) for value, low, high, count in columns]
+
+
+def score_of(
+    value: float, why_undefined: str, counts: dict[str, int], ends: tuple[float, float] = (np.nan, np.nan)
+) -> Score:
+    """Return a number as a score, undefined where it is ``nan``; so are the ends of its interval."""
+    if np.isnan(value):
+        return Score(value=None, status="undefined", reason=why_undefined, counts=counts)
+    low, high = (None if np.isnan(end) else float(end) for end in ends)
+    return Score(value=float(value), status="ok", low=low, high=high, counts=counts)
+
+
+def means(
+    said: Sequence[tuple[str, Sequence[float]]],
+    resampling: Resampling,
+    why_undefined: str,
+    counts: Sequence[dict[str, int]],
+) -> list[Score]:
+    """Return the means of numbers over all judgements, with participant-level intervals."""
+    people = {rater: index for index, rater in enumerate(sorted({rater for rater, _ in said}))}
+    sums, numbers = np.zeros((len(people), len(counts))), np.zeros((len(people), 1))
+    for rater, values in said:
+        sums[people[rater]] += values
+        numbers[people[rater]] += 1
+    return scores(estimate(ratio(sums, numbers), len(people), resampling), why_undefined, counts)
+
+
+def ratio(sums: Floats, numbers: Floats) -> Statistic:
+    """Return the statistic that is a sum over a number.
+
+    ``sums``: shape (participants, statistics), what is summed for each participant. ``numbers``: how many
+    were summed, the same shape or a single column.
+    """
+    return lambda weights: divided(weights @ sums, weights @ numbers)
+
+
+def _weights(participants: int, resampling: Resampling) -> Iterator[Floats]:
+    for block in draws(participants, resampling.replicates, resampling.seed):
+        for start in range(0, len(block), CHUNK):
+            yield block[start : start + CHUNK]
+
+
+# --
 
 Unit = tuple[object, ...]
 CONDITIONS = ("text", "image", "text_image")

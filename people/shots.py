@@ -25,9 +25,9 @@ from ..evaluation.shots.scores import ImageScores, score_archive
 from ..evaluation.shots.tables import ShotScore, scored_shots
 from ..evaluation.stats.correlation import NAMES, correlate
 from ..schemas.judgement import HumanRow
-from .participants import lines_of
 from .ratings import human_ratings, methods_of, preferences
 from .read import Known, read_human
+from .recoverability import lines_of
 from .study import (
     Evaluated,
     Followed,

@@ -19,8 +19,8 @@ from ..schemas.katha import Question
 from ..schemas.text import tallied, tallies
 from ..schemas.values import Own
 from .against import LEVELS
-from .participants import Resampling
 from .ratings import agreements
+from .recoverability import Resampling
 
 Json = Mapping[str, Any]
 VALID = ("people", "judges", "all")

@@ -25,7 +25,7 @@ from ..schemas.canonical import sha256_bytes
 from ..schemas.packed_files import Limits, NotPacked, PackedFiles, open_tar, open_zip
 from ..schemas.plain_files import open_plain, read_plain
 from ..schemas.values import Own
-from .sets import SetManifest, SetText, cache_folder, write_set
+from .loader import SetManifest, SetText, cache_folder, write_set
 
 # -- Where the files of a public repository are read from: a clone, an archive, a plain folder or an address
 #

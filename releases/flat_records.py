@@ -11,8 +11,7 @@ from pydantic import BaseModel, ValidationError
 
 from ..errors import ConfigError, InputError, UserError
 from ..schemas.canonical import Json, canonical_bytes, sha256_bytes
-from ..schemas.layout import CHANGES
-from ..schemas.paths import format_path
+from ..schemas.paths import CHANGES, format_path
 from ..schemas.plain_files import type_reason
 from ..schemas.values import Issue
 from ..validators.report import as_user_error

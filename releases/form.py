@@ -12,7 +12,7 @@ from ..engine.manifest import Manifest
 from ..engine.status import RunReport
 from ..models.spec import stand_ins_among
 from ..schemas.canonical import Json
-from ..schemas.layout import CROISSANT, LICENSE, RELEASE, SUMS, WITHDRAWN
+from ..schemas.paths import CROISSANT, LICENSE, RELEASE, SUMS, WITHDRAWN
 from ..schemas.values import Issue
 from .diff.form import DiffForm
 from .options import Licence, PackOptions

@@ -16,11 +16,9 @@ from ..errors import FabulaError, InputError, UserError, mismatch
 from ..pages.grid import Grid, Tabular
 from ..schemas.canonical import Json
 from ..schemas.katha import ProducerLine, StoryRecord, Variant
-from ..schemas.layout import ANNOTATIONS, CROISSANT, FORMAT, PRODUCERS, RELEASE, VARIANTS
-from ..schemas.paths import format_path
+from ..schemas.paths import ANNOTATIONS, CROISSANT, FORMAT, PRODUCERS, RELEASE, VARIANTS, format_path
 from ..schemas.plain_files import open_plain, read_json, read_plain, reason_of, type_reason
-from ..schemas.values import Issue
-from ..schemas.vocabulary import vocabulary
+from ..schemas.values import Issue, vocabulary
 from ..validators.report import IssueBin, show
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ import yaml
 
 from ..errors import InputError
 from ..schemas.canonical import Json, sha256_bytes
-from ..schemas.layout import DATA, README, RELEASE, parquet_path
+from ..schemas.paths import DATA, README, RELEASE, parquet_path
 from ..schemas.plain_files import open_plain, read_plain, read_text
 from .tables import PlacedRow, Table
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import ConfigError, InputError, UserError
 from ..schemas.canonical import Json
-from ..schemas.layout import JSONL_FILES, SUBSETS, VOTE_FILES
+from ..schemas.paths import JSONL_FILES, SUBSETS, VOTE_FILES
 from ..schemas.plain_files import json_lines, read_json
 from ..schemas.text import tallied
 

@@ -16,7 +16,7 @@ from ..engine.status import NAME as REPORT
 from ..engine.status import RunReport, read_report, write_report
 from ..errors import RunError, TargetError
 from ..schemas.canonical import Json, sha256_file
-from ..schemas.layout import RELEASE
+from ..schemas.paths import RELEASE
 from ..schemas.plain_files import open_plain, read_json
 from ..schemas.text import quoted
 from .form import FinishedRun, ReleaseForm

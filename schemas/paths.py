@@ -6,10 +6,15 @@ A pointer (RFC 6901), such as ``/scenes/2/any key``, reaches keys of every form.
 """
 
 import json
+import os
 import re
-from collections.abc import Callable, Sequence
-from functools import lru_cache
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Any, Optional, TypeVar
 
+from ..errors import ConfigError, PlaceUnavailable
 from .canonical import Json
 
 Steps = tuple[str | int, ...]
@@ -126,3 +131,188 @@ def _written(step: str | int) -> str:
     if _PLAIN.fullmatch(step):
         return f".{step}"
     return f"['{step}']" if "'" not in step and "\\" not in step else f"[{json.dumps(step)}]"
+
+
+# -- What run and release folders hold: the names of their files (Table 23 and ours) and of splits
+
+RECORDS, ASSIGNMENTS, BALANCE = "records.jsonl", "assignments.jsonl", "balance.json"
+"""What a builder writes into a run folder; the engine names the files that it writes itself."""
+SOURCES = "sources.jsonl"
+"""The same: what is known of where stories are from, beyond their collection."""
+RETELLINGS = "retellings.jsonl"
+"""The same: groups of stories that retell one another, with what shows it."""
+
+FORMAT = 1
+"""The newest layout of release folders that this version reads; ``release.json`` states it."""
+
+RELEASE = "release.json"
+ANNOTATIONS, VARIANTS = "annotations.jsonl", "contrastive_variants.jsonl"
+REVIEWS, PRODUCERS = "human_validation.jsonl", "producers.jsonl"
+DRAFTS = "drafts"
+STATES = "states"
+"""How many of its records are in which state, as ``release.json`` says."""
+STAND_INS = "stand_ins"
+"""How many of its records are drafts, as ``release.json`` says; releases of earlier versions do not."""
+STATISTICS, MORAL_BALANCE = "statistics.json", "moral_balance_requirements.json"
+IMPORTED = "imported"
+"""Key of ``release.json`` under which the import of somebody else's package says where it comes from."""
+JSONL_FILES = (ANNOTATIONS, VARIANTS, PRODUCERS)
+VOTE_FILES = (REVIEWS, "human_gold_1k.jsonl", "strict_gold_400.jsonl")
+
+SOURCE_MANIFEST = "source_manifest.json"
+LICENSE = "LICENSE"
+CARD = "dataset_card.md"
+README = "README.md"
+CROISSANT = "croissant_metadata.json"
+SUMS = "SHA256SUMS"
+CANARY = "CANARY.txt"
+SUBSETS = "subsets.json"
+"""How close each subset is to the whole; their members stand in files of their own."""
+
+CHANGES = "changes.json"
+"""What changed since the version before, by id and JSON path."""
+
+DATA = "data"
+HIDDEN_SPLIT = "hidden_test"
+WHOLE = "whole"
+"""Visibility of a folder whose package holds its hidden-test stories among the others."""
+WITHDRAWN = "withdrawn"
+"""Code of the stories of a run that were taken out for good."""
+SPLIT_FILES = {"train": "train", "validation": "validation", "public_test": "test"}
+"""Split of a record -> the name of its Parquet files and of the split that ``datasets`` sees (no dashes)."""
+
+RECORD_IDS = {ANNOTATIONS: "story_id", VARIANTS: "variant_id", PRODUCERS: "id"}
+"""JSONL file -> the field that names a line; lines are sorted by it."""
+
+
+def parquet_path(table: str, split_file: str) -> str:
+    """Return the path of one Parquet file in a release, with forward slashes."""
+    return f"{DATA}/{table}/{split_file}.parquet"
+
+
+def hidden_folder(public: Path) -> Path:
+    """Return where the hidden-test stories of a release lie: its sibling ``<name>-hidden``."""
+    return public.with_name(f"{public.name}-hidden")
+
+
+_OF_A_CLONE = re.compile(r"\.gitattributes|\.git/.*|\.cache/huggingface/.*", re.DOTALL)
+"""What a Hub or its client adds to a copy of a release; it is no part of it, and is never published."""
+
+
+def files_in(folder: Path, *, clone: bool = False) -> list[str]:
+    """Return every file of a release under its folder as a relative path with forward slashes, sorted."""
+    found = (
+        path.relative_to(folder).as_posix()
+        for path in folder.rglob("*")
+        if path.is_symlink() or not path.is_dir()
+    )
+    return sorted(path for path in found if clone or _OF_A_CLONE.fullmatch(path) is None)
+
+
+# -- Small files that machines share: in a folder, or in any file system that fsspec knows, such as a bucket
+#
+# No database: SQLite needs locks that network disks and buckets do not have. Several machines may write the
+# same file at once. A file is put in place whole where the file system can do so; where it cannot, whoever
+# reads has to see from the content that it is a part.
+
+STORE = "FABULA_STORE"
+"""The environment variable that names where stored files of runs are shared, such as ``s3://bucket/files``."""
+VECTORS = "FABULA_VECTORS"
+"""The same for vectors of pictures and texts."""
+T = TypeVar("T")
+
+
+class SharedFiles:
+    """Files by name at an address.
+
+    Args:
+        address: a folder, or an address of a file system that fsspec knows.
+        variable: the environment variable that names it, for messages.
+
+    Raises:
+        ConfigError: there is no such file system, or what it needs is not installed.
+    """
+
+    def __init__(self, address: str, variable: str) -> None:
+        import fsspec
+
+        self._where = f"{variable}={address}"
+        try:
+            self._files, root = fsspec.core.url_to_fs(address)
+        except (ValueError, ImportError) as error:
+            raise ConfigError(
+                variable, what=f"{address} cannot be used: {error}",
+                fix="name a folder, or an address whose fsspec package is installed, such as s3fs for s3://",
+            ) from error  # fmt: skip
+        self._root = root.rstrip("/")
+        self._renames = "file" in self._files.protocol
+
+    @classmethod
+    def named_by(cls, variable: str) -> Optional["SharedFiles"]:
+        """Return the files where an environment variable says; None where it is not set."""
+        address = os.environ.get(variable)
+        return _opened(address, variable) if address else None
+
+    def read(self, names: Sequence[str]) -> dict[str, bytes]:
+        """Return the contents of the files that are there."""
+        paths = {self._path(name): name for name in names}
+        files: dict[str, Any] = self._tried(lambda: self._files.cat(list(paths), on_error="return"))
+        contents = {}
+        for path, content in files.items():
+            name = next(known for known in (path, path.removeprefix("/")) if known in paths)
+            if isinstance(content, bytes):
+                contents[paths[name]] = content
+            elif not isinstance(content, FileNotFoundError):
+                raise self._unavailable(content) from content
+        return contents
+
+    def size(self, name: str) -> int | None:
+        """Return the bytes that a file has, None where it is not there."""
+
+        def size() -> int | None:
+            try:
+                return int(self._files.info(self._path(name))["size"])
+            except FileNotFoundError:
+                return None
+
+        return self._tried(size)
+
+    def write(self, contents: Mapping[str, bytes]) -> None:
+        """Put files there; those that are there are replaced."""
+        placed = {self._path(name): content for name, content in contents.items()}
+        written = {self._part(path): path for path in placed}
+
+        def put() -> None:
+            for folder in {path.rpartition("/")[0] for path in placed}:
+                self._files.makedirs(folder, exist_ok=True)
+            self._files.pipe({part: placed[path] for part, path in written.items()})
+            for part, path in written.items():
+                if part != path:
+                    self._files.mv(part, path)
+
+        self._tried(put)
+
+    def _path(self, name: str) -> str:
+        return f"{self._root}/{name[:2]}/{name}"
+
+    def _part(self, path: str) -> str:
+        """Return where a file is written first: buckets put it in place whole, disks by renaming."""
+        folder, _, name = path.rpartition("/")
+        return f"{folder}/.{name}.{uuid.uuid4().hex}.part" if self._renames else path
+
+    def _tried(self, work: Callable[[], T]) -> T:
+        try:
+            return work()
+        except Exception as error:  # file system boundary: each raises errors of its own
+            raise self._unavailable(error) from error
+
+    def _unavailable(self, error: BaseException) -> PlaceUnavailable:
+        return PlaceUnavailable(
+            self._where, what=f"the shared files cannot be used: {error or type(error).__name__}",
+            fix="check the address, the network and your rights there, or unset the variable",
+        )  # fmt: skip
+
+
+@cache
+def _opened(address: str, variable: str) -> SharedFiles:
+    return SharedFiles(address, variable)

@@ -3,9 +3,12 @@
 Own types are strict and frozen, wire types keep what they get.
 """
 
+import json
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
+from importlib.resources import files
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, create_model, model_validator
@@ -210,3 +213,93 @@ class SourceDetails(Own):
         default=None, description="Number in a catalogue (Perry, ATU), or book and number."
     )
     frame: str | None = Field(default=None, description="Id of the story that it is told in.")
+
+
+# -- The closed word lists of the formats, kept as data files in ``schemas/vocabularies``
+
+
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """One word list."""
+
+    name: str  # its name, such as ``moral_label``
+    source: str  # the paper's table or section, and what is ours
+    closed: bool  # whether other values are errors (else they are kept and reported)
+    entries: dict[str, dict[str, Any]]  # value -> its description and attributes, in the file's order
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        """The values, in the file's order."""
+        return tuple(self.entries)
+
+    @property
+    def targets(self) -> dict[str, int]:
+        """Target count of each value that has one: the published distribution."""
+        return {value: entry["target"] for value, entry in self.entries.items() if "target" in entry}
+
+    def having(self, attribute: str) -> tuple[str, ...]:
+        """Return the values whose attribute is true, such as ``reviewed`` or ``releasable``."""
+        return tuple(value for value, entry in self.entries.items() if entry.get(attribute) is True)
+
+    def resolve(self, text: str) -> str:
+        """Return the value that a text stands for (itself, or an alias in any case), else the text."""
+        folded = text.strip().casefold()
+        for value, entry in self.entries.items():
+            if folded in (value, *entry.get("aliases", ())):
+                return value
+        return text
+
+
+NAMES = (
+    "answerability",
+    "camera_angle",
+    "camera_type",
+    "change_type",
+    "character_tag",
+    "culture",
+    "decision",
+    "gender",
+    "moral_label",
+    "narrative_type",
+    "question_type",
+    "resolution",
+    "rights_status",
+    "shot_distance",
+    "source_dataset",
+    "split",
+    "story_type",
+    "style_category",
+    "transition_type",
+    "validation_status",
+    "variant_kind",
+)
+
+
+@cache
+def vocabulary(name: str) -> Vocabulary:
+    """Return a word list by name."""
+    if name not in NAMES:
+        raise KeyError(f"no vocabulary {name!r}; there are: {', '.join(NAMES)}")
+    document = json.loads((files(__package__) / "vocabularies" / f"{name}.json").read_text("utf-8"))
+    entries = {entry.pop("value"): entry for entry in document["values"]}
+    return Vocabulary(document["name"], document["source"], document["closed"], entries)
+
+
+# -- What may be said of a record of stories: one word, with one meaning everywhere
+
+State = Literal["draft", "checked", "reviewed", "withdrawn"]
+UNREAD: tuple[State, ...] = ("draft", "checked")
+"""Nobody but their makers has read them: a draft, or what rules, models or its author passed besides."""
+CHECKED = "auto_checked"
+
+
+def state_of(status: str, checks: Sequence[Mapping[str, Any]] = ()) -> State:
+    """Return the state of a record that is there, from its status, of any version.
+
+    *reviewed*: people accepted it as it stands. *checked*: nobody has read it, and rules, models or its
+    author passed all that applies. *draft*: nobody has read it.
+    """
+    if status in vocabulary("validation_status").having("reviewed"):
+        return "reviewed"
+    passed = status == CHECKED and all(check["passed"] for check in checks)
+    return "checked" if passed else "draft"

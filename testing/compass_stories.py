@@ -12,10 +12,9 @@ from functools import cache
 from pathlib import Path
 
 from ..evaluation.judging.settings import FOLDERS, judge_prompt
-from ..models.generators.drawn.canvas import code_of
-from ..models.generators.drawn.drawing import draw_scene
-from ..models.generators.drawn.reading import codes_in
-from ..models.generators.drawn.scene import DrawnScene, Mark
+from ..models.generators.drawn.figures import draw_scene
+from ..models.generators.drawn.images import codes_in
+from ..models.generators.drawn.scene import DrawnScene, Mark, code_of
 from ..releases.loading import Release
 from ..schemas.canonical import Json, digest
 from ..schemas.katha import Question, StoryRecord

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..models.vision.types import Box, Card, Rows, cut, identity_of
+from ..models.vision.store import Box, Card, Rows, cut, identity_of
 from ..models.vision.weights import Place
 from ..schemas.canonical import Json
 from .drawn_film import HEIGHT, WIDTH, Box4, DrawnFilm, Standing

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..models.vision.store import vector_key
-from ..models.vision.types import Box, Card, Rows, TextRows, identity_of
+from ..models.vision.store import Box, Card, Rows, TextRows, identity_of, vector_key
 from ..models.vision.weights import Place
 from ..schemas.canonical import digest
 from ..schemas.entities import LISTS, EntityEpisode, EpisodeShot

@@ -1,7 +1,7 @@
 """A stand-in for a judge that looks: it reads drawn frames, and nothing but their pixels.
 
 It knows the records, so it knows which texts the codes in a frame may stand for; what a frame shows it reads
-off the pixels (:mod:`fabula.models.generators.drawn.reading`). A question is answered rightly if and only if
+off the pixels (:mod:`fabula.models.generators.drawn.images`). A question is answered rightly if and only if
 what its answer depends on is visible in the right frames; the rule of each dimension is that of
 the rules below. So what an evaluation with it must give follows from the pictures alone. It is no model,
 and says nothing about any.
@@ -26,20 +26,19 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Literal
 
-from ..models.generators.drawn.canvas import code_of
-from ..models.generators.drawn.reading import codes_in
-from ..models.generators.drawn.scene import phrases_of
+from ..models.generators.drawn.images import codes_in
+from ..models.generators.drawn.scene import code_of, phrases_of
 from ..schemas.canonical import Json, digest, sha256_bytes
 from ..schemas.katha import Question, Scene, StoryRecord, Transition
 from ..schemas.text import contains_phrase, normalize_answer
-from ..schemas.vocabulary import vocabulary
+from ..schemas.values import vocabulary
 from ..studies.experiments.losses import scenes_needed
 from .asked_prompts import fenced_texts, prompt_of, user_text
 from .model_server import Asked, word_vector
 
 # What drawn frames show of a story: which scene each is, and which questions can be answered from them.
 #
-# Frames are sets of codes, as :mod:`fabula.models.generators.drawn.reading` reads them off pixels.
+# Frames are sets of codes, as :mod:`fabula.models.generators.drawn.images` reads them off pixels.
 #
 # A text is visible in a frame that shows its code, or those of all its phrases. A frame is recognised as
 # the scene of which it shows most *own* texts: characters, things, act, state, feeling and what must be

@@ -18,10 +18,9 @@ import numpy as np
 
 from ..evaluation.entities.facts import ACTION_CRITERIA, CRITERIA
 from ..media.images import open_picture
-from ..models.generators.drawn.canvas import SIDE, code_of, read_cells
-from ..models.generators.drawn.reading import LEVELS, read_marks
-from ..models.generators.drawn.scene import EMBLEM
-from ..models.vision.types import Box, Rows
+from ..models.generators.drawn.images import LEVELS, read_marks
+from ..models.generators.drawn.scene import EMBLEM, SIDE, code_of, read_cells
+from ..models.vision.store import Box, Rows
 from ..models.vision.weights import Place
 from ..schemas.canonical import Json
 from ..schemas.entities import TYPES, EntityEpisode

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from ..models.generators.drawn.drawing import draw_scene
+from ..models.generators.drawn.figures import draw_scene
 from ..models.generators.drawn.images import FAITHFUL, encode_png, forgetting
 from ..models.generators.request import PictureRequest
 from ..schemas.canonical import Json, jsonl_lines, write_atomic

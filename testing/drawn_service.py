@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
-from ..models.generators.drawn.drawing import draw_scene
+from ..models.generators.drawn.figures import draw_scene
 from ..models.generators.drawn.images import FAITHFUL, FORGETTING, encode_png, forgetting
 from ..models.generators.drawn.scene import default_size, scene_of
 from ..models.generators.request import PictureRequest

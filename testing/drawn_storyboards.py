@@ -12,7 +12,7 @@ from pathlib import Path
 from ..releases.loading import Release, load
 from ..schemas.canonical import Json, pretty_bytes
 from ..schemas.katha import StoryRecord
-from ..schemas.layout import RELEASE
+from ..schemas.paths import RELEASE
 from .katha_folders import write_release
 from .katha_samples import sample_bundles
 

@@ -7,9 +7,8 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from ..people.review.exchange.cells import BETWEEN, EQUALS, JSON, NONE, token_of
+from ..people.review.exchange.cells import BETWEEN, EQUALS, JSON, NONE, Asked, Load, Sheet, token_of
 from ..people.review.exchange.label_studio import EVIDENCE, Control, asked_by, controls_of
-from ..people.review.exchange.sheets import Asked, Load, Sheet
 from ..people.review.items import Value
 from ..people.review.task import UNCLEAR
 from ..schemas.canonical import Json, csv_text

@@ -9,7 +9,7 @@ from ..engine.manifest import Manifest, RunPart, SourceEntry, StageEntry, write_
 from ..engine.stage import Made
 from ..engine.status import ItemReport, RunReport, read_report, write_report
 from ..schemas.canonical import Json, digest, jsonl_lines, pretty_bytes, sha256_file, write_atomic
-from ..schemas.layout import (
+from ..schemas.paths import (
     ANNOTATIONS,
     ASSIGNMENTS,
     BALANCE,

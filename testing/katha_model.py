@@ -28,7 +28,7 @@ from ..builders.text.boundaries import scene_spans
 from ..builders.text.segments import pick, share
 from ..schemas.canonical import Json, sha256_bytes
 from ..schemas.text import contains_phrase, is_unspaced, normalize_answer
-from ..schemas.vocabulary import vocabulary
+from ..schemas.values import vocabulary
 from .asked_prompts import FENCE, prompt_of, user_text
 from .model_server import Asked
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from ..schemas.canonical import Json
 from ..schemas.text import normalize_text
-from ..schemas.vocabulary import vocabulary
+from ..schemas.values import vocabulary
 from ..validators.katha.field_rules import record_hashes
 
 CREATED_AT = "2025-01-01T00:00:00Z"

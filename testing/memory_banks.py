@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..models.generators.drawn.drawing import draw_scene
+from ..models.generators.drawn.figures import draw_scene
 from ..models.generators.drawn.scene import DrawnScene, Mark, MarkKind
 from ..releases.entities.tree import read_entity_set
 from ..schemas.canonical import pretty_bytes, sha256_bytes

@@ -4,8 +4,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from ..schemas.canonical import Json, canonical_bytes, pretty_bytes
-from ..schemas.layout import REVIEWS
-from ..validators.katha.votes import CONFIDENCE, CONTENT, SEEN, UNITS, parts_of, seen_content, seen_sha256
+from ..schemas.paths import REVIEWS
+from ..validators.katha.review_tables import (
+    CONFIDENCE,
+    CONTENT,
+    SEEN,
+    UNITS,
+    parts_of,
+    seen_content,
+    seen_sha256,
+)
 from ..validators.report import VOTES, is_simulated
 from .katha_folders import write_jsonl
 

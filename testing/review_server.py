@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from ..pages.serving import WAIT
+from ..pages.page import WAIT
 from ..people.review.folder import Study, invite, link_of, open_study
 from ..people.review.serve.routes import application
 from ..people.review.serve.running import Address, adjudication_routes, clock, configured, serve

@@ -20,7 +20,7 @@ from ..builders.text.analyze_story import analyze
 from ..builders.text.segments import pick
 from ..schemas.canonical import Json
 from ..schemas.text import is_unspaced
-from ..schemas.vocabulary import vocabulary
+from ..schemas.values import vocabulary
 from .asked_prompts import FENCE, prompt_of, user_text
 from .model_server import Asked
 

@@ -9,7 +9,7 @@ from ..evaluation.recoverability.items import Items, items_of
 from ..evaluation.recoverability.replies import Replies
 from ..releases.loading import load
 from ..schemas.canonical import Json, jsonl_lines, pretty_bytes, write_atomic
-from ..schemas.layout import RELEASE
+from ..schemas.paths import RELEASE
 from .katha_folders import write_release
 from .katha_samples import sample_bundles
 from .simulated_judgements import Truth, simulated_lines, simulated_manifest, simulated_replies

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..media.images import open_picture
-from ..models.vision.store import vector_key
-from ..models.vision.types import Box, Card, Rows, TextRows, identity_of
+from ..models.vision.store import Box, Card, Rows, TextRows, identity_of, vector_key
 from ..models.vision.weights import Place
 from .drawn_shots import CAST, draw_shot
 

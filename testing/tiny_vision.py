@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..evaluation.metrics.metric import needs
-from ..models.vision.faces import ARCFACE, SIZE
+from ..models.vision.face_encoders import ARCFACE, SIZE
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -9,9 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..schemas.canonical import Json
-from ..schemas.layout import HIDDEN_SPLIT
-from ..schemas.values import Own
-from ..schemas.vocabulary import vocabulary
+from ..schemas.paths import HIDDEN_SPLIT
+from ..schemas.values import Own, vocabulary
 
 TRANSITION_FIELDS = (
     "action",

@@ -1,18 +1,31 @@
 """What a folder has to show: its files of rows, pictures, calls of models, and what it says of itself."""
 
+import json
+import sqlite3
+import tempfile
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from functools import lru_cache, partial
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
-from ..engine.calls import unpacked
+from ..engine.calls import ModelUse, unpacked
+from ..engine.edits import NAME as EDITS
+from ..engine.edits import read_edits
 from ..engine.journal_file import NAME as JOURNAL
 from ..engine.journal_file import connect, explained
+from ..engine.manifest import NAME as MANIFEST
+from ..engine.status import StageStatus, run_status
+from ..engine.walk import Stop
 from ..errors import UserError
+from ..evaluation.archive.archive import lines_of
+from ..schemas.judgement import Judgement
 from ..schemas.plain_files import json_lines, read_json, read_plain
-from .index import Rows, stamp_of
+from ..schemas.values import Edit
+from .records import Rows, stamp_of
 
 # -- What models were asked in a run, and what came back: read from its journal, a page at a time
 
@@ -244,3 +257,268 @@ def _document(path: Path) -> dict[str, Any]:
 
 def _order(file: Path) -> tuple[int, str]:
     return (FIRST.index(file.stem) if file.stem in FIRST else len(FIRST), file.stem)
+
+
+# -- Two evaluations side by side: what both were asked, and where their answers differ
+
+FILE = "judgements.jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """One question that both were asked."""
+
+    unit: str  # story, prompt or episode
+    item: str  # what was asked
+    what: str  # method, kind and condition, as text
+    first: str  # what was answered in the first evaluation, judge by judge; empty where nothing was
+    second: str  # the same of the second
+
+    @property
+    def same(self) -> bool:
+        """Whether the answers are the same."""
+        return self.first == self.second
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """Some pairs, and how many there are."""
+
+    pairs: tuple[Pair, ...]
+    count: int
+    asked: int
+    differing: int
+    alone: int
+
+
+class Differing:
+    """Answers of two evaluations, aligned by what was asked, in a temporary file.
+
+    A method that only one of them has is compared with the only method of the other, if each has one.
+
+    Raises:
+        InputError: an archive cannot be read.
+    """
+
+    def __init__(self, first: Shelf, second: Shelf) -> None:
+        self.first, self.second = first, second
+        self._file = tempfile.NamedTemporaryFile(prefix="fabula-view-", suffix=".sqlite")  # noqa: SIM115
+        self._sql = sqlite3.connect(self._file.name, check_same_thread=False, isolation_level=None)
+        self._sql.executescript(
+            "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;"
+            "CREATE TABLE pairs (unit TEXT, item TEXT, what TEXT, first TEXT, second TEXT,"
+            " PRIMARY KEY (unit, item, what)) WITHOUT ROWID; BEGIN;"
+        )
+        methods = [shelf.about.get("subject", {}).get("methods", {}) for shelf in (first, second)]
+        alike = all(len(judged) == 1 for judged in methods)
+        for column, shelf in (("first", first), ("second", second)):
+            sql = (
+                f"INSERT INTO pairs (unit, item, what, {column}) VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE"
+                f" SET {column} = coalesce({column} || char(10), '') || excluded.{column}"
+            )
+            self._sql.executemany(
+                sql, (row_of(judgement, alike=alike) for judgement in lines_of(shelf.folder / FILE))
+            )
+        self._sql.execute("COMMIT")
+
+    def close(self) -> None:
+        """Remove the temporary file."""
+        self._sql.close()
+        self._file.close()
+
+    def __enter__(self) -> "Differing":
+        """Return the pairs; the temporary file is removed at the end."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Remove it."""
+        self.close()
+
+    def page(self, words: str, first: int, most: int, *, everything: bool) -> Pairs:
+        """Return some pairs, by unit and item."""
+        where = ["1"] if everything else ["first IS NOT second"]
+        values: list[str] = []
+        if words.strip():
+            where.append(
+                "instr(lower(unit || ' ' || item || ' ' || what || ' ' || coalesce(first, '')"
+                " || coalesce(second, '')), ?)"
+            )
+            values.append(words.strip().lower())
+        clause = " AND ".join(where)
+        (count,) = self._sql.execute(f"SELECT count(*) FROM pairs WHERE {clause}", values).fetchone()
+        asked, differing, alone = self._sql.execute(
+            "SELECT count(*), coalesce(sum(first IS NOT second), 0),"
+            " coalesce(sum(first IS NULL OR second IS NULL), 0) FROM pairs"
+        ).fetchone()
+        sql = f"SELECT * FROM pairs WHERE {clause} ORDER BY unit, item, what LIMIT ? OFFSET ?"
+        pairs = tuple(
+            Pair(unit, item, what, said or "", other or "")
+            for unit, item, what, said, other in self._sql.execute(sql, (*values, most, first))
+        )
+        return Pairs(pairs, count, asked, differing, alone)
+
+
+def row_of(judgement: Judgement, *, alike: bool) -> tuple[str, str, str, str]:
+    """Return unit, item, what was asked, and the answer of a judgement."""
+    method = "" if alike or judgement.method is None else judgement.method
+    vote = f"vote {judgement.vote + 1}" if judgement.vote else ""
+    seed = "" if judgement.seed is None else f"seed {judgement.seed}"
+    what = " · ".join(filter(None, (method, seed, judgement.kind, judgement.condition)))
+    said = answer_of(judgement.parsed) if judgement.parsed is not None else judgement.outcome
+    return judgement.unit, judgement.item, what, " · ".join(filter(None, (said, vote)))
+
+
+def answer_of(parsed: Mapping[str, Any]) -> str:
+    """Return what was read from a reply, in a line: its answer, if any, and what pictures say of it."""
+    answer = parsed.get("answer", parsed.get("final_answer", parsed))
+    if not isinstance(answer, str):
+        return json.dumps(answer, ensure_ascii=False, sort_keys=True)
+    support = parsed.get("image_support")
+    return f"{answer} (pictures: {support})" if isinstance(support, str) else answer
+
+
+# -- What a folder leads to: how its run goes, its corrections, and the pages that other commands make of it
+#
+# Report, audit and diff are made when somebody asks for them, from what the folder holds then; nothing is
+# written. An audit with gold records or people's forms that lies beside the folder is shown as it is.
+
+OFTEN = 5.0
+"""Seconds after which the page of a run at work looks again, at the least."""
+AUDITED = ("records", "annotations")
+"""Files of rows that an audit of drafts reads."""
+
+
+@dataclass(frozen=True, slots=True)
+class StageLine:
+    """Where a stage stands."""
+
+    name: str
+    made: int
+    stopped: int  # items rejected or failed
+    to_come: int  # items that have no result of it yet, or none that counts
+    asked: int  # requests sent to models whose reply is not there
+    spent: float | None  # USD; None where it asked no model, or the price is not known
+    forecast: float | None  # USD at its end, if the items to come cost what those before did
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Where a run stands."""
+
+    holder: Mapping[str, Any] | None  # the process that works on it; None if there is none
+    totals: Mapping[str, int]
+    stages: tuple[StageLine, ...]
+    stopped: tuple[tuple[str, Stop], ...]  # the first items that went no further, and why
+    notes: tuple[str, ...]
+    again: int  # seconds after which to look again; 0 where nothing is at work
+
+    @property
+    def spent(self) -> float:
+        """USD so far, as far as prices are known."""
+        return sum(stage.spent or 0.0 for stage in self.stages)
+
+    @property
+    def forecast(self) -> float:
+        """USD at the end of the stages that have begun."""
+        return sum(stage.forecast or stage.spent or 0.0 for stage in self.stages)
+
+    @property
+    def asked(self) -> int:
+        """Requests whose reply is not there."""
+        return sum(stage.asked for stage in self.stages)
+
+
+def progress_of(folder: Path) -> Progress:
+    """Return where a run stands now; works while another process works on it."""
+    from ..kinds.verbs import pipeline_of
+
+    begun = monotonic()
+    status = run_status(folder, pipeline_of(folder))
+    again = 0 if status.holder is None else round(max(OFTEN, 5 * (monotonic() - begun)))
+    lines = tuple(map(partial(_stage_line, status.models), status.stages))
+    return Progress(status.holder, status.totals, lines, status.stopped, status.notes, again)
+
+
+def _stage_line(models: Sequence[ModelUse], stage: StageStatus) -> StageLine:
+    uses = [use for use in models if use.stage == stage.name]
+    stopped, to_come = stage.rejected + stage.failed, stage.pending + stage.stale
+    done, asked = stage.made + stopped, sum(use.uncertain for use in uses)
+    spent = forecast = None
+    if uses and not any(use.unpriced for use in uses):
+        spent = sum(use.cost for use in uses)
+        forecast = spent / done * (done + to_come) if done else None
+    return StageLine(stage.name, stage.made, stopped, to_come, asked, spent, forecast)
+
+
+def corrections_in(folder: Path) -> tuple[Edit, ...]:
+    """Return all corrections of a run, the last first."""
+    path = folder / EDITS
+    return read_edits(path)[::-1] if path.is_file() else ()
+
+
+def leads_of(folder: Path, files: Mapping[str, object]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield what a folder leads to: a name, and the steps of its address. ``files``: its files of rows."""
+    if (folder / MANIFEST).is_file() and (folder / JOURNAL).is_file():
+        yield "progress", ("progress",)
+    if (folder / EDITS).is_file():
+        yield "corrections", ("corrections",)
+    if "judgements" in files or (folder / "evaluation.json").is_file():
+        yield "report", ("report",)
+    elif any(name in files for name in AUDITED):
+        yield "audit", ("audit",)
+    yield from ((f"diff to {old.name}", ("diff", old.name)) for old in releases_before(folder))
+
+
+@lru_cache(maxsize=2)
+def report_page(folder: Path, _stamp: tuple[int, int, int]) -> str:
+    """Return the page of ``fabula report``; ``_stamp`` is that of the judgements, so that it is made once."""
+    from ..evaluation.report.page import render_page
+    from ..kinds.evaluations import make_report
+
+    return render_page(make_report(folder))
+
+
+def audit_page(folder: Path) -> str:
+    """Return the last audit of a folder that lies in it or beside it; else what one says without gold."""
+    from ..people.audits.auditing import PAGE, RESULT, audit
+    from ..people.audits.form import page_of
+
+    results = [*folder.glob(f"*/{RESULT}"), *folder.parent.glob(f"*/{RESULT}"), folder / RESULT]
+    pages = [result.with_name(PAGE) for result in results if _is_of(result, folder)]
+    there = sorted((page for page in pages if page.is_file()), key=lambda page: page.stat().st_mtime)
+    return read_plain(there[-1]).decode("utf-8") if there else page_of(audit(folder))
+
+
+def _is_of(result: Path, folder: Path) -> bool:
+    """Return whether an audit is of a folder, which it names as it was typed, with the number of records."""
+    try:
+        draft = Path(str(read_json(result)["facts"]["draft"]).rpartition(" (")[0])
+    except (OSError, ValueError, LookupError, TypeError):
+        return False
+    return draft.name == folder.resolve().name and (not draft.exists() or draft.samefile(folder))
+
+
+def releases_before(folder: Path) -> list[Path]:
+    """Return the releases beside a release that are earlier versions of it, the last first."""
+    from packaging.version import InvalidVersion, Version
+
+    versions = {}
+    for path in (folder / "release.json", *folder.resolve().parent.glob("*/release.json")):
+        try:
+            document = read_json(path)
+            versions[path.parent] = document["about"]["name"], Version(document["version"])
+        except (OSError, ValueError, LookupError, TypeError, InvalidVersion):
+            continue
+    if folder not in versions:
+        return []
+    name, version = versions[folder]
+    older = [(other, path) for path, (known, other) in versions.items() if known == name and other < version]
+    return [path for _, path in sorted(older, reverse=True)]
+
+
+def diff_page(old: Path, new: Path) -> str:
+    """Return the page of ``fabula release diff``."""
+    from ..kinds.verbs import diff
+    from ..releases.diff.render import render_page
+
+    return render_page(diff(old, new))

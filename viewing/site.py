@@ -13,17 +13,6 @@ from ..errors import FabulaError
 from ..pages.page import policy_of, style_of, template_of
 from ..releases.entities.page import EPISODE_STYLE, EPISODE_TEMPLATE, shown_episode
 from ..validators.entities.view import view_of
-from .differing import Differing, answer_of
-from .index import stamp_of
-from .leading import (
-    audit_page,
-    corrections_in,
-    diff_page,
-    leads_of,
-    progress_of,
-    releases_before,
-    report_page,
-)
 from .records import (
     Laid,
     are_checks,
@@ -40,9 +29,22 @@ from .records import (
     part_name,
     producers_in,
     short_texts,
+    stamp_of,
     under,
 )
-from .shelf import BESIDE, Shelf
+from .shelf import (
+    BESIDE,
+    Differing,
+    Shelf,
+    answer_of,
+    audit_page,
+    corrections_in,
+    diff_page,
+    leads_of,
+    progress_of,
+    releases_before,
+    report_page,
+)
 
 MOST_CHANGES = 200
 """Corrections on their page."""

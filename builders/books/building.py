@@ -18,8 +18,7 @@ from ...engine.stage import Item, Made, OneStage, Outcome, Tools
 from ...engine.status import RunReport
 from ...schemas.canonical import Json, jsonl_lines, pretty_bytes, write_atomic
 from ...schemas.text import slug
-from ...schemas.values import Own
-from ...schemas.vocabulary import vocabulary
+from ...schemas.values import Own, vocabulary
 from ...validators.retellings import catalogue_keys
 from ..drafting import DraftOptions, estimate, listed, planner_texts, tell_plan
 from .blocks import Block, flat, words_of

@@ -18,7 +18,7 @@ from ...engine.stage import Failed, Item, Made, Outcome, StageSpec, Tools
 from ...errors import InputError
 from ...media.images import MediaProblem
 from ...models.vision.needs import VisionSettings, opened
-from ...models.vision.types import Box
+from ...models.vision.store import Box
 from ...schemas.canonical import Json, sha256_file
 from .cluster_people import packed_rows
 from .detections import Detections, Row, open_detections, unreadable, wrong

@@ -14,7 +14,7 @@ from ...media.shot_detection import Method, ShotBoundaries, detect_in, networks_
 from ...media.shot_frames import small_video
 from ...media.shot_network import fingerprint
 from ...media.video import LIMITS, VideoLimits
-from ...models.vision.types import Device
+from ...models.vision.store import Device
 from ...schemas.canonical import Json
 from ...schemas.values import Own
 from .drafts import Shot, Video

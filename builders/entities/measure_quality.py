@@ -15,7 +15,7 @@ from ...media.images import MediaProblem, encode_image, fitted
 from ...media.quality import Bars, black_bars, difference, inside, luma, picture_hash, sharpness
 from ...media.video import even_indices
 from ...models.vision.needs import VisionSettings, opened
-from ...models.vision.types import Box
+from ...models.vision.store import Box
 from ...schemas.values import Own
 from .drafts import Shot
 from .pictures import frames_of, keep

@@ -20,7 +20,7 @@ from ...media.kept_files import keep_file, kept_bytes
 from ...media.video import Frame, frames_at
 from ...models.chat import Image as ChatImage
 from ...models.chat import Part
-from ...models.vision.types import Box, cut
+from ...models.vision.store import Box, cut
 from ...schemas.canonical import Json, sha256_bytes
 from ...schemas.text import normalize_answer, normalize_text
 from ...schemas.values import Own

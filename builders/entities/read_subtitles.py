@@ -10,7 +10,7 @@ from pydantic import Field
 
 from ...engine.stage import Failed, Item, Made, Outcome, StageSpec, Tools
 from ...media.images import MediaProblem, fitted
-from ...media.ocr import TextReader, open_reader
+from ...media.quality import TextReader, open_reader
 from ...schemas.canonical import Json
 from ...schemas.values import Own
 from .drafts import Shot

@@ -20,8 +20,7 @@ from ...engine.stage import Failed, Item, Made, Outcome, StageSpec, Tools
 from ...schemas.canonical import Json, canonical_text
 from ...schemas.paths import Steps, format_path, get_at, parse_path, replace_at, value_at
 from ...schemas.text import normalize_answer, primary_language
-from ...schemas.values import Issue
-from ...schemas.vocabulary import vocabulary
+from ...schemas.values import Issue, vocabulary
 from ...validators.katha.scene_rules import check_story, missing_fields
 from ...validators.report import label, show
 from ..drafting import Consequence, Editing, Refused

@@ -13,7 +13,7 @@ from ...engine.running import RunKind
 from ...engine.stage import Item
 from ...schemas.canonical import Json, jsonl_lines, pretty_bytes, write_atomic
 from ...schemas.katha import SCHEMA_VERSION
-from ...schemas.layout import ASSIGNMENTS, BALANCE, RECORDS, RETELLINGS, SOURCES
+from ...schemas.paths import ASSIGNMENTS, BALANCE, RECORDS, RETELLINGS, SOURCES
 from ...validators.katha.set_rules import RunBalance
 from ..drafting import Drafting, StoryOptions, estimate, listed, planner_texts, tell_plan
 from ..step import added_fields, keeping_added, with_packages

@@ -39,7 +39,7 @@ from ...errors import ConfigError, InputError, RunError, UserError
 from ...releases.katha.form import FORM
 from ...releases.target import finished_run
 from ...schemas.canonical import Json, digest, sha256_file
-from ...schemas.layout import BALANCE, RECORDS
+from ...schemas.paths import BALANCE, RECORDS
 from ...schemas.plain_files import read_json
 from ...schemas.text import quoted
 from ...schemas.values import Edit

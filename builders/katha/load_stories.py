@@ -14,8 +14,7 @@ from ...errors import InputError
 from ...schemas.canonical import Json
 from ...schemas.katha import GivenAnswer, Question, Scene, Transition, Variant
 from ...schemas.text import normalize_text
-from ...schemas.values import Own, Story, wire_of
-from ...schemas.vocabulary import vocabulary
+from ...schemas.values import Own, Story, vocabulary, wire_of
 from ..rows import Reader, Row, Settings, StoryRows, _report, _story_id, read_edits
 from ..text.boundaries import scene_spans
 from .checks.settling import CODES, SCREEN, Verdict, judges_part, part_of

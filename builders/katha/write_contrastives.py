@@ -11,7 +11,7 @@ from pydantic import Field
 
 from ...schemas.canonical import Json
 from ...schemas.text import normalize_answer, normalize_text
-from ...schemas.vocabulary import vocabulary
+from ...schemas.values import vocabulary
 from ...validators.katha.scene_rules import check_variant_questions, without_article
 from ...validators.view import Part, Story, mentions
 from ..step import PlannerSettings, Problems, Step, check_count, is_told, language, needed

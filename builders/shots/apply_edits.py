@@ -18,7 +18,7 @@ from typing import Any
 from ...engine.stage import Failed, Item, Made, OneStage, Outcome, StageSpec, Tools
 from ...schemas.canonical import Json, canonical_text
 from ...schemas.paths import Steps, parse_quoted, quoted_path, value_at, with_value
-from ...schemas.vocabulary import vocabulary
+from ...schemas.values import vocabulary
 from ...validators.shots.script_rules import FIELDS, read_camera
 from ..drafting import Refused
 from ..step import Drafted

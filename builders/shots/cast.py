@@ -25,7 +25,7 @@ from ...schemas.text import (
     primary_language,
     unspaced_count,
 )
-from ...schemas.vocabulary import vocabulary
+from ...schemas.values import vocabulary
 from ...validators.shots.script_rules import Camera
 from ...validators.view import mentions
 from ..step import Drafted, PlannerSettings, Problems, Step, by_number, language, needed

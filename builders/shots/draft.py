@@ -14,8 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from ...engine.stage import Item, Made, OneStage, Outcome, Rejected, Tools
 from ...schemas.canonical import Json
-from ...schemas.layout import WITHDRAWN
-from ...schemas.paths import quoted_path
+from ...schemas.paths import WITHDRAWN, quoted_path
 from ...schemas.shots import CharacterFacts, ShotScript, StoryFacts
 from ...validators.shots.script_rules import FIELDS, check_plot, check_script
 from .cast import Sketch, camera_texts, story_type_texts

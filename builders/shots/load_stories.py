@@ -14,8 +14,7 @@ from ...releases.shots.tree import is_safe_name
 from ...schemas.canonical import Json
 from ...schemas.paths import format_path
 from ...schemas.plain_files import type_reason
-from ...schemas.values import Own, Story
-from ...schemas.vocabulary import vocabulary
+from ...schemas.values import Own, Story, vocabulary
 from ..rows import Reader, Row, StoryRows, read_edits
 from ..rows import Settings as StorySettings
 

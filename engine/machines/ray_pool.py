@@ -26,7 +26,7 @@ from typing import Any
 
 from ... import version
 from ...errors import ConfigError, MissingRequirement
-from ...schemas.shared_files import STORE, VECTORS
+from ...schemas.paths import STORE, VECTORS
 from ..journal import Encoded, encode
 from ..pool import IDLE, LOST_TRIES, Flight, Job, Pool, Result, Task, WorkerPool, default_workers, run_inline
 from ..stage import Failed

@@ -20,8 +20,8 @@ from ...errors import RunError
 from ...media.kept_files import bring_files
 from ...models.spec import ModelSettings
 from ...schemas.canonical import link_or_copy
+from ...schemas.paths import STORE as SHARED
 from ...schemas.plain_files import unzipped
-from ...schemas.shared_files import STORE as SHARED
 from .. import journal_file
 from ..calls import call_row, calls_of
 from ..journal import Encoded, Entry, Head, Journal, Known, Listing, read_listing

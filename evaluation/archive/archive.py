@@ -29,8 +29,7 @@ from ...schemas.canonical import (
     write_atomic,
 )
 from ...schemas.judgement import JUDGEMENT_VERSION, EvaluationManifest, Judgement
-from ...schemas.layout import ANNOTATIONS, VARIANTS
-from ...schemas.paths import format_path
+from ...schemas.paths import ANNOTATIONS, VARIANTS, format_path
 from ...schemas.plain_files import open_plain, read_plain, reason_of, type_reason
 
 

@@ -30,8 +30,7 @@ from pydantic import Field, model_validator
 from ...engine.stage import BadReply, Item, StageSpec, Tools
 from ...media.images import encode_image
 from ...models.chat import Image, Message
-from ...prompts.loader import load_prompt
-from ...prompts.sets import TextSet
+from ...prompts.loader import TextSet, load_prompt
 from ...schemas.canonical import Json
 from ...schemas.entities import TYPES, EntityType
 from ...schemas.judgement import Condition, Kind

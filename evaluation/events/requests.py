@@ -16,7 +16,7 @@ from ...releases.events.form import EVENTS, SUITE, load_suite, write_suite
 from ...releases.loading import read_release_document
 from ...schemas.canonical import Json, jsonl_lines, write_atomic
 from ...schemas.judgement import Judgement
-from ...schemas.layout import RELEASE as RELEASE_DOCUMENT
+from ...schemas.paths import RELEASE as RELEASE_DOCUMENT
 from ...schemas.text import tallied
 from ..archive.archive import ArchiveForm, Beside
 from ..archive.replies import ReplyTally

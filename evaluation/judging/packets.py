@@ -12,17 +12,16 @@ from pydantic import BaseModel
 
 from ...engine.stage import BadReply
 from ...media.images import open_picture
-from ...media.ocr import TextReader
+from ...media.quality import TextReader
 from ...models.chat import ChatRequest, Image, Message, Part
 from ...models.spec import ModelSettings
-from ...prompts.loader import Prompt, fenced
-from ...prompts.sets import TextSet
+from ...prompts.loader import Prompt, TextSet, fenced
 from ...schemas.canonical import Json, digest
 from ...schemas.judgement import Condition, Kind
 from ...schemas.katha import Question, StoryRecord, Variant
 from ...schemas.paths import format_path
 from ...schemas.text import contains_phrase, is_unspaced, normalize_answer
-from ...schemas.vocabulary import vocabulary
+from ...schemas.values import vocabulary
 from ..outputs.storyboards import Storyboards
 from .pictures import foreign_chunks
 from .settings import MAIN, PromptSet, judge_prompt

@@ -13,7 +13,7 @@ from ...engine.execute import RunRequest
 from ...engine.manifest import Manifest
 from ...errors import ConfigError
 from ...prompts.fetching import official
-from ...prompts.sets import MANIFEST, TextSet, check_texts, official_set, read_set
+from ...prompts.loader import MANIFEST, TextSet, check_texts, official_set, read_set
 from ..archive.replies import labels_of
 
 if TYPE_CHECKING:

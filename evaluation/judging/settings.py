@@ -20,8 +20,7 @@ from ...engine.run_options import RunOptions
 from ...errors import ConfigError
 from ...models.prices import listed_like
 from ...models.spec import GIVEN, Makes, ModelSettings, parse_spec
-from ...prompts.loader import Prompt, load_prompt, prompt_ids
-from ...prompts.sets import TextSet
+from ...prompts.loader import Prompt, TextSet, load_prompt, prompt_ids
 from ...schemas.judgement import Judge
 from ...schemas.text import tallied
 from ...schemas.values import Listed, Own, is_unset

@@ -15,7 +15,7 @@ from ...releases.loading import Release, load
 from ...releases.subsets import FOLDER
 from ...schemas.canonical import Json, digest, jsonl_lines, write_atomic
 from ...schemas.katha import Scene, StoryRecord, Variant
-from ...schemas.layout import JSONL_FILES, VOTE_FILES
+from ...schemas.paths import JSONL_FILES, VOTE_FILES
 from ...schemas.plain_files import parse_json, read_plain, reason_of
 from ..archive.archive import release_sha256
 from ..judging.settings import SelectionSettings

@@ -17,10 +17,10 @@ from ...engine.execute import STORE
 from ...engine.manifest import Manifest, read_manifest
 from ...engine.pipeline import Pipeline
 from ...engine.stage import UNASKED, Item
-from ...prompts.sets import TextSet
+from ...prompts.loader import TextSet
 from ...schemas.canonical import Json, digest, jsonl_lines, write_atomic
 from ...schemas.judgement import Judgement
-from ...schemas.vocabulary import vocabulary
+from ...schemas.values import vocabulary
 from ..archive.archive import write_judgements, write_manifest
 from ..archive.replies import ReplyTally, labels_of
 from ..judging.answers import judgement_of

@@ -19,7 +19,7 @@ from ...releases.tables import table
 from ...releases.target import require_free, staged
 from ...releases.templates import markdown
 from ...schemas.canonical import Json
-from ...schemas.layout import README, SUMS, parquet_path
+from ...schemas.paths import README, SUMS, parquet_path
 from ...schemas.text import slug
 from .storyboards import Storyboards
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...schemas.katha import StoryRecord, Variant
-from ...schemas.vocabulary import vocabulary
+from ...schemas.values import vocabulary
 from .matching import Key
 
 Ints = NDArray[np.int64]

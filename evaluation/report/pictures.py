@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import InputError, UserError
 from ...media.images import encode_image, fitted, open_picture
-from ...models.vision.types import Box, cut
+from ...models.vision.store import Box, cut
 from ...schemas.katha import StoryRecord
 from ...schemas.plain_files import parse_json, read_plain
 from ..outputs.layout import VIDEOS

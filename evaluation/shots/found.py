@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from ...errors import InputError, UserError, mismatch
 from ...media.images import open_picture
-from ...models.vision.types import Box, Definition, Detector, Rows, cut
+from ...models.vision.store import Box, Definition, Detector, Rows, cut
 from ...schemas.canonical import Json
 from ...schemas.paths import format_path
 from ...schemas.plain_files import open_plain, parse_json, reason_of, type_reason

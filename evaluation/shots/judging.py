@@ -14,11 +14,10 @@ from collections.abc import Iterator
 
 from ...engine.stage import BadReply, Item, StageSpec, Tools
 from ...models.chat import Image, Message
-from ...prompts.loader import load_prompt
-from ...prompts.sets import TextSet
+from ...prompts.loader import TextSet, load_prompt
 from ...schemas.canonical import Json
 from ...schemas.shots import Shot, ShotScript, TwoTexts
-from ...schemas.vocabulary import vocabulary
+from ...schemas.values import vocabulary
 from ...validators.shots.script_rules import LISTS, read_camera
 from ..judging.answers import Asking, pictures_of
 from ..judging.packets import GivenPacket, Packet

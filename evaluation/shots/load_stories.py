@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 from ...engine.stage import Child, Item, Made, StageSpec, Tools
 from ...errors import ConfigError, InputError, UserError
 from ...media.images import MediaProblem, open_picture, read_bytes
-from ...models.vision.store import VectorStore
-from ...models.vision.types import Rows, TextEncoder
+from ...models.vision.store import Rows, TextEncoder, VectorStore
 from ...releases.shots.imports import read_story_facts
 from ...releases.shots.tree import ShotSet, ShotStory, read_shot_set
 from ...schemas.canonical import Json, sha256_bytes

@@ -9,8 +9,7 @@ import numpy as np
 from ...engine.stage import BatchStage, Item, Made, OneStage, Outcome, Tools
 from ...media.images import Picture
 from ...models.vision.needs import opened
-from ...models.vision.store import VectorStore
-from ...models.vision.types import Definition, Rows
+from ...models.vision.store import Definition, Rows, VectorStore
 from ...schemas.canonical import Json
 from ...schemas.shots import ShotScript, TwoTexts
 from ..judging.pictures import keep_pictures, prepare_picture

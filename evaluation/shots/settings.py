@@ -11,7 +11,7 @@ from pydantic import Field, field_validator
 from ...engine.config import RunConfig
 from ...errors import ConfigError, MissingRequirement
 from ...models.vision.needs import VisionSettings
-from ...models.vision.types import Definition
+from ...models.vision.store import Definition
 from ...schemas.values import Listed, Own
 from ..judging.pictures import ImageSettings
 from ..judging.settings import JudgeSettings

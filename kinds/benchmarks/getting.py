@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ...errors import ConfigError, FabulaError, InputError, MissingRequirement
 from ...prompts.fetching import fetch_prompts, official, open_files, read_pinned
-from ...prompts.sets import MANIFEST, cache_folder
+from ...prompts.loader import MANIFEST, cache_folder
 from ...schemas.canonical import pretty_bytes, sha256_file, write_atomic
 from ...schemas.plain_files import open_plain, read_json
 from ...schemas.text import byte_text, tallied

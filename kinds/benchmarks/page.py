@@ -6,7 +6,7 @@ from ...evaluation.report.formats import written
 from ...schemas.text import byte_text, tallied
 from ..evaluations import models_of_metrics
 from .benchmark import RECORDED, Benchmark, benchmarks, protocol_in_words
-from .published import published_table
+from .row import published_table
 
 SHOWN = 2
 """More files than these are listed where the page is whole."""

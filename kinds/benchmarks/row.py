@@ -3,23 +3,88 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
+
+from pydantic import Field
 
 from ...errors import ConfigError
 from ...evaluation.archive.archive import read_manifest
 from ...evaluation.archive.replies import stand_in_notes
 from ...evaluation.report.formats import grid_of
-from ...evaluation.report.model import ScoreRow, ScoreTable
+from ...evaluation.report.model import Measure, ScoreRow, ScoreTable
 from ...schemas.canonical import canonical_text
 from ...schemas.judgement import EvaluationManifest
 from ...schemas.text import tallied
-from ...schemas.values import Score
+from ...schemas.values import Own, Score
 from ..evaluations import score_tables
 from .benchmark import Benchmark, Printed
 from .getting import unchecked
-from .published import published_table
+
+# -- Printed tables of the papers, as data: every number as it is printed, with its source
+
+Cell = float | tuple[float, float] | None
+"""A printed number, or it and half the width of its printed interval; shares as fractions."""
+
+
+class PublishedTable(Own):
+    """Rows of one printed table."""
+
+    key: str = Field(description="Name on the command line.")
+    paper: str = Field(description="The benchmark that the paper is about.")
+    source: str = Field(description="Which table it is, and which part of it.")
+    about: str = Field(description="What was scored, by whom.")
+    disagrees: tuple[str, ...] = Field(default=(), description="Where the paper prints other numbers.")
+    measures: tuple[Measure, ...] = Field(description="Columns.")
+    rows: dict[str, tuple[Cell, ...]] = Field(description="Method -> its numbers, by column.")
+
+    def table(self) -> ScoreTable:
+        """Return it as a table of scores."""
+        names = [measure.name for measure in self.measures]
+        return ScoreTable(
+            name=f"published-{self.key}",
+            title=f"{self.paper}, {self.source}",
+            note=" ".join([f"{self.about} Published, not run by us.", *self.disagrees]),
+            measures=self.measures,
+            rows=tuple(
+                ScoreRow(label=method, scores=dict(zip(names, map(_printed, cells), strict=True)))
+                for method, cells in self.rows.items()
+            ),
+        )
+
+
+class _Document(Own):
+    tables: tuple[PublishedTable, ...]
+
+
+def _printed(cell: Cell) -> Score:
+    if cell is None:
+        return Score(value=None, status="undefined", reason="not printed")
+    value, half = cell if isinstance(cell, tuple) else (cell, None)
+    ends = {} if half is None else {"low": round(value - half, 6), "high": round(value + half, 6)}
+    return Score(value=value, status="ok", **ends)
+
+
+@cache
+def published_tables() -> dict[str, PublishedTable]:
+    """Return all published tables by their keys."""
+    content = (files(__package__) / "published.json").read_bytes()
+    return {table.key: table for table in _Document.model_validate_json(content).tables}
+
+
+def published_table(key: str) -> PublishedTable:
+    """Return a published table."""
+    known = published_tables()
+    if key not in known:
+        what, fix = f"there is no published table {key}", f"choose one of: {', '.join(known)}"
+        raise ConfigError("--published", what=what, fix=fix)
+    return known[key]
+
+
+# --
 
 OURS = "here"
 """Said of rows that were made by this run, where printed rows name their judge."""
@@ -172,7 +237,7 @@ def _differences(benchmark: Benchmark, manifest: EvaluationManifest) -> Iterator
             yield f"{method}: {tallied(requested, unit)} of the {whole:,} of the benchmark were asked for"
     if not imported and (data := unchecked(benchmark)) is not None:
         yield data
-    from ...models.vision.known import not_published  # needs numpy only, and takes a while
+    from ...models.vision.registry import not_published  # needs numpy only, and takes a while
 
     if others := not_published(canonical_text(manifest.protocol.get("models"))):
         yield f"weights whose hash is not that of the published ones: {', '.join(others)}"

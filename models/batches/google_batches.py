@@ -11,11 +11,11 @@ from urllib.parse import urlencode, urlsplit, urlunsplit
 
 from ..chat import CallFault, ChatRequest, Image
 from ..edge import text_or_none
+from ..faults import headers_of
 from ..google_chat import API_VERSION, GOOGLE, GoogleChat, close_google, google_client, pick, read_reply
 from ..keys import Redactor, find_key
 from ..options import ModelOptions
 from ..spec import ModelSpec
-from ..transport import headers_of
 from .service import (
     LONGEST_RESULTS,
     MOST_PAGES,

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from .networks import Network, NetworkEncoder, Preparation, loaded_card, settled, unit_rows
-from .stored import Source
-from .types import Card, TextRows
-from .weights import Place, library, load_pretrained, missing
+from .store import Card, TextRows
+from .weights import Place, Source, library, load_pretrained, missing
 
 _ENDS = 2
 

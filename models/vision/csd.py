@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from .networks import Network, NetworkEncoder, Preparation, loaded_card, settled
-from .stored import Source
-from .types import Card
-from .weights import Place, library, load_state, load_strictly, missing, needed
+from .store import Card
+from .weights import Place, Source, library, load_state, load_strictly, missing, needed
 
 SOURCE = Source(
     "tomg-group-umd/CSD-ViT-L", "5bc26a6fb0487f3f00a2a7313135103a005b1b67", "pytorch_model.bin",

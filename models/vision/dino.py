@@ -12,14 +12,14 @@ from .networks import (
     IMAGENET_STD,
     Network,
     NetworkEncoder,
+    TensorPreparation,
+    by_shape,
     loaded_card,
     settled,
     unit_rows,
 )
-from .stored import Source
-from .tensors import TensorPreparation, by_shape
-from .types import Card, Rows
-from .weights import Place, library, load_pretrained, missing, number_type
+from .store import Card, Rows
+from .weights import Place, Source, library, load_pretrained, missing, number_type
 
 if TYPE_CHECKING:
     from PIL.Image import Image

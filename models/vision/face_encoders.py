@@ -2,33 +2,283 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
-from .faces import (
-    ARCFACE,
-    FFHQ,
-    Choice,
-    Face,
-    FaceFinder,
-    Pixels,
-    Position,
-    Prepare,
-    bgr,
-    choose_face,
-    load_faces,
-    positioned,
-)
 from .networks import OnnxNetwork, loaded_card, open_session, unit_rows
-from .stored import Source
-from .types import Card, Rows, cut, identity_of
-from .weights import Place, fetch_file, missing, told
+from .store import Box, Card, Rows, cut, identity_of, vector_key
+from .weights import Place, Source, fetch_file, missing, told
 
 if TYPE_CHECKING:
     from PIL.Image import Image
+
+
+# -- Faces: found by SCRFD, one chosen, brought into position
+#
+# How SCRFD's graph is fed and read is that of the package insightface, which nothing here needs.
+
+SOURCE = Source(
+    "DIAMONIK7777/antelopev2", file="scrfd_10g_bnkps.onnx",
+    sha256="5838f7fe053675b1c7a08b633df49e7af5495cee0493c7dcf6697200b85b5b91", size=17_000_000,
+)  # fmt: skip
+"""A copy on the Hub of a file of insightface's pack antelopev2; its hash is that of the pack's own."""
+SIZE = 640
+THRESHOLDS = (0.45, 0.35, 0.25, 0.15)
+"""Least scores, tried in turn until a face is found: those of the public code."""
+SUPPRESSION = 0.4
+CARD = Card(
+    "faces-scrfd-10g", SOURCE.repo, SOURCE.sha256,
+    f"BGR, longer side {SIZE}, padded to {SIZE} x {SIZE}, mean 127.5, std 128", 0, 0.0,
+    "non-commercial research",
+)  # fmt: skip
+Pixels = NDArray[Any]
+Choice = Literal["most confident", "largest"]
+_REMEMBERED = 2048  # pictures whose faces are kept, so that several encoders of one crop look once
+
+
+@dataclass(frozen=True)
+class Face:
+    """A face in a picture."""
+
+    box: Box  # where it is
+    # shape (5, 2): left eye, right eye, nose, left and right corner of the mouth, as one sees them
+    points: Rows
+
+
+Prepare: TypeAlias = "Callable[[Image, Face], Pixels | None]"
+"""From a picture and its face to what a network takes; None where nothing can be made of it."""
+
+
+@dataclass(frozen=True)
+class Position:
+    """Where the five points of a face are to be in the square that an encoder sees."""
+
+    points: tuple[tuple[float, float], ...]  # shape (5, 2), in pixels
+    side: int = 112  # pixels a side of the square
+    border: tuple[int, int, int] = (0, 0, 0)  # BGR of what lies outside the picture
+    # whether outliers among the points are left out (least median of squares), or all count alike
+    robust: bool = False
+
+
+ARCFACE = Position(
+    ((38.2946, 51.6963), (73.5318, 51.5014), (56.0252, 71.7366), (41.5493, 92.3655), (70.7299, 92.2041))
+)
+"""The position that encoders of the ArcFace family were trained on."""
+_FFHQ = ((192.98138, 239.94708), (318.90277, 240.1936), (256.63416, 314.01935), (201.26117, 371.41043),
+         (313.08905, 371.15118))  # fmt: skip
+FFHQ = Position(tuple((x * 112 / 512, y * 112 / 512) for x, y in _FFHQ), 112, (135, 133, 132), True)
+"""The position of facexlib, in which the face is smaller."""
+
+
+Scanned: TypeAlias = tuple[Rows, Rows]
+"""Boxes as left, top, right, bottom and score, shape (faces, 5), best first; points, shape (faces, 5, 2)."""
+Scan: TypeAlias = Callable[[Pixels, float], Scanned]
+"""From a picture, BGR, and the least score to its faces."""
+
+
+@dataclass(frozen=True)
+class Scrfd:
+    """SCRFD's graph, from bytes of a picture to what it finds there.
+
+    It looks at grids with cells of 8, 16 and 32 pixels and two anchors a cell (or five grids, to 128, and one
+    anchor), and gives three outputs for each: scores; distances from an anchor to the four edges of its box;
+    offsets of its five points. Distances and offsets are in cells.
+    """
+
+    session: Any  # of onnxruntime
+
+    def __call__(self, picture: Pixels, least: float) -> Scanned:
+        """Return the faces whose score is not below ``least``: BGR, shape (height, width, 3)."""
+        import cv2
+
+        height, width = picture.shape[:2]
+        ratio = height / width
+        fitted = (int(SIZE / ratio), SIZE) if ratio > 1 else (SIZE, int(SIZE * ratio))
+        square = np.zeros((SIZE, SIZE, 3), dtype=np.uint8)
+        square[: fitted[1], : fitted[0]] = cv2.resize(picture, fitted)
+        boxes, points = self.candidates(square, least)
+        scale = fitted[1] / height
+        boxes[:, :4] /= scale
+        points /= scale
+        order = np.argsort(-boxes[:, 4], kind="stable")
+        kept = order[_apart(boxes[order])]
+        return boxes[kept], points[kept]
+
+    def candidates(self, square: Pixels, least: float) -> Scanned:
+        """Return what each anchor sees in a picture of the network's size, in its pixels, grid by grid."""
+        pixels = ((square[:, :, ::-1].astype(np.float32) - 127.5) / 128).transpose(2, 0, 1)
+        fed = {self.session.get_inputs()[0].name: np.ascontiguousarray(pixels[None])}
+        outputs = self.session.run(None, fed)
+        grids = len(outputs) // 3
+        if len(outputs) not in (9, 15):
+            raise ValueError("a detector that gives no points of faces")
+        boxes, points = [], []
+        for grid in range(grids):
+            cell = 8 << grid
+            cells = np.mgrid[: SIZE // cell, : SIZE // cell][::-1].reshape(2, -1).T * cell
+            anchors = np.repeat(cells.astype(np.float32), 2 if grids == 3 else 1, axis=0)
+            scores, edges, offsets = (
+                outputs[grid + part * grids].reshape(len(anchors), values)
+                for part, values in enumerate((1, 4, 10))
+            )
+            found = scores[:, 0] >= least
+            anchors, edges, offsets = anchors[found], edges[found] * cell, offsets[found] * cell
+            boxes.append(np.hstack([anchors - edges[:, :2], anchors + edges[:, 2:], scores[found]]))
+            points.append(anchors[:, None] + offsets.reshape(-1, 5, 2))
+        return np.vstack(boxes), np.vstack(points)
+
+
+def _apart(boxes: Rows) -> list[int]:
+    """Return which boxes stay, best first, as none shares more than a limit with a better one.
+
+    As SCRFD's authors count, a box holds the pixels of all four edges.
+    """
+    left, top, right, bottom = boxes[:, :4].T
+    areas = (right - left + 1) * (bottom - top + 1)
+    rest, kept = np.arange(len(boxes)), list[int]()
+    while rest.size:
+        best, rest = rest[0], rest[1:]
+        kept.append(int(best))
+        width = np.minimum(right[best], right[rest]) - np.maximum(left[best], left[rest]) + 1
+        height = np.minimum(bottom[best], bottom[rest]) - np.maximum(top[best], top[rest]) + 1
+        shared = np.maximum(width, 0) * np.maximum(height, 0)
+        with np.errstate(invalid="ignore", divide="ignore"):  # boxes without an area share nothing
+            rest = rest[shared / (areas[best] + areas[rest] - shared) <= SUPPRESSION]
+    return kept
+
+
+class FaceFinder:
+    """A detector of faces.
+
+    Args:
+        card: what it is.
+        place: where it runs.
+        scan: finds boxes and points, as :class:`Scrfd` does.
+        thresholds: least scores, tried in turn until a face is found.
+    """
+
+    def __init__(self, card: Card, place: Place, scan: Scan, thresholds: tuple[float, ...]) -> None:
+        self.card, self.place = card, place
+        self._scan, self._thresholds = scan, thresholds
+        self._known: dict[bytes, tuple[Face, ...]] = {}
+
+    @property
+    def identity(self) -> str:
+        """What its results depend on."""
+        plain = identity_of(self.card, self.place.dtype, self.place.device)
+        return f"{plain}/{','.join(f'{least:g}' for least in self._thresholds)}"
+
+    def detect(self, images: "Sequence[Image]") -> list[tuple[Box, ...]]:
+        """Return the boxes of the faces of each picture, highest score first."""
+        return [tuple(face.box for face in faces) for faces in self.faces(images)]
+
+    def faces(self, images: "Sequence[Image]") -> list[tuple[Face, ...]]:
+        """Return the faces of each picture, highest score first."""
+        return [self._remembered(image) for image in images]
+
+    def _remembered(self, image: "Image") -> tuple[Face, ...]:
+        key = vector_key("", image)
+        if key not in self._known:
+            if len(self._known) >= _REMEMBERED:
+                del self._known[next(iter(self._known))]
+            self._known[key] = self._find(image)
+        return self._known[key]
+
+    def _find(self, image: "Image") -> tuple[Face, ...]:
+        if min(image.size) * SIZE < max(image.size):
+            return ()  # less than a pixel would be left of its shorter side
+        # Suppression goes by falling score, so what is found above a threshold is the same at a lower one.
+        rows, points = self._scan(bgr(image), min(self._thresholds))
+        for least in self._thresholds:
+            found = [
+                Face(Box(left, top, right, bottom, score, "face").within(*image.size), points[index])
+                for index, (left, top, right, bottom, score) in enumerate(rows.tolist())
+                if score >= np.float32(least)
+            ]
+            if found:
+                return tuple(face for face in found if face.box.area > 0)
+        return ()
+
+
+def load_faces(
+    place: Place, local: Path | None = None, thresholds: tuple[float, ...] = THRESHOLDS
+) -> FaceFinder:
+    """Return the detector of faces; the same one for the same arguments, with what it remembers.
+
+    ``local``: the ONNX file; None for the published one. ``thresholds``: least scores, tried in turn until a
+    face is found.
+    """
+    return _load(place, local, tuple(thresholds))
+
+
+@lru_cache(maxsize=4)
+def _load(place: Place, local: Path | None, thresholds: tuple[float, ...]) -> FaceFinder:
+    source = SOURCE if local is None else replace(SOURCE, sha256="")
+    path = fetch_file(source, local)
+    session = open_session(path, source, place)
+    OnnxNetwork(session, source).check_input(SIZE)
+    scan = Scrfd(session)
+    told(source, path, lambda: scan.candidates(np.zeros((SIZE, SIZE, 3), dtype=np.uint8), 1.0))
+    return FaceFinder(loaded_card(CARD, source, local), place, scan, thresholds)
+
+
+def choose_face(faces: Sequence[Face], choice: Choice) -> Face | None:
+    """Return the face that is meant; None where there is none. Equal ones: the better, then the left one."""
+    if choice == "largest":
+        return min(faces, key=lambda face: (-face.box.area, -face.box.score, face.box.left), default=None)
+    return min(faces, key=lambda face: (-face.box.score, face.box.left, face.box.top), default=None)
+
+
+def positioned(image: "Image", face: Face, position: Position) -> Pixels | None:
+    """Return the face turned, scaled and moved into a position: BGR, shape (side, side, 3).
+
+    Returns:
+        None where the five points lie in one place, so that there is nothing to go by.
+    """
+    import cv2
+
+    target = np.array(position.points, dtype=np.float64)
+    points = np.asarray(face.points, dtype=np.float64)
+    if position.robust:
+        move = cv2.estimateAffinePartial2D(points, target, method=cv2.LMEDS)[0]
+    else:
+        move = similarity(points, target)
+    if move is None or not np.isfinite(move).all():
+        return None
+    square = (position.side, position.side)
+    return np.asarray(
+        cv2.warpAffine(bgr(image), move, square, borderMode=cv2.BORDER_CONSTANT, borderValue=position.border),
+        dtype=np.uint8,
+    )
+
+
+def similarity(points: NDArray[np.float64], target: NDArray[np.float64]) -> NDArray[np.float64] | None:
+    """Return the turn, scale and move that brings points closest to others (least squares, Umeyama).
+
+    Returns:
+        Shape (2, 3); None where all points lie in one place.
+    """
+    centre, goal = points.mean(axis=0), target.mean(axis=0)
+    spread = float(((points - centre) ** 2).sum())
+    if not spread > 0:
+        return None
+    left, sizes, right = np.linalg.svd((target - goal).T @ (points - centre))
+    signs = np.array([1.0, np.sign(np.linalg.det(left) * np.linalg.det(right)) or 1.0])
+    turn = (left * signs) @ right * (float((sizes * signs).sum()) / spread)
+    return np.column_stack([turn, goal - turn @ centre])
+
+
+def bgr(image: "Image") -> Pixels:
+    """Return a picture as OpenCV has it: shape (height, width, 3), blue first."""
+    plain = image if image.mode == "RGB" else image.convert("RGB")
+    return np.ascontiguousarray(np.asarray(plain, dtype=np.uint8)[:, :, ::-1])
+
+
+# --
 
 Definition = Literal["paper", "code"]
 WIDTH = 512

@@ -13,12 +13,21 @@ from ...errors import ConfigError, MissingRequirement
 from ...schemas.canonical import sha256_file
 from ...schemas.plain_files import open_plain
 from ...schemas.text import byte_text, tallied
-from .download import fetch_address, quiet_libraries
 from .facenet_export import BESIDE, NAME, export_facenet
-from .known import WEIGHTS, Weights, sources_of
-from .registry import MODELS
-from .stored import Pin, Source, changed, pin, pinned, stored, weights_folder
-from .weights import in_cache, unreachable
+from .registry import MODELS, WEIGHTS, Weights, sources_of
+from .weights import (
+    Pin,
+    Source,
+    changed,
+    fetch_address,
+    in_cache,
+    pin,
+    pinned,
+    quiet_libraries,
+    stored,
+    unreachable,
+    weights_folder,
+)
 
 LOG = logging.getLogger(__name__)
 State = Literal["here", "in a library's cache", "fetched", "to fetch", "failed"]

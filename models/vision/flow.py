@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .networks import loaded_card, settled
-from .stored import Source
-from .tensors import pixels_of
-from .types import Card, Rows, identity_of
-from .weights import Place, library, load_state, load_strictly, missing
+from .networks import loaded_card, pixels_of, settled
+from .store import Card, Rows, identity_of
+from .weights import Place, Source, library, load_state, load_strictly, missing
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -51,7 +49,7 @@ class RaftFlow:
         return identity_of(self.card, "float32", self._place.device) + f"/{self._updates}-updates"
 
     def flows(self, pictures: "Sequence[tuple[Image, Image]]") -> Rows:
-        """Return shape (pairs, 2, height, width): pixels to the right, and down; see :class:`.types.Flow`."""
+        """Return shape (pairs, 2, height, width): pixels to the right, and down; see :class:`.store.Flow`."""
         torch = library()
         sizes = {image.size for pair in pictures for image in pair}
         if len(sizes) != 1:

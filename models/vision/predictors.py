@@ -3,12 +3,19 @@
 Aesthetic Predictor V2.5 is SigLIP so400m/14 at 384 pixels and a head of five linear layers.
 """
 
-from collections.abc import Mapping
+import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+
+from .clip import B_32_SOURCE as CLIP_B_32
+from .clip import LICENCE as CLIP_LICENCE
+from .clip import SOURCE as CLIP_L_14
 from .networks import (
     HALF,
     IMAGENET_MEAN,
@@ -18,13 +25,17 @@ from .networks import (
     Network,
     NetworkPredictor,
     Preparation,
+    TensorPreparation,
+    by_shape,
     loaded_card,
+    pixels_of,
+    resized,
     settled,
 )
-from .stored import Source
-from .types import Card
+from .store import Card, Rows, identity_of
 from .weights import (
     Place,
+    Source,
     fetch_file,
     library,
     load_pretrained,
@@ -32,8 +43,12 @@ from .weights import (
     load_strictly,
     missing,
     needed,
+    number_type,
     revision_of,
 )
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
 
 SIGLIP_SOURCE = Source(
     "google/siglip-so400m-patch14-384", "9fdffc58afc957d1a03a25b10dba0329ab15c2a3", size=3_512_000_000
@@ -158,3 +173,141 @@ def load_inception(
 
     card = loaded_card(inception_card(definition), INCEPTION, local)
     return NetworkPredictor(Network(card, place, forward, INCEPTION_PREPARATION))
+
+
+# -- LAION's first aesthetic predictors: a linear layer on the unit vector of CLIP, a value of about 1 to 10
+#
+# Each width of CLIP has its own head: 512 numbers of ViT-B/32, 768 of ViT-L/14. The later heads of several
+# layers ("improved") are published for 768 numbers only.
+
+_HEADS = "github.com/LAION-AI/aesthetic-predictor"
+_AT = "https://github.com/LAION-AI/aesthetic-predictor/raw/main/"
+_B, _L = "sa_0_4_vit_b_32_linear.pth", "sa_0_4_vit_l_14_linear.pth"
+HEAD_B_32 = Source(_HEADS, file=_B, address=_AT + _B, size=3_000, on_request=True)
+HEAD_L_14 = Source(_HEADS, file=_L, address=_AT + _L, size=4_000, on_request=True)
+"""The heads: files in their authors' code repository."""
+_TERMS = f"head: MIT; CLIP: {CLIP_LICENCE}"
+B_32 = Preparation(224, 224)
+L_14 = TensorPreparation(224, 224)
+CARD_B_32 = Card("laion-b-32", CLIP_B_32.repo, CLIP_B_32.revision, B_32.text(), 0, 1e-3, _TERMS)
+CARD_L_14 = Card("laion-l-14", CLIP_L_14.repo, CLIP_L_14.revision, L_14.text(), 0, 1e-3, _TERMS)
+
+
+def load_laion_b_32(run_on: Place, local: Path | None = None, head: Path | None = None) -> NetworkPredictor:
+    """Return the predictor on CLIP ViT-B/32, the width in EntityBench's notation (Eq. 4).
+
+    ``local``: folder with the weights of CLIP; None for the pinned ones of the Hub. ``head``: file with the
+    weights of the head; None for the published one.
+    """
+    return _load(run_on, (CLIP_B_32, HEAD_B_32), (local, head), (CARD_B_32, B_32))
+
+
+def load_laion_l_14(run_on: Place, local: Path | None = None, head: Path | None = None) -> NetworkPredictor:
+    """Return the predictor on CLIP ViT-L/14, as VBench has it.
+
+    ``local``: folder with the weights of CLIP; None for the pinned ones of the Hub. ``head``: file with the
+    weights of the head; None for the published one.
+    """
+    return _load(run_on, (CLIP_L_14, HEAD_L_14), (local, head), (CARD_L_14, L_14))
+
+
+def _load(
+    run_on: Place,
+    sources: tuple[Source, Source],
+    files: tuple[Path | None, Path | None],
+    seen: tuple[Card, Preparation],
+) -> NetworkPredictor:
+    try:
+        from transformers import CLIPVisionModelWithProjection
+    except ImportError as error:
+        raise missing("transformers") from error
+    (source, head_source), (local, head), (card, preparation) = sources, files, seen
+    tower = settled(load_pretrained(CLIPVisionModelWithProjection, source, local), run_on.checked())
+    head = fetch_file(head_source, head)
+    line = library().nn.Linear(tower.config.projection_dim, 1)
+    load_strictly(line, load_state(head_source, head), head_source)
+    line = settled(line, run_on)
+    revision = f"{revision_of(source, local)}+{revision_of(head_source, head)}"
+
+    def forward(pixels: Any) -> Any:  # noqa: ANN401 - torch's own
+        embedded = tower(pixel_values=pixels).image_embeds
+        return line(embedded / embedded.norm(dim=-1, keepdim=True))
+
+    return NetworkPredictor(Network(replace(card, revision=revision), run_on, forward, preparation))
+
+
+# -- MUSIQ: how good a picture is as a picture, 0 to 100, with the weights for SPAQ that VBench takes
+#
+# The network is that of pyiqa, which may not be used commercially; so it has an extra of its own, ``musiq``.
+
+SOURCE = Source("chaofengc/IQA-PyTorch-Weights", file="musiq_spaq_ckpt-358bb6af.pth", size=109_000_000)
+"""The first digits of the file's SHA-256 are in its name."""
+LONGEST = 512
+"""Longer side of a picture at most, as in VBench."""
+CARD = Card(
+    "musiq-spaq", SOURCE.repo, SOURCE.revision,
+    f"RGB in [0, 1], longer side at most {LONGEST}, bilinear without antialiasing",
+    0, 1e-2, "pyiqa: PolyForm Noncommercial 1.0.0 and S-Lab 1.0, no commercial use",
+)  # fmt: skip
+
+
+class MusiqPredictor:
+    """The predictor; pictures of one shape go through the network together.
+
+    Args:
+        card: what it is.
+        run_on: where it runs.
+        module: the network of pyiqa.
+    """
+
+    def __init__(self, card: Card, run_on: Place, module: Any) -> None:  # noqa: ANN401 - the library's own
+        self.card, self._place, self._module = card, run_on, module
+
+    @property
+    def identity(self) -> str:
+        """What its results depend on."""
+        return identity_of(self.card, self._place.dtype, self._place.device)
+
+    def predict(self, images: "Sequence[Image]") -> Rows:
+        """Return shape (images, 1)."""
+        return by_shape([_prepared(image) for image in images], self._values)
+
+    def _values(self, pixels: Rows) -> Rows:
+        torch = library()
+        with torch.inference_mode():
+            given = torch.from_numpy(pixels).to(self._place.device, number_type(self._place.dtype))
+            return np.asarray(self._module(given).float().cpu().numpy(), dtype=np.float32)
+
+
+def _prepared(image: "Image") -> Rows:
+    pixels = library().from_numpy(pixels_of(image))[None]
+    longest = max(image.size)
+    if longest > LONGEST:
+        size = tuple(int(LONGEST / longest * side) for side in (image.height, image.width))
+        pixels = resized(pixels, size, "bilinear")
+    return np.asarray((pixels[0] / 255).numpy(), dtype=np.float32)
+
+
+def load_musiq(run_on: Place, local: Path | None = None) -> MusiqPredictor:
+    """Return the predictor: one value for each picture, 0 to 100.
+
+    A process says once, on standard error, that it may not be used commercially.
+
+    ``local``: the checkpoint; None for the published one.
+    """
+    run_on.checked()
+    path = fetch_file(SOURCE, local)
+    state = load_state(SOURCE, path)
+    try:
+        from pyiqa.archs.musiq_arch import MUSIQ
+    except ImportError as error:
+        raise missing("pyiqa") from error
+    _tell_terms()
+    module = MUSIQ(pretrained=False)
+    load_strictly(module, state, SOURCE)
+    return MusiqPredictor(loaded_card(CARD, SOURCE, path), run_on, settled(module, run_on))
+
+
+@cache
+def _tell_terms() -> None:
+    sys.stderr.write(f"note: {CARD.name} is for noncommercial use only ({CARD.licence})\n")

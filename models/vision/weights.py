@@ -3,18 +3,217 @@
 Weights lie in the folder of weights, or are fetched on first use; plain files are checked by their hash.
 """
 
+import json
+import logging
+import os
+import re
+import sys
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
 from ...errors import ConfigError, MissingRequirement
-from ...schemas.canonical import digest, sha256_file
+from ...schemas.canonical import digest, pretty_bytes, sha256_file, write_atomic
 from ..faults import one_line
-from .download import fetch_address, quiet_libraries, torch_copy
-from .stored import PRETRAINED, Source, pinned, stored, unconfirmed
-from .types import Device, Dtype
+from .store import Device, Dtype
+
+# -- The folder of weights: what ``fabula models fetch vision`` brought, where each file lies, and its SHA-256
+#
+# A file whose hash is in no table of ours yet is pinned when it comes here first: ``pins.json`` beside the
+# files has its hash, and from then on another content is an error.
+
+PINS = "pins.json"
+PRETRAINED = ("config.json", "model.safetensors")
+"""Files without which there is no model of transformers."""
+_DIGITS = re.compile(r"-([0-9a-f]{8})\.pth$")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where the weights of a model come from."""
+
+    repo: str  # id on the Hub, or who publishes them elsewhere
+    revision: str = ""  # commit on the Hub; empty for a file
+    file: str = ""  # name of the file, where it is a single one
+    sha256: str = ""  # of that file, where we know it; empty where the pinned commit says what it is
+    address: str = ""  # of the file, where it is not on the Hub
+    also: tuple[str, ...] = ()  # further files of a model of transformers, such as those of its tokenizer
+    size: int = 0  # bytes of everything, as far as we know them
+    made_from: "Source | None" = None  # the published file that this one is exported from
+    on_request: bool = False  # whether it comes only when somebody asks for it, never on first use
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Names of all files."""
+        return (self.file,) if self.file else (*PRETRAINED, *self.also)
+
+    @property
+    def folder(self) -> str:
+        """Name of its folder in the folder of weights."""
+        return re.sub(r"[^\w.-]+", "--", self.repo)
+
+    @property
+    def digits(self) -> str:
+        """The file's SHA-256, or its first digits, where a table or the file's name says them."""
+        named = _DIGITS.search(self.file)
+        return self.sha256 or (named[1] if named else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """What a file in the folder of weights was when it came there."""
+
+    sha256: str  # of its content
+    size: int  # bytes
+    origin: str  # where it came from
+    checked: bool  # whether a table of ours, its name, or the Hub at the pinned commit confirmed the hash
+
+
+def weights_folder() -> Path:
+    """Return the folder of weights, in the user's cache folder."""
+    from platformdirs import user_cache_path
+
+    return user_cache_path("fabula") / "weights"
+
+
+def stored(source: Source) -> Path | None:
+    """Return the file, or the folder of a model of transformers, in the folder of weights; None without."""
+    folder = weights_folder() / source.folder
+    if source.file:
+        return folder / source.file if (folder / source.file).is_file() else None
+    return folder if all((folder / name).is_file() for name in PRETRAINED) else None
+
+
+def pins() -> dict[str, Pin]:
+    """Return what is pinned: path in the folder of weights -> what the file was when it came."""
+    path = weights_folder() / PINS
+    if not path.is_file():
+        return {}
+    try:
+        return {name: Pin(**entry) for name, entry in json.loads(path.read_text("utf-8")).items()}
+    except (ValueError, TypeError, AttributeError) as error:
+        raise ValueError(f"{path} is damaged: remove it, and fetch the weights again") from error
+
+
+def pin(source: Source, name: str, made: Pin) -> None:
+    """Note what a file is."""
+    known: Mapping[str, Any] = {key: asdict(entry) for key, entry in pins().items()}
+    content = {**known, f"{source.folder}/{name}": asdict(made)}
+    write_atomic(weights_folder() / PINS, [pretty_bytes(content)])
+
+
+def pinned(source: Source) -> dict[str, Pin]:
+    """Return the pins of a source's files by name."""
+    known = pins()
+    return {name: known[key] for name in source.files if (key := f"{source.folder}/{name}") in known}
+
+
+def changed(source: Source) -> str | None:
+    """Return which file in the folder of weights is not what it was when it came; None where all are."""
+    for name, entry in pinned(source).items():
+        path = weights_folder() / source.folder / name
+        if path.is_file() and sha256_file(path) != entry.sha256:
+            return f"{path} has another SHA-256 than when it was fetched ({entry.sha256[:12]}...)"
+    return None
+
+
+def unconfirmed(source: Source) -> str:
+    """Return the hash of weights that nobody confirmed to be those of the pinned commit; empty without."""
+    entries = pinned(source) if source.revision and stored(source) else {}
+    if all(entry.checked for entry in entries.values()):
+        return ""
+    return digest([[name, entry.sha256] for name, entry in sorted(entries.items())])
+
+
+# -- Files with weights that are not on the Hub: fetched in silence, and resumed where they broke off
+
+CONNECT, SILENT = 5.0, 60.0
+"""Seconds until a connection stands, and without a byte."""
+
+_lost: dict[str, str] = {}
+
+
+def fetch_address(address: str, path: Path) -> None:
+    """Write the file at an address to a path; what an earlier attempt left in ``<path>.part`` is resumed.
+
+    A host that could not be reached is not tried again in this process.
+    """
+    import httpx2
+
+    host = urlsplit(address).netloc
+    if host in _lost:
+        raise ConnectionError(_lost[host])
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part, note = path.with_name(f"{path.name}.part"), path.with_name(f"{path.name}.part.json")
+    begun = _begun(part, note, address)
+    headers = {"Accept-Encoding": "identity"}
+    if begun:
+        headers |= {"Range": f"bytes={part.stat().st_size}-", "If-Range": begun}
+    timeout = httpx2.Timeout(SILENT, connect=CONNECT)
+    try:
+        with httpx2.stream("GET", address, headers=headers, follow_redirects=True, timeout=timeout) as reply:
+            if reply.status_code not in (200, 206):
+                raise FileNotFoundError(f"{address} answers {reply.status_code}")
+            resumed = reply.status_code == 206 and bool(begun)
+            if not resumed:
+                note.write_text(json.dumps({"address": address, "etag": reply.headers.get("etag", "")}))
+            with part.open("ab" if resumed else "wb") as out:
+                for chunk in reply.iter_bytes():
+                    out.write(chunk)
+    except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError) as error:
+        _lost[host] = f"{host} cannot be reached ({type(error).__name__})"
+        raise ConnectionError(_lost[host]) from error
+    except httpx2.HTTPError as error:
+        raise ConnectionError(f"{address} broke off ({type(error).__name__}); repeat to go on") from error
+    note.unlink(missing_ok=True)
+    part.replace(path)
+
+
+def _begun(part: Path, note: Path, address: str) -> str:
+    """Return the tag of the file that an earlier attempt began with; empty where it cannot be resumed."""
+    try:
+        begun = json.loads(note.read_text("utf-8"))
+        etag = begun["etag"] if begun["address"] == address and part.stat().st_size else ""
+    except (OSError, ValueError, LookupError, TypeError):
+        return ""
+    return str(etag) if not str(etag).startswith("W/") else ""
+
+
+def torch_copy(name: str) -> Path:
+    """Return where torch keeps a file that it fetched itself."""
+    cache = os.environ.get("XDG_CACHE_HOME", "~/.cache")
+    home = os.environ.get("TORCH_HOME", f"{cache}/torch")
+    return Path(home).expanduser() / "hub" / "checkpoints" / name
+
+
+@contextmanager
+def quiet_libraries() -> Iterator[None]:
+    """Keep libraries from telling what they fetch and load."""
+    with ExitStack() as undone:
+        for name in ("huggingface_hub", "transformers", "diffusers", "httpx", "httpx2"):
+            logger = logging.getLogger(name)
+            undone.callback(logger.setLevel, logger.level)
+            logger.setLevel(logging.ERROR)
+        shown = import_module("huggingface_hub.utils")
+        if not shown.are_progress_bars_disabled():
+            shown.disable_progress_bars()
+            undone.callback(shown.enable_progress_bars)
+        for library in ("transformers", "diffusers"):
+            if library not in sys.modules:
+                continue
+            bars = import_module(f"{library}.utils.logging")
+            if bars.is_progress_bar_enabled():
+                bars.disable_progress_bar()
+                undone.callback(bars.enable_progress_bar)
+        yield
+
+
+# --
 
 DEVICES: tuple[Device, ...] = ("cpu", "cuda", "mps")
 DTYPES: tuple[Dtype, ...] = ("float32", "float16", "bfloat16")

@@ -32,11 +32,9 @@ from ...schemas.text import normalize_answer
 from ...schemas.values import Own
 from ...validators.katha.dataset import Dataset, open_dataset
 from ...validators.lines import ignore, read_objects
-from .compare import Blind, Case, Comparing, Counts, scores
-from .form import judged, read_form
-from .page import Audit, page_of
-from .records import Annotated as Record
-from .records import Pairs, pair_up, read_records
+from .compare import Annotated as Record
+from .compare import Blind, Case, Comparing, Counts, Pairs, pair_up, read_records, scores
+from .form import Audit, judged, page_of, read_form
 
 if TYPE_CHECKING:
     from ...engine.estimate import CallPlan

@@ -26,12 +26,13 @@ from ...errors import ConfigError, TargetError
 from ...schemas.canonical import Json, canonical_bytes, jsonl_lines, new_folder, pretty_bytes, write_atomic
 from ...schemas.judgement import HumanRow
 from ...schemas.katha import HumanValidation
-from ...schemas.layout import REVIEWS
+from ...schemas.paths import REVIEWS
 from ...schemas.text import quoted, tallied
 from ...schemas.values import Edit
 from ...validators.careless import CARELESS
-from ...validators.katha.votes import SEEN, seen_content, seen_sha256
+from ...validators.katha.review_tables import SEEN, seen_content, seen_sha256
 from ...validators.report import STANDS_FOR
+from .flow import Counted, counted_votes, human_rows, rows_of
 from .folder import Study
 from .items import Item, Part, Stands, Value, opaque, said_value
 from .points import Point, cases, is_final, points
@@ -40,7 +41,6 @@ from .results import results
 from .standing import Event, Standing
 from .status import care, care_lines
 from .task import UNCLEAR, place_of
-from .votes import Counted, counted_votes, human_rows, rows_of
 
 # -- What a review of records came to: whether each is accepted, what is corrected, who decided. Pure
 #

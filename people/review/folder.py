@@ -15,7 +15,7 @@ from ...errors import ConfigError, InputError, TargetError, UserError
 from ...schemas.canonical import Json, canonical_bytes, new_folder, sha256_bytes, write_atomic
 from ...schemas.plain_files import json_lines, read_json, read_plain, reason_of, type_reason
 from ...schemas.values import Own
-from ...validators.katha.votes import SEEN
+from ...validators.katha.review_tables import SEEN
 from .design import Place as SeatPlace
 from .design import Plan, Seat, Unit, design
 from .items import ITEMS, KEY, MEDIA, Drawn, Item, Media, Stands, distinct, hide, store_file

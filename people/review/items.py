@@ -29,7 +29,7 @@ from ...media.video_file import frames_of, has_alpha, video_stream
 from ...schemas.canonical import Json, canonical_text, sha256_bytes
 from ...schemas.plain_files import open_plain, read_plain
 from ...schemas.values import Own
-from ...validators.katha.votes import content_sha256
+from ...validators.katha.review_tables import content_sha256
 from .task import UNCLEAR, Question, Task, Texts, is_due, place_of
 
 ITEMS, KEY = "items.jsonl", "key.jsonl"

@@ -15,15 +15,14 @@ from typing import Literal
 from ...errors import ConfigError, InputError, UserError
 from ...schemas.canonical import Json, canonical_text, digest
 from ...schemas.values import Issue
-from ...validators.katha.votes import SEEN
+from ...validators.katha.review_tables import SEEN
 from ...validators.lines import read_objects
 from ...validators.report import as_user_error
-from .flow import dealt_votes
+from .flow import Counted, counted_votes, dealt_votes
 from .folder import Study
 from .items import Item, edits_after, edits_in, listed_edits, notes_after, problem_of, tidy, values_of
 from .standing import Event, Reviewer, Standing, Vote, VoteJournal
 from .task import LONGEST_TEXT, UNCLEAR, Question, place_of
-from .votes import Counted, counted_votes
 
 # -- How the votes on one thing stand: what reviewers agree on, and whether somebody has to decide. Pure
 #

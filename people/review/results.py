@@ -16,13 +16,13 @@ import numpy as np
 from ...evaluation.stats.correlation import krippendorff_alpha, observed_agreement
 from ...schemas.canonical import Json, canonical_text
 from ...validators.resampling import Floats, fleiss_kappa
+from .flow import CONFIDENCE, Counted, KeptVotes, counted_votes, kept_votes
 from .folder import Study
 from .items import edits_after, said_value
 from .points import points, upright
 from .protocol import versions
 from .standing import Standing
 from .task import UNCLEAR, Question, place_of
-from .votes import CONFIDENCE, Counted, KeptVotes, counted_votes, kept_votes
 
 CHOOSING = ("choice", "scale", "labels")
 POOLED = "votes under all versions of the protocol together, each counted once"

@@ -13,14 +13,13 @@ from typing import Any
 from ...schemas.canonical import Json
 from ...schemas.text import counted, tallied
 from ...validators.careless import LEAST, Said, careless, hasty
-from .flow import dealt_votes, open_places, work_of
+from .flow import CONFIDENCE, Counted, counted_votes, dealt_votes, open_places, rows_of, work_of
 from .folder import Study
 from .points import upright
 from .protocol import SIMULATED, versions
 from .results import CHOOSING, consistency
 from .standing import TRAINING, Reviewer, Standing
 from .task import Question, place_of
-from .votes import CONFIDENCE, Counted, counted_votes, rows_of
 
 # -- care
 

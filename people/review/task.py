@@ -18,8 +18,7 @@ from ...schemas.canonical import Json, sha256_bytes
 from ...schemas.judgement import HumanKind
 from ...schemas.plain_files import check_storable, read_plain, reason_of
 from ...schemas.plugins import plugins
-from ...schemas.values import Own
-from ...schemas.vocabulary import vocabulary
+from ...schemas.values import Own, vocabulary
 
 GROUP = "fabula.review_tasks"
 ENDING = ".j2"
@@ -140,7 +139,7 @@ class TaskCard(Own):
     title: Texts  # what reviewers read above it
     instructions: Texts  # what they read before they begin, and at any time again
     source: str  # where it comes from
-    draws: str  # name of the source of its items (:mod:`fabula.kinds.studies`)
+    draws: str  # name of the source of its items (:mod:`fabula.kinds.making_studies`)
     # what a reviewer may see: ``image`` (pictures and nothing of the story) or ``any``
     evidence: Literal["image", "any"] = "any"
     watched: bool = False  # whether videos must have been played to their end before a vote

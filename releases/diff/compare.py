@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from ...errors import InputError
 from ...pages.grid import Grid, Tabular
 from ...schemas.canonical import Json, canonical_text
-from ...schemas.layout import DATA, RELEASE, SUMS
+from ...schemas.paths import DATA, RELEASE, SUMS
 from ...schemas.text import printable, tallied
 from ..subsets import SubsetRequest, read_subsets
 from .form import (

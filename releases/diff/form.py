@@ -13,8 +13,7 @@ from typing import Any, Literal, Self
 
 from ...errors import ConfigError, InputError, UserError
 from ...schemas.canonical import Json, canonical_text, sha256_bytes, sha256_file
-from ...schemas.layout import RELEASE, STATISTICS
-from ...schemas.paths import parsed, value_at
+from ...schemas.paths import RELEASE, STATISTICS, parsed, value_at
 from ...schemas.plain_files import open_plain, parse_json, read_json, reason_of
 from ..loading import read_release_document
 from ..options import SEMVER

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...pages.page import policy_of, save_page, style_of, template_of
 from ...schemas.canonical import Json
-from ...schemas.layout import FORMAT
+from ...schemas.paths import FORMAT
 from ...schemas.text import printable
 from .compare import ABOUT, STATISTICS, SUBSETS, Gone, Move, ReleaseDiff, sections_of, shortened, values_text
 from .form import Change, Side, pattern_of

@@ -12,7 +12,7 @@ from typing import Any
 
 from ...errors import ConfigError, InputError, UserError
 from ...schemas.canonical import Json
-from ...schemas.layout import CHANGES, HIDDEN_SPLIT, RELEASE, files_in
+from ...schemas.paths import CHANGES, HIDDEN_SPLIT, RELEASE, files_in
 from ...schemas.plain_files import read_json
 from ...schemas.text import tallied
 from ...schemas.values import Issue

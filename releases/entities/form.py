@@ -12,7 +12,7 @@ from ...engine.manifest import SourceEntry, creation_time
 from ...errors import InputError, UserError
 from ...schemas.canonical import Json, jsonl_lines, write_atomic
 from ...schemas.entities import ALL, LISTS, TYPES, EntityEpisode, EpisodeRecord, type_of_label
-from ...schemas.layout import SOURCE_MANIFEST, STATISTICS, parquet_path
+from ...schemas.paths import SOURCE_MANIFEST, STATISTICS, parquet_path
 from ...schemas.text import quoted, tallies
 from ...schemas.values import Issue
 from ...validators.entities.measures import fixed

@@ -12,8 +12,7 @@ from pydantic import ValidationError
 from ...errors import InputError, UserError
 from ...schemas.canonical import Json, write_atomic
 from ...schemas.events import DIFFICULTIES, EventPrompt, Suite, SuiteRecord
-from ...schemas.layout import SOURCE_MANIFEST, STATISTICS
-from ...schemas.paths import quoted_path
+from ...schemas.paths import SOURCE_MANIFEST, STATISTICS, quoted_path
 from ...schemas.plain_files import read_plain, reason_of, type_reason
 from ...schemas.values import Issue
 from ...validators.events.rules import (

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from ...errors import ConfigError, InputError, TargetError
 from ...schemas.canonical import Json, canonical_bytes, canonical_text
-from ...schemas.layout import ANNOTATIONS, CANARY, CARD, README, RELEASE, VARIANTS
+from ...schemas.paths import ANNOTATIONS, CANARY, CARD, README, RELEASE, VARIANTS
 from ...schemas.plain_files import json_lines, open_plain, read_plain
 from ...schemas.values import Issue
 

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...schemas.canonical import Json
-from ...schemas.layout import ANNOTATIONS, HIDDEN_SPLIT, VARIANTS, files_in
+from ...schemas.paths import ANNOTATIONS, HIDDEN_SPLIT, VARIANTS, files_in
 from ...schemas.plain_files import json_lines, open_plain, parse_json, read_plain
 from ...schemas.values import Issue
 from ...validators.retellings import DEFAULT_THRESHOLD, shingles, signature, similarity

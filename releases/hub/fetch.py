@@ -16,7 +16,7 @@ from pydantic import BaseModel, ValidationError
 from ...errors import ConfigError, InputError, TargetError, UserError
 from ...pages.grid import Grid, Tabular
 from ...schemas.canonical import Json, pretty_bytes, sha256_bytes, write_atomic
-from ...schemas.layout import CARD, DATA, LICENSE, RELEASE, SUMS, files_in
+from ...schemas.paths import CARD, DATA, LICENSE, RELEASE, SUMS, files_in
 from ...schemas.plain_files import (
     LARGEST_DOCUMENT,
     LONGEST_LINE,

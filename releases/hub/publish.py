@@ -16,7 +16,7 @@ from ...errors import ConfigError, HubUnavailable, InputError, TargetError, User
 from ...models.spec import stand_ins_among
 from ...pages.grid import Grid, Tabular
 from ...schemas.canonical import Json, sha256_bytes, sha256_file
-from ...schemas.layout import IMPORTED, LICENSE, README, RELEASE, STAND_INS, STATISTICS, SUMS, files_in
+from ...schemas.paths import IMPORTED, LICENSE, README, RELEASE, STAND_INS, STATISTICS, SUMS, files_in
 from ...schemas.plain_files import parse_json, read_json, read_plain
 from ...schemas.text import quoted, tallied
 from ...validators.report import MARK, as_user_error

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 from ...errors import ConfigError
 from ...schemas.canonical import Json, canonical_bytes, pretty_bytes
-from ...schemas.layout import ANNOTATIONS, CANARY, RELEASE, RETELLINGS, REVIEWS, SUBSETS, hidden_folder
+from ...schemas.paths import ANNOTATIONS, CANARY, RELEASE, RETELLINGS, REVIEWS, SUBSETS, hidden_folder
 from ...schemas.plain_files import json_lines, read_json, read_plain
 from ...schemas.text import tallied
 from ...schemas.values import Issue

@@ -13,10 +13,8 @@ from typing import TYPE_CHECKING, Any
 from ...models.spec import MARK, is_stand_in
 from ...schemas.canonical import Json
 from ...schemas.katha import EvidenceStatus, Provenance, Question, Scene, StoryRecord, Transition, Variant
-from ...schemas.layout import ANNOTATIONS, SPLIT_FILES, VARIANTS
-from ...schemas.states import state_of
-from ...schemas.values import SourceDetails
-from ...schemas.vocabulary import vocabulary
+from ...schemas.paths import ANNOTATIONS, SPLIT_FILES, VARIANTS
+from ...schemas.values import SourceDetails, state_of, vocabulary
 from ...validators.katha.field_rules import names_judges
 from ...validators.report import CODES, VOTES, is_simulated
 from ..tables import PlacedRow, Table, columns_of, read_lines, row_of

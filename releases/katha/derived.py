@@ -11,7 +11,7 @@ from pathlib import Path
 from ...errors import TargetError
 from ...schemas.canonical import Json, canonical_bytes, digest, jsonl_lines, pretty_bytes, write_atomic
 from ...schemas.katha import StoryRecord, Variant
-from ...schemas.layout import ANNOTATIONS, FORMAT, PRODUCERS, RELEASE, VARIANTS
+from ...schemas.paths import ANNOTATIONS, FORMAT, PRODUCERS, RELEASE, VARIANTS
 from ...schemas.plain_files import read_json
 from ..loading import KIND, Release
 from ..target import writing

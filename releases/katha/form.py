@@ -7,7 +7,7 @@ from typing import Any
 
 from ...schemas.canonical import Json, pretty_bytes
 from ...schemas.katha import StoryRecord
-from ...schemas.layout import (
+from ...schemas.paths import (
     ANNOTATIONS,
     CANARY,
     CHANGES,
@@ -33,8 +33,7 @@ from ...schemas.layout import (
 )
 from ...schemas.plain_files import json_lines, read_json
 from ...schemas.text import tallied
-from ...schemas.values import Issue
-from ...schemas.vocabulary import vocabulary
+from ...schemas.values import Issue, vocabulary
 from ...validators.report import BINDINGS, MARK, REVIEWED, VOTES, issue
 from ...validators.retellings import PLAIN, Traces, links_between
 from ..diff.form import DiffForm, RecordFile

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from ...errors import InputError, TargetError, UserError
 from ...schemas.canonical import Json, canonical_bytes, sha256_file
 from ...schemas.katha import HumanValidation, ProducerLine, Question, Scene, StoryRecord, Transition, Variant
-from ...schemas.layout import (
+from ...schemas.paths import (
     ANNOTATIONS,
     CARD,
     CROISSANT,
@@ -31,8 +31,8 @@ from ...schemas.layout import (
     VARIANTS,
     VOTE_FILES,
     files_in,
+    pointer,
 )
-from ...schemas.paths import pointer
 from ...schemas.plain_files import open_plain, reason_of, type_reason
 from ...schemas.text import tallied
 from ...schemas.values import Issue, Own

@@ -14,7 +14,7 @@ from typing import Any
 from ...errors import ConfigError, InputError, TargetError, UserError
 from ...schemas.canonical import Json, canonical_bytes, pretty_bytes, sha256_bytes, sha256_file
 from ...schemas.katha import SCHEMA_VERSION, StoryRecord
-from ...schemas.layout import (
+from ...schemas.paths import (
     ANNOTATIONS,
     CROISSANT,
     FORMAT,

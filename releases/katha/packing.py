@@ -12,7 +12,7 @@ from typing import IO, Self
 from ...errors import ConfigError, InputError
 from ...models.spec import stand_ins_among
 from ...schemas.canonical import Json, canonical_bytes, sha256_bytes
-from ...schemas.layout import (
+from ...schemas.paths import (
     ANNOTATIONS,
     HIDDEN_SPLIT,
     JSONL_FILES,
@@ -24,17 +24,19 @@ from ...schemas.layout import (
     VOTE_FILES,
 )
 from ...schemas.plain_files import json_lines
-from ...schemas.states import UNREAD, state_of
 from ...schemas.text import tallied
+from ...schemas.values import UNREAD, state_of
 from ...validators.katha.dataset import iter_bundles
 from ...validators.katha.review_tables import (
     Elsewhere,
     ReviewData,
+    Vote,
     before_adjudication,
     judged_of,
+    order_of,
+    parts_of,
     review_tables,
 )
-from ...validators.katha.votes import Vote, order_of, parts_of
 from ...validators.report import as_user_error
 from ..form import Facts, FinishedRun, LeftOut, ReleaseForm
 from ..options import Licence, PackOptions, licence

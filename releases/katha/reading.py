@@ -8,7 +8,7 @@ from typing import Any
 
 from ...errors import InputError, UserError
 from ...schemas.canonical import Json, canonical_bytes, sha256_bytes
-from ...schemas.layout import (
+from ...schemas.paths import (
     ANNOTATIONS,
     DRAFTS,
     JSONL_FILES,
@@ -22,7 +22,7 @@ from ...schemas.layout import (
     SUBSETS,
     VARIANTS,
 )
-from ...schemas.layout import WITHDRAWN as GONE
+from ...schemas.paths import WITHDRAWN as GONE
 from ...schemas.plain_files import read_json
 from ...schemas.values import Issue
 from ...validators.katha.dataset import open_dataset

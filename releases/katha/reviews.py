@@ -8,16 +8,14 @@ from typing import Any
 
 from ...errors import InputError, UserError
 from ...schemas.canonical import Json, canonical_bytes
-from ...schemas.layout import REVIEWS
+from ...schemas.paths import REVIEWS
 from ...schemas.plain_files import json_lines, read_json, reason_of
-from ...schemas.values import Issue
-from ...schemas.vocabulary import vocabulary
+from ...schemas.values import Issue, vocabulary
 from ...validators.careless import CARELESS, SECONDS_PER_ANSWER, Said, careless, hasty
-from ...validators.katha.review_tables import LABELS
-from ...validators.katha.set_rules import check_review_words, check_reviewers
-from ...validators.katha.votes import (
+from ...validators.katha.review_tables import (
     CONFIDENCE,
     FIELDS,
+    LABELS,
     PASSED_OVER,
     UNITS,
     Vote,
@@ -30,6 +28,7 @@ from ...validators.katha.votes import (
     seen_sha256,
     stray,
 )
+from ...validators.katha.set_rules import check_review_words, check_reviewers
 from ...validators.lines import check_schema, read_objects
 from ...validators.report import STANDS_FOR, VOTES, as_user_error, is_simulated, issue, show
 from ...validators.view import Part

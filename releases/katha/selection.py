@@ -8,10 +8,9 @@ from pathlib import Path
 from ...engine.status import ItemReport
 from ...errors import InputError
 from ...schemas.canonical import Json, jsonl_lines, write_atomic
-from ...schemas.layout import ANNOTATIONS, HIDDEN_SPLIT, RETELLINGS, SOURCES, VOTE_FILES, WITHDRAWN
+from ...schemas.paths import ANNOTATIONS, HIDDEN_SPLIT, RETELLINGS, SOURCES, VOTE_FILES, WITHDRAWN
 from ...schemas.plain_files import json_lines
-from ...schemas.values import Issue
-from ...schemas.vocabulary import vocabulary
+from ...schemas.values import Issue, vocabulary
 from ..form import LeftOut
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import yaml
 
 from ...schemas.canonical import Json
-from ...schemas.layout import DATA, parquet_path
+from ...schemas.paths import DATA, parquet_path
 from ..form import Facts, ReleaseForm
 from ..parquet import features_of
 from ..tables import Column, Table

@@ -16,7 +16,7 @@ from ...errors import ConfigError, InputError
 from ...pages.grid import Grid, Tabular
 from ...schemas.canonical import Json, pretty_bytes, sha256_bytes, sha256_file
 from ...schemas.katha import SCHEMA_VERSION
-from ...schemas.layout import (
+from ...schemas.paths import (
     CARD,
     CHANGES,
     CROISSANT,

@@ -15,7 +15,7 @@ from typing import Any, Literal
 from ...errors import InputError, UserError
 from ...media.images import encode, open_picture
 from ...schemas.canonical import Json, jsonl_lines, pretty_bytes, sha256_bytes, sha256_file, write_atomic
-from ...schemas.layout import SOURCE_MANIFEST, STATISTICS
+from ...schemas.paths import SOURCE_MANIFEST, STATISTICS
 from ...schemas.plain_files import parse_json, read_plain
 from ...schemas.shots import ReferenceImage, ShotRecord, TwoLists
 from ...schemas.values import Issue

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ...schemas.canonical import Json
-from ...schemas.layout import (
+from ...schemas.paths import (
     CARD,
     CHANGES,
     CROISSANT,

@@ -15,7 +15,7 @@ from typing import Any, Literal
 from ...errors import InputError, UserError
 from ...models import programs
 from ...schemas.canonical import Json, canonical_bytes, pretty_bytes, sha256_bytes, sha256_file
-from ...schemas.layout import DATA, RELEASE, STATES, SUMS, files_in, parquet_path
+from ...schemas.paths import DATA, RELEASE, STATES, SUMS, files_in, parquet_path
 from ...schemas.plain_files import open_plain, parse_json, read_plain
 from ...schemas.text import tallies
 from ...schemas.values import Issue

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ...schemas.canonical import Json, canonical_bytes
-from ...schemas.layout import CROISSANT, README, files_in
+from ...schemas.paths import CROISSANT, README, files_in
 from ...schemas.plain_files import open_plain, read_text
 from ...schemas.text import tallied
 from ...schemas.values import Issue

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ...errors import ConfigError, HubUnavailable, InputError
 from ...schemas.canonical import Json, sha256_bytes
-from ...schemas.layout import CANARY, CHANGES, IMPORTED, RELEASE, WHOLE, files_in, hidden_folder
+from ...schemas.paths import CANARY, CHANGES, IMPORTED, RELEASE, WHOLE, files_in, hidden_folder
 from ...schemas.plain_files import parse_json, read_json, read_plain, reason_of
 from ...schemas.values import Issue
 from ...validators.report import by_line

@@ -22,7 +22,7 @@ from ...evaluation.recoverability.definitions import Definitions
 from ...evaluation.recoverability.items import DIMENSIONS
 from ...evaluation.recoverability.pooling import IMAGE, RIGHT_VERDICT, UNJUDGED
 from ...evaluation.recoverability.score import Judged, judged_folder
-from ...people.audits.records import read_records
+from ...people.audits.compare import read_records
 from ...releases.katha.derived import write_derived
 from ...releases.loading import Release, load
 from ...releases.target import writing
@@ -31,8 +31,7 @@ from ...schemas.katha import Question, StoryRecord
 from ...schemas.plain_files import read_json, reason_of
 from ...schemas.text import contains_phrase
 from ...schemas.values import Score
-from .boards import Board, Seed, write_boards
-from .scoring import recoverability
+from .boards import Board, Seed, recoverability, write_boards
 
 if TYPE_CHECKING:
     from ...engine.progress import Reporter
@@ -475,7 +474,7 @@ def answers_in(judged: Judged) -> dict[Key, Answers]:
 
 
 def recovered(record: StoryRecord, answers: Answers, transition: int | None = None) -> Score:
-    """Return R of a storyboard by its answers (:func:`.scoring.recoverability`).
+    """Return R of a storyboard by its answers (:func:`.boards.recoverability`).
 
     ``transition``: only questions about this transition, from 1, none of them moral.
     """

@@ -18,20 +18,41 @@ from ...models.vision.weights import Place
 from ...releases.loading import Release, load
 from ...schemas.katha import StoryRecord
 from ...schemas.values import Score
-from .applying import Applied, Measurements, apply_compass, measure_candidates
-from .arms import arms_named
-from .boards import Candidates, read_candidates, write_boards
-from .budget import Budget, budget, tuning_budget
-from .encoders import OWN, Encoders, open_encoders
+from .applying import (
+    Applied,
+    Measurements,
+    Repair,
+    Workroom,
+    apply_compass,
+    measure_candidates,
+    repaired,
+    transitions_recovered,
+)
+from .arms import Measured, Render, arms_named
+from .boards import (
+    OWN,
+    Candidates,
+    Encoders,
+    Floats,
+    Weights,
+    best_of,
+    open_encoders,
+    read_candidates,
+    scores_of,
+    write_boards,
+)
 from .frozen import (
     FROZEN,
     VERSION,
+    Budget,
     Frozen,
     Search,
     Setting,
     WeakestBy,
+    budget,
     conditions_of,
     read_frozen,
+    tuning_budget,
     write_frozen,
 )
 from .judging import (
@@ -44,10 +65,6 @@ from .judging import (
     halve_release,
     recovered,
 )
-from .measuring import Measured
-from .rendering import Render
-from .repairing import Repair, Workroom, repaired, transitions_recovered
-from .scoring import Floats, Weights, best_of, scores_of
 
 if TYPE_CHECKING:
     from ...engine.progress import Reporter
@@ -56,7 +73,7 @@ if TYPE_CHECKING:
 # -- Tuning: weights and thresholds chosen on validation stories, then frozen
 #
 # Question: with which weights and thresholds does selection help most on stories that are not reported on?
-# Formula: the objective is the mean over stories of R (:func:`.scoring.recoverability`) of the selected
+# Formula: the objective is the mean over stories of R (:func:`.boards.recoverability`) of the selected
 #     storyboards on the **reporting** half of the validation stories' questions, with the prompts ``main``.
 #     First all weights, delta and gamma are searched without repair; then, with these, the repair threshold.
 # Input: candidates of validation stories, judged once on either half of their questions, images only.

@@ -15,18 +15,14 @@ from ...errors import ConfigError, TargetError
 from ...evaluation.judging.settings import MAIN, PromptSet
 from ...evaluation.katha.requests import EvaluateOptions, evaluate_katha, evaluation_request
 from ...evaluation.recoverability.definitions import Definitions
-from ..compass.arms import BASE, FULL
+from ..compass.arms import BASE, FULL, FrameMaker
 from ..compass.frozen import FROZEN
 from ..compass.judging import Half, Ledger
-from ..compass.rendering import FrameMaker
 from ..compass.requests import CompassRequest, apply, tune
 from ..pictures.pipeline import GenerateOptions
-from .desk import Desk, ExperimentOptions, keep_study
 from .evaluators.deriving import derive, write_by_model, writing_request
-from .evaluators.evaluator import Evaluator
-from .evaluators.registry import evaluator_of
-from .forecast import compass_budgets
-from .pictures import judge_methods, judging_options, make_pictures
+from .evaluators.evaluator import Evaluator, evaluator_of
+from .losses import compass_budgets
 from .planting import UNPLANTED, Planted, PlantOptions, plant
 from .study import (
     COMPASS,
@@ -39,7 +35,13 @@ from .study import (
     STORYBOARDS,
     TABLES,
     TRUTH,
+    Desk,
+    ExperimentOptions,
     Study,
+    judge_methods,
+    judging_options,
+    keep_study,
+    make_pictures,
     method_name,
     splits_of,
 )

@@ -18,8 +18,8 @@ from ...media.kept_files import keep_file
 from ...models.generators.drawn.scene import DrawnScene, Mark
 from ...models.generators.request import Generated, PictureRequest, read_generated
 from ...models.spec import ModelSettings, parse_spec
+from ...models.vision.detectors import LAYOUTS
 from ...models.vision.needs import VisionSettings, opened
-from ...models.vision.segmenters import LAYOUTS
 from ...schemas.canonical import Json, sha256_bytes
 from ...schemas.values import is_unset
 from ..pictures.render_pictures import LABEL, OUTCOMES

@@ -10,8 +10,7 @@ from ...engine.stage import UNAVAILABLE, BadReply, Item, Made, NoAnswer, Outcome
 from ...models.spec import ModelSettings
 from ...schemas.canonical import Json
 from .bank import Owner
-from .scripts import MemoryScript, ScriptEntity
-from .words import RULES, Classified, classify_by_rules
+from .scripts import RULES, Classified, MemoryScript, ScriptEntity, classify_by_rules
 
 PROMPT = "memory/classify_object"
 

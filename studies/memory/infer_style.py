@@ -6,8 +6,7 @@ from ...builders.step import ask
 from ...engine.stage import UNAVAILABLE, BadReply, Item, Made, NoAnswer, Outcome, StageSpec, Tools
 from ...models.spec import ModelSettings
 from ...schemas.canonical import Json
-from .scripts import MemoryScript
-from .words import RULES, style_in
+from .scripts import RULES, MemoryScript, style_in
 
 PROMPT = "memory/infer_style"
 USUAL = "photorealistic film still, natural light"

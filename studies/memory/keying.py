@@ -19,7 +19,7 @@ from pydantic import Field
 from ...schemas.entities import EntityType
 from ...schemas.values import Own
 from .bank import PANORAMA_SIZE, BankCheck
-from .words import colours_worn, is_many
+from .scripts import colours_worn, is_many
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -8,8 +8,7 @@ from ...engine.stage import Child, Item, Made, StageSpec, Tools
 from ...schemas.values import Own, is_unset
 from .bank import Made as HowMade
 from .references import references_of
-from .scripts import MemoryScript
-from .words import Classified
+from .scripts import Classified, MemoryScript
 
 
 class ReferenceSettings(Own):

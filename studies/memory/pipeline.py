@@ -41,8 +41,7 @@ from .candidates import DrawSettings
 from .list_references import ReferenceSettings
 from .pictures import check_labels
 from .references import ENTITIES
-from .scripts import BOXES, EPISODES, OUTPUTS, MemoryScript
-from .words import classify_by_rules
+from .scripts import BOXES, EPISODES, OUTPUTS, MemoryScript, classify_by_rules
 from .write_bank import kept_entities, write_bank
 
 if TYPE_CHECKING:

@@ -25,8 +25,7 @@ from .bank import (
     Made,
     Owner,
 )
-from .scripts import MemoryScript, ScriptEntity
-from .words import Classified
+from .scripts import Classified, MemoryScript, ScriptEntity
 
 Needs: TypeAlias = Literal["portrait", "panorama"]
 

@@ -14,7 +14,7 @@ from ...schemas.canonical import Json
 from ...schemas.entities import EntityType
 from .keying import KEYS, Key
 from .references import Reference
-from .words import RULES
+from .scripts import RULES
 
 GROUND = "memory/ground"
 FILLED: Mapping[EntityType, str] = {

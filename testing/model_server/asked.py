@@ -6,9 +6,8 @@ from typing import Any, Literal, TypeAlias
 
 from ...models.chat import ChatRequest, Image, Message
 from ...models.edge import messages_to_send, without_counts
-from ...models.generators.google_images import RATIOS, aspect_ratio, image_size
+from ...models.generators.google_videos import RATIOS, aspect_ratio, image_size, resolution
 from ...models.generators.google_videos import RATIOS as VIDEO_RATIOS
-from ...models.generators.google_videos import resolution
 from ...models.generators.request import CHOSEN, PictureRequest
 from ...schemas.canonical import Json, digest, sha256_bytes
 

@@ -16,7 +16,7 @@ from fabula.evaluation.report.showing import Wanted
 from fabula.evaluation.shots.definitions import Definitions as ImageDefinitions
 from fabula.evaluation.shots.report.page import images_report
 from fabula.kinds.evaluations import calibrate
-from fabula.people.participants import Resampling
+from fabula.people.recoverability import Resampling
 from fabula.people.study import StudySettings
 from fabula.testing.drawn_evaluations import draw_evaluation
 from fabula.testing.report_documents import HOSTILE, made_report

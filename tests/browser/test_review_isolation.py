@@ -15,7 +15,7 @@ from fabula.people.review.items import Drawn, Part
 from fabula.people.review.plan import Plan, load_preset
 from fabula.people.review.standing import VoteJournal
 from fabula.releases.loading import load
-from fabula.schemas.vocabulary import vocabulary
+from fabula.schemas.values import vocabulary
 from fabula.testing.review_server import StudyServer, serve_study
 from fabula.testing.review_studies import NOW
 from fabula.testing.review_visitor import Visitor

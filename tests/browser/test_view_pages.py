@@ -21,8 +21,8 @@ from fabula.leaderboard.making import BoardOptions, init
 from fabula.leaderboard.site import build
 from fabula.leaderboard.submission import SubmitOptions, submit
 from fabula.people.audits.auditing import PAGE, AuditOptions, audit
+from fabula.people.audits.compare import read_records
 from fabula.people.audits.form import write_form
-from fabula.people.audits.records import read_records
 from fabula.people.review.serve.running import Address, configured
 from fabula.releases.diff.render import write_page
 from fabula.releases.entities.page import write_page as entities_write_page
@@ -32,9 +32,9 @@ from fabula.schemas.entities import EntityEpisode
 from fabula.studies.experiments.tables.page import write_page as study_write_page
 from fabula.studies.memory.pipeline import PAGE as MEMORY_PAGE
 from fabula.studies.memory.pipeline import write_wall
+from fabula.studies.memory.shots.exports import render_strips
 from fabula.studies.memory.shots.layout import cast_of, plain_layout
 from fabula.studies.memory.shots.packets import Condition, known_entities, packet_of, scripted_shots
-from fabula.studies.memory.shots.strips import render_strips
 from fabula.testing.katha_folders import rehash, write_run
 from fabula.testing.katha_samples import sample_bundles
 from fabula.testing.memory_banks import write_bank
@@ -45,8 +45,7 @@ from fabula.testing.simulated_judgements import Truth
 from fabula.testing.simulated_studies import Simulation, write_simulated_study
 from fabula.testing.written_episodes import write_episodes, written_episode
 from fabula.validators.entities.view import view_of
-from fabula.viewing.editing import Editing
-from fabula.viewing.serving import HOST, Server
+from fabula.viewing.editing import HOST, Editing, Server
 from fabula.viewing.shelf import open_shelf
 from fabula.viewing.site import Site
 

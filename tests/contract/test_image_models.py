@@ -343,10 +343,10 @@ def test_file_when_large_comes_through(megabytes: int, studio: Studio) -> None:
 
 
 def test_file_when_larger_than_is_read_is_a_fault(studio_with, monkeypatch):
-    from fabula.models.generators import google_images, google_videos, openai_images
+    from fabula.models.generators import google_videos, openai_images
 
     for module, name in (
-        (openai_images, "LONGEST_PICTURE"), (google_images, "LONGEST_PICTURE"),
+        (openai_images, "LONGEST_PICTURE"), (google_videos, "LONGEST_PICTURE"),
         (google_videos, "LONGEST_VIDEO"),
     ):  # fmt: skip
         monkeypatch.setattr(module, name, 100_000)

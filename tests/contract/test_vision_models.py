@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from fabula.errors import ConfigError, MissingRequirement
+from fabula.models.vision.detectors import LAYOUTS
 from fabula.models.vision.registry import MODELS, Registered, check_vision, open_vision
-from fabula.models.vision.segmenters import LAYOUTS
-from fabula.models.vision.types import (
+from fabula.models.vision.store import (
     Box,
     Detector,
     Encoder,

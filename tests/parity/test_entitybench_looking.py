@@ -18,11 +18,10 @@ from fabula.evaluation.entities.looking import ground_entities
 from fabula.evaluation.entities.looking.settings import GroundSettings, frames_of
 from fabula.media.images import encode_image
 from fabula.media.kept_files import keep_file
-from fabula.models.vision.types import Box, Card, TextRows
+from fabula.models.vision.store import Box, Card, TextRows
 from fabula.releases.entities.tree import read_entity_set
 from fabula.studies.memory.references import references_of
-from fabula.studies.memory.scripts import MemoryScript, script_of
-from fabula.studies.memory.words import Classified, classify_by_rules
+from fabula.studies.memory.scripts import Classified, MemoryScript, classify_by_rules, script_of
 
 WIDTH, HEIGHT = 96, 64
 CASES = 100

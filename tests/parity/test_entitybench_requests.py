@@ -26,7 +26,7 @@ from fabula.media.images import encode_image
 from fabula.media.kept_files import keep_file
 from fabula.models.spec import ModelSettings
 from fabula.prompts.fetching import fetch_prompts
-from fabula.prompts.sets import TextSet, read_set
+from fabula.prompts.loader import TextSet, read_set
 from fabula.releases.entities.tree import read_entity_set
 from fabula.schemas.canonical import sha256_bytes
 from fabula.studies.memory.bank import read_bank

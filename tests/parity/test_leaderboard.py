@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from fabula.cli.main import app
 from fabula.evaluation.archive.archive import write_archive
 from fabula.evaluation.events.published import Results, import_results
-from fabula.kinds.benchmarks.published import published_table
+from fabula.kinds.benchmarks.row import published_table
 from fabula.leaderboard.checking import check
 from fabula.leaderboard.making import BoardOptions, init
 from fabula.leaderboard.standing import standings
@@ -106,7 +106,7 @@ def test_walk_when_taken_from_the_clone_ends_in_a_comparison_with_the_published_
     reference: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("av")
-    monkeypatch.setattr("fabula.prompts.sets.cache_folder", lambda: tmp_path / "cache")
+    monkeypatch.setattr("fabula.prompts.loader.cache_folder", lambda: tmp_path / "cache")
     monkeypatch.setattr("fabula.prompts.fetching.cache_folder", lambda: tmp_path / "cache")
     monkeypatch.setenv("OPENAI_API_KEY", "test-key-0123456789")
     monkeypatch.chdir(tmp_path)

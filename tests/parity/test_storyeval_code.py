@@ -281,7 +281,7 @@ def pixels(data: bytes) -> Any:
 @pytest.mark.filterwarnings("ignore")
 def test_requests_when_built_by_both_are_the_same_part_by_part(reference, tmp_path, monkeypatch):
     pytest.importorskip("cv2")
-    monkeypatch.setattr("fabula.prompts.sets.cache_folder", lambda: tmp_path / "cache")
+    monkeypatch.setattr("fabula.prompts.loader.cache_folder", lambda: tmp_path / "cache")
     monkeypatch.setattr("fabula.prompts.fetching.cache_folder", lambda: tmp_path / "cache")
     code = reference / "official" / "storyeval"
     fetch_prompts("storyeval", code)

@@ -101,7 +101,7 @@ def rate_action(code: Path, space: dict[str, Any]) -> None:
 
 @pytest.mark.filterwarnings("ignore")
 def test_requests_when_built_by_both_are_the_same_part_by_part(reference, tmp_path, monkeypatch, public_code):
-    monkeypatch.setattr("fabula.prompts.sets.cache_folder", lambda: tmp_path / "cache")
+    monkeypatch.setattr("fabula.prompts.loader.cache_folder", lambda: tmp_path / "cache")
     monkeypatch.setattr("fabula.prompts.fetching.cache_folder", lambda: tmp_path / "cache")
     official = reference / "official" / "vistorybench"
     fetch_prompts("vistorybench", official)

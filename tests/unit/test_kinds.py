@@ -20,8 +20,8 @@ from fabula.engine.running import RunKind
 from fabula.errors import ConfigError
 from fabula.evaluation.protocol import Protocol, Scoring
 from fabula.evaluation.running import Evaluating
+from fabula.kinds.making_studies import SOURCES
 from fabula.kinds.registry import OURS, every_run_kind, foreign_sections, kind_with, kinds, run_kinds
-from fabula.kinds.studies import SOURCES
 from fabula.people.review.sources.source import Source
 from fabula.people.study import Study
 from fabula.releases.form import ReleaseForm

@@ -11,7 +11,7 @@ from ...engine.manifest import read_manifest
 from ...errors import InputError, UserError
 from ...schemas.canonical import Json
 from ...schemas.katha import SCHEMA_VERSION
-from ...schemas.layout import ANNOTATIONS, FORMAT, PRODUCERS, RECORDS, RELEASE, REVIEWS, VARIANTS
+from ...schemas.paths import ANNOTATIONS, FORMAT, PRODUCERS, RECORDS, RELEASE, REVIEWS, VARIANTS
 from ...schemas.plain_files import open_plain, reason_of
 from ...schemas.text import quoted
 from ...schemas.values import Issue

@@ -11,8 +11,7 @@ from ...schemas.canonical import Json, digest
 from ...schemas.katha import StoryRecord
 from ...schemas.paths import parse_path
 from ...schemas.text import is_language_tag, is_part_id, is_story_id
-from ...schemas.values import Issue
-from ...schemas.vocabulary import vocabulary
+from ...schemas.values import Issue, vocabulary
 from ..report import issue, show
 from ..view import Story
 

@@ -9,8 +9,7 @@ from ...errors import ConfigError
 from ...schemas.canonical import Json
 from ...schemas.plugins import plugins
 from ...schemas.text import contains_phrase, normalize_answer
-from ...schemas.values import Issue
-from ...schemas.vocabulary import vocabulary
+from ...schemas.values import Issue, vocabulary
 from ..lines import check_schema
 from ..report import issue, label, show
 from ..view import Part, Story, check_redacted, first_difference, mentions, squeezed

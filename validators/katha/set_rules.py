@@ -9,10 +9,9 @@ from math import inf, sqrt
 from typing import ClassVar
 
 from ...schemas.canonical import Json
-from ...schemas.layout import PRODUCERS, RETELLINGS, REVIEWS, STATISTICS
+from ...schemas.paths import PRODUCERS, RETELLINGS, REVIEWS, STATISTICS
 from ...schemas.text import tallied
-from ...schemas.values import Issue
-from ...schemas.vocabulary import vocabulary
+from ...schemas.values import Issue, vocabulary
 from ..lines import check_schema, ignore
 from ..report import VOTES, issue, label, show
 from ..retellings import DEFAULT_THRESHOLD, PLAIN, Link, Traces, links_between, near_duplicates, signature
@@ -20,7 +19,7 @@ from ..statistics import hidden_counts
 from ..view import Part, Story
 from .dataset import Dataset, VariantIndex
 from .field_rules import REVIEW_WORDS, VARIANT_WORDS, check_values, producer_path_fits
-from .votes import CONTENT, SEEN, binding_of, seen_content, seen_sha256
+from .review_tables import CONTENT, SEEN, binding_of, seen_content, seen_sha256
 
 _SHOWN = ("title", "narrative_type", "scenes", "transitions", "questions", "variants")
 

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from ...errors import UserError
 from ...schemas.canonical import Json
-from ...schemas.layout import ASSIGNMENTS, BALANCE, DRAFTS, IMPORTED, MORAL_BALANCE, RELEASE, STATISTICS
+from ...schemas.paths import ASSIGNMENTS, BALANCE, DRAFTS, IMPORTED, MORAL_BALANCE, RELEASE, STATISTICS
 from ...schemas.values import Issue
 from ..lines import check_schema, ignore
 from ..report import MARK, VOTES, IssueBin, Opened, RuleSet, ValidationReport, is_simulated, issue, show
@@ -16,7 +16,7 @@ from ..statistics import BalanceTolerance, StatisticsCollector, hidden_counts, m
 from ..view import Story
 from .dataset import Dataset, open_dataset
 from .field_rules import names_judges
-from .review_tables import tables_of_release
+from .review_tables import order_of, parts_of, read_vote, stray, tables_of_release
 from .scene_rules import check_part
 from .set_rules import (
     AnyStory,
@@ -30,7 +30,6 @@ from .set_rules import (
     SplitSizes,
     UniqueIds,
 )
-from .votes import order_of, parts_of, read_vote, stray
 
 # -- Files beside the stories that must equal what is computed from them
 

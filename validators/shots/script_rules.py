@@ -9,8 +9,7 @@ from functools import partial
 from ...schemas.canonical import Json
 from ...schemas.shots import CharacterSheet, Shot, ShotScript, StoryFacts, TwoLists, TwoTexts
 from ...schemas.text import contains_phrase, normalize_answer, unspaced_count
-from ...schemas.values import Issue
-from ...schemas.vocabulary import vocabulary
+from ...schemas.values import Issue, vocabulary
 from ..report import issue_of, read_codes, show
 from ..statistics import NO_VALUE, distribution
 from ..view import find_redacted

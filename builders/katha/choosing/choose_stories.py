@@ -23,8 +23,7 @@ from ....engine.stage import Item, Made, OneStage, Outcome, Rejected, StageSpec,
 from ....engine.status import RunReport
 from ....schemas.canonical import Json, pretty_bytes, write_atomic
 from ....schemas.plain_files import read_json
-from ....schemas.values import Own
-from ....schemas.vocabulary import vocabulary
+from ....schemas.values import Own, vocabulary
 
 Quotas = Literal["paper"] | dict[str, float]
 

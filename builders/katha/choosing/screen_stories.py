@@ -20,8 +20,7 @@ from pydantic import Field
 from ....engine.stage import Item, Made, Outcome, Rejected, StageSpec, Tools
 from ....schemas.canonical import Json
 from ....schemas.text import primary_language
-from ....schemas.values import Own
-from ....schemas.vocabulary import vocabulary
+from ....schemas.values import Own, vocabulary
 from ...rows import NOT_APPLICABLE
 from ...step import PlannerSettings, Problems, Step, Unfit, by_key, language, needed
 from ...text.segments import Analysis, find_verb, lower_words, phrase_pattern, verb_kind, word_count

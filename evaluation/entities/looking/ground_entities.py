@@ -17,8 +17,7 @@ from ....media.images import encode_image, open_picture
 from ....media.kept_files import keep_file
 from ....media.quality import sharpness
 from ....models.vision.needs import opened
-from ....models.vision.store import GroundingStore
-from ....models.vision.types import Box, Grounder, Rows, TextEncoder
+from ....models.vision.store import Box, Grounder, GroundingStore, Rows, TextEncoder
 from ....schemas.canonical import Json, sha256_bytes
 from .settings import Grounding, GroundSettings
 

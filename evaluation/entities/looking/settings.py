@@ -12,7 +12,7 @@ from pydantic import Field
 from ....media.shot_detection import Method, networks_of
 from ....media.video import even_indices
 from ....models.vision.needs import VisionSettings
-from ....models.vision.types import Device
+from ....models.vision.store import Device
 from ....releases.entities.tree import EntitySet
 from ....schemas.entities import LISTS, EpisodeShot
 from ....schemas.values import Listed, Own

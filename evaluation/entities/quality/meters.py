@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 import numpy as np
 
 from ....models.vision.flow import margins
-from ....models.vision.store import VectorStore, group_key
-from ....models.vision.tensors import pixels_of
-from ....models.vision.types import Encoder, Flow, Predictor, Rows
+from ....models.vision.networks import pixels_of
+from ....models.vision.store import Encoder, Flow, Predictor, Rows, VectorStore, group_key
 from ....models.vision.weights import library
 from ...metrics.vectors import Floats
 

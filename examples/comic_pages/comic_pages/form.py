@@ -16,7 +16,7 @@ from fabula.releases.form import Facts, ReleaseForm
 from fabula.releases.loading import LoadedRelease, Release, load_records, read_identified
 from fabula.releases.tables import PlacedRow, read_lines, row_of, table
 from fabula.schemas.canonical import Json
-from fabula.schemas.layout import SOURCE_MANIFEST, STATISTICS
+from fabula.schemas.paths import SOURCE_MANIFEST, STATISTICS
 from fabula.validators.report import IssueBin, Opened, RuleSet
 
 PAGE_TABLE = table(

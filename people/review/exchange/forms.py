@@ -13,9 +13,8 @@ from ..folder import Study
 from ..protocol import SIMULATED
 from ..standing import Standing, VoteJournal
 from ..task import text_in
-from .cells import Reading, Taking, read_csv, write_csv
+from .cells import Load, Reading, Taking, read_csv, sheets_of, write_csv
 from .label_studio import read_label_studio, write_label_studio
-from .sheets import Load, sheets_of
 
 ABOUT, GUIDE = "export.json", "instructions.txt"
 LIMITS = (

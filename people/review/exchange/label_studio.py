@@ -20,13 +20,31 @@ from xml.etree import ElementTree as Tree
 from ....errors import ConfigError, InputError
 from ....schemas.canonical import Json, canonical_bytes, write_atomic
 from ....schemas.plain_files import read_json, reason_of
-from ....validators.katha.votes import SEEN
+from ....validators.katha.review_tables import SEEN
 from ..folder import Study
 from ..items import Media
 from ..serve.server import strings
 from ..task import UNCLEAR, Question, is_due, place_of, text_in
-from .cells import EQUALS, LARGEST, NONE, Given, Reading, answer_of, moment_of, seconds_of, token_of, tokens
-from .sheets import Asked, Load, Sheet, copy_media, embedded, plain_evidence, sheets_of, stored_name
+from .cells import (
+    EQUALS,
+    LARGEST,
+    NONE,
+    Asked,
+    Given,
+    Load,
+    Reading,
+    Sheet,
+    answer_of,
+    copy_media,
+    embedded,
+    moment_of,
+    plain_evidence,
+    seconds_of,
+    sheets_of,
+    stored_name,
+    token_of,
+    tokens,
+)
 
 # -- the interface
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from ....engine.lock import hold
 from ....errors import ConfigError, RunError
-from ....pages.serving import WAIT, few_lines, most_connections
+from ....pages.page import WAIT, few_lines, most_connections
 from ....schemas.canonical import Json
 from ..design import Place
 from ..folder import Study

@@ -18,11 +18,10 @@ from ....releases.katha.form import FORM
 from ....releases.target import finished_run
 from ....schemas.canonical import Json, digest
 from ....schemas.katha import Question, Scene, StoryRecord, Transition, Variant
-from ....schemas.layout import ANNOTATIONS
-from ....schemas.values import Own
-from ....schemas.vocabulary import vocabulary
+from ....schemas.paths import ANNOTATIONS
+from ....schemas.values import Own, vocabulary
 from ....validators.katha.dataset import iter_bundles
-from ....validators.katha.votes import UNSEEN
+from ....validators.katha.review_tables import UNSEEN
 from ..items import Drawn, Part, Value
 from .source import Drawing, Material, Source, known_only
 

@@ -25,13 +25,12 @@ from ....evaluation.recoverability.definitions import Definitions
 from ....evaluation.recoverability.score import Judged as Evaluation
 from ....evaluation.stats.correlation import cohen_kappa
 from ....people.against import ENSEMBLE, LEVELS, NAMES, Judged, against, fitted_weights, judged, unit_of
-from ....people.participants import Resampling, lines_of
-from ....people.recoverability import majorities
+from ....people.recoverability import Resampling, lines_of, majorities
 from ....schemas.canonical import plain_fields
 from ....schemas.judgement import HumanRow
 from ....schemas.katha import Question
 from ....schemas.values import Score
-from ..measures.human_correlation import NOBODY
+from ..measures.reliability import NOBODY
 from ..measures.views import View, undefined, view_scores
 from .measuring import Sources
 

@@ -37,14 +37,13 @@ from ....evaluation.stats.uncertainty import mean_of_known
 from ....people.against import ENSEMBLE, label_agreement
 from ....people.against import Judged as Followed
 from ....people.against import judged as followed_of
-from ....people.participants import Resampling, lines_of
+from ....people.recoverability import Resampling, lines_of
 from ....schemas.canonical import plain_fields
 from ....schemas.judgement import HumanRow
 from ....schemas.values import Score
-from ..measures.human_correlation import NOBODY
+from ..measures.reliability import NOBODY
 from ..measures.views import MEAN, View, side_by_side, undefined, view_scores
-from .measuring import Sources
-from .setting import averaging, unfiltered
+from .measuring import Sources, averaging, unfiltered
 
 Floats = NDArray[np.float64]
 RATES = ("text", "image", "gap")

@@ -9,9 +9,13 @@ wrong wherever a judge puts it otherwise. So the options are given, and what bli
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cache
+from importlib import import_module
 from typing import Any, Literal
 
+from ....errors import ConfigError
+from ....evaluation.recoverability.items import DIMENSIONS
 from ....schemas.canonical import Json, digest
 from ....schemas.katha import Question, Scene, StoryRecord
 from ....schemas.text import contains_phrase, normalize_answer, primary_language
@@ -200,3 +204,112 @@ def _with_articles(text: str) -> list[str]:
     bare = rest if first.casefold() in ("a", "an", "the") and rest else text
     article = "an" if bare[:1].casefold() in "aeiou" else "a"
     return [bare, f"the {bare}", f"{article} {bare}"]
+
+
+# -- The full protocol as an evaluator, and without one of its parts: its own questions, judged once
+#
+# Contrastive pairs are judged beside the questions and enter no rate: the paper does not say how they
+# change a score. What they add is reported as pair accuracy, beside. So without contrastives image
+# recoverability, gap and localisation are those of the full protocol, and pair accuracy has no value.
+# Without dimensions the same questions count alike, whatever their type, and nothing says which dimension
+# was lost. The judges were still told what kind of answer each question wants, as nothing is judged again:
+# the value is an upper bound of what questions without types would give.
+
+FULL = Evaluator(
+    name="katha",
+    title="Full KathaTrace",
+    construction="Transition questions of six dimensions with accepted answers; contrastive pairs beside.",
+    card="The protocol of `fabula evaluate stories` and `fabula score`.",
+    by="release",
+    dimensions=DIMENSIONS,
+    transitions=True,
+    contrasts=True,
+)
+WITHOUT_CONTRASTIVES = replace(
+    FULL,
+    name="katha-without-contrastives",
+    title="KathaTrace w/o contrastives",
+    construction="The same questions; no contrastive pairs.",
+    card="Contrastive pairs enter no rate, so that only pair accuracy is lost: see the definition.",
+    contrasts=False,
+)
+WITHOUT_DIMENSIONS = replace(
+    FULL,
+    name="katha-without-dimensions",
+    title="KathaTrace w/o dimension-specific questions",
+    construction="The same questions, counted alike, without their types.",
+    card="Read off the same judgements; the judges knew what kind of answer was wanted, so that it is an "
+    "upper bound. It names transitions, no dimensions.",
+    dimensions=(),
+)
+
+
+# -- Which evaluators there are, in the order of tables
+
+EVALUATORS = {
+    "object-overlap": ".evaluator:EVALUATOR",
+    "generic-story": ".generic_story:EVALUATOR",
+    "tifa": ".tifa:EVALUATOR",
+    "dsg": ".dsg:EVALUATOR",
+    "katha-without-contrastives": ".evaluator:WITHOUT_CONTRASTIVES",
+    "katha-without-dimensions": ".evaluator:WITHOUT_DIMENSIONS",
+    "katha": ".evaluator:FULL",
+}
+"""Name -> where it is."""
+
+
+@cache
+def evaluator_of(name: str) -> Evaluator:
+    """Return an evaluator by name."""
+    address = EVALUATORS.get(name)
+    if address is None:
+        raise ConfigError(
+            "evaluators", expected=f"one of {', '.join(EVALUATORS)}", found=name,
+            fix="choose one of them",
+        )  # fmt: skip
+    module, _, attribute = address.partition(":")
+    evaluator: Evaluator = getattr(import_module(module, __package__), attribute)
+    return evaluator
+
+
+# -- Object-overlap questions: who, what and which coarse acts appear anywhere in the story, by rules
+#
+# Question: which of four characters, things or acts appears in the story?
+# Answer: the one that the story's scenes are annotated with; the others are of other stories of the release.
+# Localises: nothing. All questions are typed ``action_visibility``, the dimension of what can be seen.
+
+MOST = 6
+"""Most questions of a kind about a story."""
+ASKED = {
+    "character": "Which of these appears in the story:",
+    "object": "Which of these things appears in the story:",
+    "action": "Which of these happens in the story:",
+}
+
+
+def build(material: Material) -> list[Asked]:
+    """Return the questions about a story: each character, thing and act once, the first so many of a kind."""
+    record, asked = material.record, []
+    for kind, text in ASKED.items():
+        first: dict[str, Element] = {}
+        for element in elements_of(record):
+            if element.kind == kind:
+                first.setdefault(element.text.casefold(), element)
+        for number, element in enumerate(list(first.values())[:MOST], 1):
+            about = About(f"oo_{kind}_{number}", "action_visibility", (element.scene,))
+            others = material.pool.foreign(record, kind, OPTIONS - 1, (material.seed, about.number))
+            question = choice(material, about, text, [element.text, *others], kind)
+            asked += [question] if question else []
+    return asked
+
+
+EVALUATOR = Evaluator(
+    name="object-overlap",
+    title="Object-overlap QA",
+    construction="Which characters, things and coarse acts appear anywhere, one of four options.",
+    card=f"Wrong options are of other stories of the release, drawn with seed {MASTER_SEED}. It names no "
+    "dimension: everything that it asks about can be seen, and stands under action_visibility.",
+    by="rules",
+    dimensions=(),
+    build=build,
+)

@@ -10,7 +10,7 @@ from ....engine.stage import Item, Made, Outcome, StageSpec, Tools
 from ....models.spec import ModelSettings
 from ....schemas.canonical import Json, jsonl_lines, write_atomic
 from ....schemas.katha import StoryRecord
-from .registry import evaluator_of
+from .evaluator import evaluator_of
 
 QUESTIONS = "questions.jsonl"
 """What a finished run holds: one line per story."""

@@ -10,8 +10,8 @@ from ....evaluation.stats.paired import Paired
 from ....schemas.text import counted
 from ....schemas.values import Score
 from ...compass.arms import BASE, FULL, STILL_FRAME, Arm
+from ...compass.boards import TERMS
 from ...compass.frozen import CELLS
-from ...compass.scoring import TERMS
 from .ablations import Contrast, effects
 from .compass_results import CompassResults, methods_by_name
 from .leaderboard import GAP, IMAGE, INTERVALS, VISUAL

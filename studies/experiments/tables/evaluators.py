@@ -12,13 +12,12 @@ from ....evaluation.recoverability import recoverability
 from ....evaluation.report.model import Measure, ScoreRow, ScoreTable
 from ....pages.grid import label_text
 from ....schemas.text import counted
-from ..ablations import tables as measured_tables
+from ..ablations import components as measured_tables
+from ..ablations.components import Matching, answer_matching
 from ..ablations.judges import judge_aggregation
-from ..ablations.matching import Matching, answer_matching
-from ..ablations.measuring import Sources
+from ..ablations.measuring import Measured, Sources
 from ..ablations.morals import moral_granularity
-from ..ablations.setting import Measured
-from ..evaluators.registry import EVALUATORS
+from ..evaluators.evaluator import EVALUATORS
 from ..measures.planted import PlantedRow, planted_measures
 from .results import NoTable, StudyResults
 

@@ -1,26 +1,328 @@
 """The page of a study: planted losses first, then results, effects, tables, stories by all methods."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ....errors import TargetError
 from ....evaluation.recoverability.definitions import COMMONS, NONRESPONSES, SUPPORTS, Definitions
+from ....evaluation.recoverability.items import DIMENSIONS, LATENT, Items
+from ....evaluation.recoverability.method import Method
+from ....evaluation.recoverability.pooling import sums_of
+from ....evaluation.recoverability.recoverability import Rates
+from ....evaluation.recoverability.score import Judged
 from ....evaluation.report.formats import Table
-from ....evaluation.report.model import CountTable, Definition
+from ....evaluation.report.model import CountTable, Definition, Frame
 from ....evaluation.report.page import with_parts
+from ....evaluation.report.pictures import Pictures, Thumbnails, pictures_of_run
 from ....evaluation.report.showing import resampling_definition, sentences
+from ....evaluation.stats.ranks import TOLERANCE
 from ....pages.figures import Plot, PlotPoint
+from ....pages.grid import label_text, value_text
 from ....schemas.canonical import pretty_bytes, write_atomic
 from ....schemas.text import counted
-from ..study import PAGE
+from ...compass.arms import ARMS, FIRST, FULL
+from ..study import EVALUATION, PAGE
 from ..study import TABLES as FOLDER
+from .compass_results import methods_by_name
 from .leaderboard import main_of
 from .registry import TABLES, absent_table, make_tables, save_tables
 from .results import MadeTables, StudyResults, read_results
-from .shown_stories import HOW, ShownStory, compass_stories, same_stories
+
+# -- The stories of a study's page, with their pictures and what was lost in each (Table 69)
+
+# -- The same story by all methods: which stories a page shows, by rules that are data (K.2, Tables 68 and 69)
+#
+# A story can be shown where every method has a valid generation of it, with one seed that all seeded methods
+# share; invalid generations are not used. Ambiguous questions are not used either: gaps are over the
+# questions that are valid for all of these generations, and a story of which fewer than half of the questions
+# are is left out. So what is shown can be nobody's favourite: the rules say which story it is.
+
+Floats = NDArray[np.float64]
+LEAST_VALID = 0.5
+"""Share of a story's questions that must be valid for every generation that is shown."""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What rules choose by; ``nan`` for stories that cannot be shown."""
+
+    methods: tuple[str, ...]  # the methods, in order
+    cells: Mapping[str, tuple[str, str]]  # method -> plan and renderer; those outside the study have none
+    # story -> the seed that is shown of seeded methods; None where there are none
+    seeds: tuple[int | None, ...]
+    usable: NDArray[np.bool_] = field(repr=False)  # which stories can be shown, shape (stories,)
+    gaps: Floats = field(repr=False)  # STG of the generation that is shown, shape (methods, stories)
+    images: Floats = field(repr=False)  # what is recovered from its images, shape (methods, stories)
+    dimensions: Floats = field(repr=False)  # STG per dimension, shape (methods, stories, dimensions)
+
+    def mean_gap(self) -> Floats:
+        """Return the mean STG over methods, shape (stories,)."""
+        return np.asarray(self.gaps.mean(axis=0), dtype=np.float64)
+
+    def fall(self, first: str, second: str) -> Floats:
+        """Return how much lower the second method's STG is, shape (stories,); ``nan`` without one of both."""
+        if first not in self.methods or second not in self.methods:
+            return np.full(self.gaps.shape[1], np.nan)
+        ours, theirs = (self.gaps[self.methods.index(name)] for name in (first, second))
+        return np.asarray(ours - theirs, dtype=np.float64)
+
+    def spread(self, part: Literal[0, 1]) -> Floats:
+        """Return how far plans (0) or renderers (1) differ in mean STG, shape (stories,); ``nan`` if one."""
+        levels: dict[str, list[int]] = {}
+        for position, method in enumerate(self.methods):
+            if method in self.cells:
+                levels.setdefault(self.cells[method][part], []).append(position)
+        if len(levels) < 2:
+            return np.full(self.gaps.shape[1], np.nan)
+        means = np.stack([self.gaps[places].mean(axis=0) for places in levels.values()])
+        return np.asarray(means.max(axis=0) - means.min(axis=0), dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rule that chooses one story."""
+
+    name: str  # in data
+    label: str  # what the story is shown as
+    why: str  # why such a story is shown
+    value: Callable[[Facts], Floats] = field(repr=False)  # what stories are compared by, shape (stories,)
+    # the highest value, the lowest, or the one nearest to the median
+    takes: Literal["highest", "lowest", "median"] = "highest"
+
+    def choose(self, facts: Facts, taken: Sequence[int]) -> int | None:
+        """Return the position of the story, the earlier of those that are alike; None where there is none."""
+        values = np.where(facts.usable, self.value(facts), np.nan)
+        if np.isnan(values).all():
+            return None
+        if self.takes == "median":
+            values = -np.abs(values - np.nanmedian(values))
+        elif self.takes == "lowest":
+            values = -values
+        values[list(taken)] = np.nan
+        return None if np.isnan(values).all() else int(np.nanargmax(np.round(values, 9)))
+
+
+def _of_dimension(dimension: str) -> Callable[[Facts], Floats]:
+    position = DIMENSIONS.index(dimension)
+
+    def value(facts: Facts) -> Floats:
+        return np.asarray(facts.dimensions[:, :, position].mean(axis=0), dtype=np.float64)
+
+    return value
+
+
+def _repair(facts: Facts) -> Floats:
+    return facts.fall(FIRST, FULL)
+
+
+RULES: tuple[Rule, ...] = (
+    Rule("high_collapse", "Largest gap", "much is lost, by all methods together", Facts.mean_gap),
+    Rule("typical", "Typical gap", "nearest to the median: what usually happens", Facts.mean_gap, "median"),
+    Rule("low_collapse", "Smallest gap", "what images can tell", Facts.mean_gap, "lowest"),
+    Rule("plan_effect", "Plans differ most", "what the plan changes", lambda facts: facts.spread(0)),
+    Rule(
+        "renderer_effect", "Renderers differ most", "what the renderer changes", lambda facts: facts.spread(1)
+    ),
+    *(
+        Rule(
+            f"dimension_{name}", f"Largest gap: {label_text(name).lower()}",
+            f"what of {label_text(name).lower()} meaning is lost", _of_dimension(name),
+        )
+        for name in LATENT
+    ),
+)  # fmt: skip
+"""The rules of Table 68, with the smallest gap and what differs most added; in this order, each a story."""
+COMPASS_RULES: tuple[Rule, ...] = (
+    Rule("repair", "Semantic Compass helps most", "what a repair can do", _repair),
+    Rule("repair_boundary", "Semantic Compass helps least", "where it does not help", _repair, "lowest"),
+)
+"""The rules of Table 68 for Semantic Compass, whose arms are shown instead of all methods."""
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A story that is shown."""
+
+    rule: Rule  # by which
+    story: int  # its position
+    value: float  # what it was chosen by
+
+
+def chosen_stories(facts: Facts, rules: Sequence[Rule] = RULES) -> tuple[Chosen, ...]:
+    """Return a story for each rule that has one, no story twice."""
+    chosen: list[Chosen] = []
+    for rule in rules:
+        position = rule.choose(facts, [each.story for each in chosen])
+        if position is not None:
+            chosen.append(Chosen(rule, position, float(rule.value(facts)[position])))
+    return tuple(chosen)
+
+
+def facts_of(
+    methods: Sequence[Method], items: Items, seeds: Sequence[int | None], cells: Mapping[str, tuple[str, str]]
+) -> Facts:
+    """Return what is known of every story.
+
+    ``cells``: method -> plan and renderer.
+    """
+    seeded = [position for position, seed in enumerate(seeds) if seed is not None]
+    shared = _shared_seed(methods, seeded, items.stories)
+    shown = [_shown(method, shared, seeded) for method in methods]
+    there = np.all([rows.any(axis=0) for rows in shown], axis=0)
+    valid = [
+        method.outcomes.those("filtered") & rows[:, items.story]
+        for method, rows in zip(methods, shown, strict=True)
+    ]
+    common = np.all([mask.any(axis=0) for mask in valid], axis=0)
+    counts = np.bincount(items.story, minlength=items.stories)
+    kept = np.bincount(items.story, weights=common.astype(np.float64), minlength=items.stories)
+    usable = there & (kept > 0) & (kept >= LEAST_VALID * counts)
+    rates = [
+        Rates.of(sums_of(method.outcomes, mask & common, items))
+        for method, mask in zip(methods, valid, strict=True)
+    ]
+    return Facts(
+        tuple(method.name for method in methods), cells,
+        tuple(None if position < 0 else seeds[position] for position in shared.tolist()), usable,
+        np.stack([rate.overall()[2] for rate in rates]), np.stack([rate.overall()[1] for rate in rates]),
+        np.stack([rate.gaps for rate in rates]),
+    )  # fmt: skip
+
+
+def _shared_seed(methods: Sequence[Method], seeded: Sequence[int], stories: int) -> NDArray[np.int64]:
+    """Return the position of the first seed with which all seeded methods have a valid story; -1 for none."""
+    shared = np.full(stories, -1, dtype=np.int64)
+    asked = [method for method in methods if _is_seeded(method, seeded)]
+    for position in reversed(seeded if asked else ()):
+        everywhere = np.all([method.made.valid[position] for method in asked], axis=0)
+        shared[everywhere] = position
+    return shared
+
+
+def _is_seeded(method: Method, seeded: Sequence[int]) -> bool:
+    return bool(method.made.requested[list(seeded)].any())
+
+
+def _shown(method: Method, shared: NDArray[np.int64], seeded: Sequence[int]) -> NDArray[np.bool_]:
+    """Return which generation of each story is shown, shape (seeds, stories): one at most of each story."""
+    valid = method.made.valid
+    if not _is_seeded(method, seeded):
+        return valid
+    rows = np.zeros_like(valid)
+    known = np.flatnonzero(shared >= 0)
+    rows[shared[known], known] = valid[shared[known], known]
+    return rows
+
+
+# -- The stories of a study's page, with their pictures and what was lost in each (Table 69)
+
+SIDE = 240
+"""Longer side of a picture in a grid, in pixels."""
+COMPASS_ROWS = (FIRST, "rerank-only", "bridge-only", FULL)
+"""Arms that are shown beside each other."""
+HOW = (
+    "Chosen by rules, not by eye, among stories of which every method has a valid generation with one shared "
+    f"seed and at least {LEAST_VALID:.0%} of the questions valid for all of these. Gaps are over those "
+    "questions alone."
+)
+
+
+@dataclass(frozen=True)
+class ShownMethod:
+    """One story by one method."""
+
+    label: str  # the method, or arm
+    seed: int | None  # of the generation that is shown
+    values: Mapping[str, str]  # label -> value, as text
+    frames: tuple[Frame, ...] = field(repr=False)  # its pictures
+
+
+@dataclass(frozen=True)
+class ShownStory:
+    """One story by several methods."""
+
+    story_id: str  # the story
+    title: str  # its title
+    label: str  # what it is shown as
+    why: str  # why such a story is shown, and by what value it was chosen
+    moral: str | None  # its moral label; None where it has none
+    scenes: tuple[str, ...]  # the texts of its scenes
+    methods: tuple[ShownMethod, ...]  # the methods
+
+
+def same_stories(results: StudyResults) -> tuple[ShownStory, ...]:
+    """Return the stories that the rules choose, by all methods of the evaluation."""
+    judged = results.evaluation
+    names = {name: name for name in results.judged_methods}
+    pictures = _pictures(results.folder / EVALUATION)
+    return _shown_stories(judged, names, results.cells, RULES, pictures)
+
+
+def compass_stories(results: StudyResults) -> tuple[ShownStory, ...]:
+    """Return the stories in which Semantic Compass helps most and least, by its arms."""
+    compass = results.compass
+    judged = compass.reported
+    if judged is None:
+        return ()
+    there = methods_by_name(judged)
+    labels = {arm.name: arm.label for arm in ARMS if arm.name in there and arm.name in COMPASS_ROWS}
+    folder = next(compass.folders[cell] for cell, each in compass.cells.items() if each is judged)
+    return _shown_stories(judged, labels, {}, COMPASS_RULES, _pictures(folder)) if labels else ()
+
+
+def _pictures(folder: Path) -> Pictures:
+    return Pictures(pictures_of_run(folder).shown, Thumbnails(SIDE))
+
+
+def _shown_stories(
+    judged: Judged, labels: Mapping[str, str], cells: Mapping[str, tuple[str, str]], rules: Sequence[Rule],
+    pictures: Pictures,
+) -> tuple[ShownStory, ...]:  # fmt: skip
+    methods = methods_by_name(judged)
+    facts = facts_of([methods[name] for name in labels], judged.items, judged.replies.seeds, cells)
+    return tuple(_story(judged, labels, facts, each, pictures) for each in chosen_stories(facts, rules))
+
+
+def _story(
+    judged: Judged, labels: Mapping[str, str], facts: Facts, chosen: Chosen, pictures: Pictures
+) -> ShownStory:
+    record = judged.items.records[chosen.story]
+    shown = []
+    for position, (name, label) in enumerate(labels.items()):
+        seed = facts.seeds[chosen.story]
+        frames = pictures.every((name, record.story_id, seed))
+        if not frames and (frames := pictures.every((name, record.story_id, None))):
+            seed = None
+        shown.append(ShownMethod(label, seed, _values(facts, position, chosen.story), frames))
+    why = f"{chosen.rule.why} ({value_text(chosen.value, 'points')} points)"
+    return ShownStory(
+        record.story_id, record.title, chosen.rule.label, why, record.moral_label,
+        tuple(scene.scene_text for scene in record.scenes), tuple(shown),
+    )  # fmt: skip
+
+
+def _values(facts: Facts, position: int, story: int) -> dict[str, str]:
+    """Return the fields of Table 69 that can be computed; the others need people or a rubric."""
+    gaps = facts.dimensions[position, story]
+    values = {
+        "From images": f"{value_text(float(facts.images[position, story]), 'percent')} %",
+        "STG": value_text(float(facts.gaps[position, story]), "points"),
+    }
+    if not np.isnan(gaps).all() and np.nanmax(gaps) > 0:
+        most = np.nanmax(gaps) - TOLERANCE
+        worst = [name for name, gap in zip(DIMENSIONS, gaps, strict=True) if gap >= most]
+        dimension = label_text(worst[0]).lower() if len(worst) == 1 else counted(len(worst), "dimension")
+        values["Lost most"] = f"{dimension} {value_text(float(np.nanmax(gaps)), 'points')}"
+    return values
+
+
+# --
 
 GROUPS: Mapping[str, tuple[str, str]] = {
     "planted": (

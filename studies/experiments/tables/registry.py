@@ -9,15 +9,7 @@ from ....evaluation.report.formats import Table, written
 from ....evaluation.report.model import CountRow, CountTable
 from ....schemas.canonical import pretty_bytes, write_atomic
 from ..study import TABLES as FOLDER
-from . import (
-    ablations,
-    compass,
-    evaluators,
-    failures,
-    leaderboard,
-    pipelines,
-    validity,
-)
+from . import ablations, compass, evaluators, failures, leaderboard, pipelines
 from .results import MadeTables, NoTable, Part, StudyResults, StudyTable, read_results
 
 JUDGED: tuple[Part, ...] = ("evaluation",)
@@ -75,16 +67,16 @@ TABLES: tuple[StudyTable, ...] = (
     _ablation("66", "dimension_sets", "Sets of dimensions", evaluators.dimension_sets),
     _judged("69", "failure_types", "How storyboards fail", "parts", failures.failure_types),
     _judged("70", "same_story", "What is recovered, and the diagnosis", "parts", failures.same_story),
-    _judged("", "by_dimension", "By dimension", "parts", validity.by_dimension),
-    _judged("", "by_source_family", "By source family", "parts", validity.by_source_family),
-    _judged("", "by_narrative_type", "By narrative type", "parts", validity.by_narrative_type),
-    _judged("", "moral_target", "Moral targets, of twelve labels", "parts", validity.moral_targets),
-    _judged("", "pairs", "Contrastive pairs", "parts", validity.contrastives),
-    _judged("26", "question_audit", "What ambiguity filtering does", "validity", validity.question_audit),
-    _judged("57", "story_audit", "What invalid generations do", "validity", validity.story_audit),
-    _judged("", "invalid_generations", "Invalid generations", "validity", validity.invalid_generations),
-    _judged("73", "evidence", "With more and more evidence", "validity", validity.evidence),
-    _judged("4 and 72", "robustness", "Other explanations of the gap", "validity", validity.robustness),
+    _judged("", "by_dimension", "By dimension", "parts", ablations.by_dimension),
+    _judged("", "by_source_family", "By source family", "parts", ablations.by_source_family),
+    _judged("", "by_narrative_type", "By narrative type", "parts", ablations.by_narrative_type),
+    _judged("", "moral_target", "Moral targets, of twelve labels", "parts", ablations.moral_targets),
+    _judged("", "pairs", "Contrastive pairs", "parts", ablations.contrastives),
+    _judged("26", "question_audit", "What ambiguity filtering does", "validity", ablations.question_audit),
+    _judged("57", "story_audit", "What invalid generations do", "validity", ablations.story_audit),
+    _judged("", "invalid_generations", "Invalid generations", "validity", ablations.invalid_generations),
+    _judged("73", "evidence", "With more and more evidence", "validity", ablations.evidence),
+    _judged("4 and 72", "robustness", "Other explanations of the gap", "validity", ablations.robustness),
     StudyTable("41", "pipelines", "Pipelines", "setup", (), pipelines.pipelines),
     _judged("42", "controls_of_study", "What kept it fair", "setup", pipelines.controls),
     _judged("44", "run_seeds", "Runs and seeds", "setup", pipelines.run_seeds),

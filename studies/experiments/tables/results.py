@@ -25,7 +25,7 @@ from ....evaluation.report.showing import Accounts, read_lines
 from ....schemas.plain_files import open_plain, parse_json, read_json, reason_of
 from ....schemas.values import Score, Wire
 from ..ablations.measuring import FULL, Sources
-from ..evaluators.registry import evaluator_of
+from ..evaluators.evaluator import evaluator_of
 from ..measures.falls import read_plants
 from ..planting import PLANTS
 from ..study import (

@@ -14,7 +14,7 @@ from fabula.builders.katha.choosing.choose_stories import Groups, Settings, choo
 from fabula.builders.katha.extend import ExtendOptions, extend_katha
 from fabula.engine.progress import Event
 from fabula.engine.stage import Item
-from fabula.schemas.vocabulary import vocabulary
+from fabula.schemas.values import vocabulary
 from fabula.testing.made_stories import make_story, near_copy
 from fabula.validators.katha.validation import validate
 

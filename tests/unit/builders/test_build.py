@@ -19,7 +19,7 @@ from fabula.builders.katha.checks.settling import APPLIED, SCREEN, SCREENED
 from fabula.builders.katha.choosing.screen_stories import CRITERIA
 from fabula.kinds.verbs import preview_story
 from fabula.releases.katha.composition import CHECKS
-from fabula.schemas.vocabulary import vocabulary
+from fabula.schemas.values import vocabulary
 from fabula.validators.report import CODES
 
 CREATED = "2026-01-01T00:00:00Z"

@@ -18,7 +18,7 @@ PROGRAM = """
 import sys
 from pathlib import Path
 from fabula.engine.execute import Options
-from fabula.api.reporters import choose_reporter
+from fabula.api.calling import choose_reporter
 from fabula.engine.progress import JsonReporter
 from fabula.errors import FabulaError
 from fabula.testing.toy_pipeline import run_toy

@@ -39,7 +39,7 @@ from fabula.engine.pool import Job, Task
 from fabula.engine.stage import Made, Tools
 from fabula.errors import ConfigError, ExitCode, MissingRequirement
 from fabula.kinds.verbs import build
-from fabula.schemas.shared_files import STORE
+from fabula.schemas.paths import STORE
 from fabula.testing.drawn_episode import write_episode
 from fabula.testing.endurance import VARIABLE, rounds
 from fabula.testing.killing import differing, kill_after

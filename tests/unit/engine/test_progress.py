@@ -21,8 +21,8 @@ from typing import Any
 
 import pytest
 
+from fabula.api.calling import choose_reporter
 from fabula.api.progress_block import INTERVAL, BlockReporter, Standing
-from fabula.api.reporters import choose_reporter
 from fabula.engine.calls import answered, model_uses
 from fabula.engine.execute import Options, RunRequest, execute
 from fabula.engine.journal import NAME as JOURNAL
@@ -46,7 +46,7 @@ from fabula.testing.toy_models import model_request, reply_to
 PROGRAM = """
 import fcntl, sys, termios
 from pathlib import Path
-from fabula.api.reporters import choose_reporter
+from fabula.api.calling import choose_reporter
 from fabula.errors import FabulaError
 from fabula.testing.toy_pipeline import run_toy
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)  # Ctrl-C comes here

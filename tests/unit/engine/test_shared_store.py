@@ -28,7 +28,7 @@ from fabula.kinds.verbs import merge_runs
 from fabula.media.kept_files import bring_files, keep_file, kept_bytes
 from fabula.releases.loading import Release
 from fabula.schemas.canonical import sha256_bytes
-from fabula.schemas.shared_files import STORE, SharedFiles
+from fabula.schemas.paths import STORE, SharedFiles
 from fabula.testing import toy_pipeline
 from fabula.testing.drawn_storyboards import draw_outputs, drawn_release
 from fabula.testing.judge_model import JudgeModel

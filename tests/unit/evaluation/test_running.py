@@ -20,7 +20,7 @@ from fabula.kinds.evaluations import export_so_far
 from fabula.kinds.verbs import continue_run
 from fabula.releases.loading import Release
 from fabula.schemas.canonical import pretty_bytes, sha256_file
-from fabula.schemas.layout import ANNOTATIONS, RELEASE, VARIANTS
+from fabula.schemas.paths import ANNOTATIONS, RELEASE, VARIANTS
 from fabula.testing.drawn_storyboards import draw_outputs, drawn_release
 from fabula.testing.judge_model import JudgeModel
 from fabula.testing.model_server import Asked, ModelServer, ServerError

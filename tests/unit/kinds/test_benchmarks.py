@@ -16,8 +16,7 @@ from fabula.evaluation.metrics.metric import registered
 from fabula.kinds.benchmarks import benchmark as module
 from fabula.kinds.benchmarks.benchmark import OURS, Benchmark, benchmark_named, benchmarks, is_benchmark
 from fabula.kinds.benchmarks.page import page
-from fabula.kinds.benchmarks.published import published_table
-from fabula.kinds.benchmarks.row import _is_of
+from fabula.kinds.benchmarks.row import _is_of, published_table
 from fabula.kinds.registry import judging_named
 from fabula.prompts.fetching import official
 from fabula.schemas.canonical import sha256_file

@@ -14,9 +14,8 @@ from typing import Any
 import pytest
 
 from fabula.errors import ConfigError, InputError
-from fabula.leaderboard.board import FILE
 from fabula.leaderboard.checking import Checked, check, reproduce, retract
-from fabula.leaderboard.making import BoardOptions, init
+from fabula.leaderboard.making import FILE, BoardOptions, init
 from fabula.leaderboard.site import build
 from fabula.leaderboard.submission import LIMITS, LONGEST_LINE, SubmitOptions, submit
 from fabula.releases.loading import load

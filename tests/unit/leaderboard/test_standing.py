@@ -16,7 +16,7 @@ import fabula
 from fabula.errors import ConfigError, TargetError
 from fabula.evaluation.archive.archive import read_archive, read_manifest, write_archive
 from fabula.evaluation.entities.requests import EVALUATING, EpisodeOptions
-from fabula.kinds.benchmarks.published import published_table, published_tables
+from fabula.kinds.benchmarks.row import published_table, published_tables
 from fabula.kinds.evaluations import judging_of
 from fabula.leaderboard.checking import check, retract
 from fabula.leaderboard.making import BoardOptions, init

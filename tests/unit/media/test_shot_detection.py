@@ -13,14 +13,15 @@ import numpy as np
 import pytest
 
 from fabula.media.shot_detection import detect, spans_of
-from fabula.media.shot_frames import small_video, windows
-from fabula.media.shot_histograms import (
+from fabula.media.shot_frames import (
     THRESHOLD,
     Change,
     Course,
     changes_of,
     colours,
     distance,
+    small_video,
+    windows,
 )
 from fabula.testing.drawn_videos import Encoder, Joint, Take, draw_takes, joints_of, write_frames, write_takes
 

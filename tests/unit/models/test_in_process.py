@@ -17,11 +17,12 @@ from PIL import Image as Pictures
 import fabula
 from fabula.cli.model_check import check_model
 from fabula.errors import ConfigError, MissingRequirement
+from fabula.models import options
 from fabula.models.chat import CallFault, ChatRequest, Image, Message, Reply, ReplySchema
 from fabula.models.edge import LARGEST
 from fabula.models.keys import Redactor
-from fabula.models.local import files, generation
-from fabula.models.local.in_process import InProcess
+from fabula.models.local import generation
+from fabula.models.local.generation import InProcess
 from fabula.models.options import options_for
 from fabula.models.registry import check_adapter, open_model
 from fabula.models.spec import parse_spec
@@ -328,13 +329,13 @@ def test_loading_says_first_where_the_model_goes_and_what_it_takes(talking, caps
     ask(talking, question(talking), dtype="bfloat16")
     (line,) = capsys.readouterr().err.splitlines()
     spec = parse_spec(talking)
-    parameters, size, precision = files.find_files(spec, options_for(spec, {})).size("bfloat16")
+    parameters, size, precision = options.find_files(spec, options_for(spec, {})).size("bfloat16")
     assert size == 2 * parameters and precision == "bfloat16"
     assert line.startswith(f"{spec.public} is loaded: 0 million parameters, 0.0 GB in bfloat16; free: ")
 
 
 def test_model_when_it_fits_no_memory_is_not_loaded(talking: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files.Files, "size", lambda *_: (10**12, 4 * 10**12, "float32"))
+    monkeypatch.setattr(options.Files, "size", lambda *_: (10**12, 4 * 10**12, "float32"))
     (problem,) = ask(talking, question(talking))
     assert isinstance(problem, MissingRequirement) and "4000.0 GB in float32" in str(problem)
 

@@ -11,7 +11,15 @@ from hypothesis import strategies as st
 
 from fabula.models.chat import CallFault, ChatRequest, Message, Reply, ReplySchema
 from fabula.models.edge import messages_to_send, without_counts
-from fabula.models.faults import explain, kind_of, problem_of, read_problem, retry_after
+from fabula.models.faults import (
+    LONGEST_BODY,
+    LONGEST_PACKED_BODY,
+    explain,
+    kind_of,
+    problem_of,
+    read_problem,
+    retry_after,
+)
 from fabula.models.keys import Redactor
 from fabula.models.options import ModelOptions
 from fabula.models.registry import open_model
@@ -27,7 +35,6 @@ from fabula.models.replies import (
     parse_reply,
 )
 from fabula.models.spec import parse_spec
-from fabula.models.transport import LONGEST_BODY, LONGEST_PACKED_BODY
 
 SCHEMA = ReplySchema(
     "answer",

@@ -12,8 +12,7 @@ from fabula.errors import ConfigError, FabulaError, MissingRequirement
 from fabula.models.chat import ChatRequest, Message
 from fabula.models.generators.request import PictureRequest, read_generated
 from fabula.models.keys import Redactor
-from fabula.models.local.weights import check_weights
-from fabula.models.options import ModelOptions, options_for
+from fabula.models.options import ModelOptions, check_weights, options_for
 from fabula.models.registry import ADAPTERS, check_adapter, check_provider, open_model, providers
 from fabula.models.spec import ModelSettings, ModelSpec, OpenWeights, parse_spec
 

@@ -34,8 +34,7 @@ from fabula.pages.grid import (
     p_text,
     value_text,
 )
-from fabula.pages.page import readable
-from fabula.pages.saving import drawn_figure
+from fabula.pages.page import drawn_figure, readable
 from fabula.schemas.values import Score
 from fabula.testing.report_documents import HOSTILE, score, undefined
 

@@ -32,10 +32,9 @@ from fabula.people.against import (
 )
 from fabula.people.episodes import Judged, Table, agreement, majority
 from fabula.people.events import ALL, alignment, human_rates
-from fabula.people.participants import Resampling
 from fabula.people.ratings import agreements, preferences
 from fabula.people.read import Known, read_human, read_key
-from fabula.people.recoverability import CONDITIONS
+from fabula.people.recoverability import CONDITIONS, Resampling
 from fabula.people.review.sources.episodes import Instance, Stratum, accounting, sample
 from fabula.people.review.sources.source import draw_methods
 from fabula.releases.loading import Release

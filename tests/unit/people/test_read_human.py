@@ -12,10 +12,9 @@ from scipy.stats import PermutationMethod, bootstrap, wilcoxon
 
 import fabula
 from fabula.errors import InputError
-from fabula.people.participants import Resampling, estimate, ratio
 from fabula.people.ratings import Preferred, human_ratings, preferences, preferred_dimensions
 from fabula.people.read import Known, read_human
-from fabula.people.recoverability import human_moral, human_recovery
+from fabula.people.recoverability import Resampling, estimate, human_moral, human_recovery, ratio
 from fabula.people.study import Exclusion, exclude
 from fabula.releases.loading import Release
 from fabula.schemas.judgement import NEEDED, HumanRow

@@ -16,7 +16,7 @@ from fabula.evaluation.archive.archive import release_sha256, write_archive
 from fabula.evaluation.recoverability.score import read_weights
 from fabula.kinds.evaluations import calibrate
 from fabula.people.against import Bin, bins_by, bins_of
-from fabula.people.participants import Resampling
+from fabula.people.recoverability import Resampling
 from fabula.people.study import Followed, StudySettings
 from fabula.releases.events.form import write_suite
 from fabula.releases.loading import Release

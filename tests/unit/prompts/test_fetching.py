@@ -16,7 +16,7 @@ from fabula.evaluation.archive.archive import read_archive
 from fabula.evaluation.katha.pipeline import OFFICIAL_TEXTS
 from fabula.evaluation.katha.requests import EvaluateOptions, evaluate_katha
 from fabula.prompts.fetching import CodeText, NotThere, Official, fetch_prompts, fetch_set, texts_in
-from fabula.prompts.sets import MANIFEST, TextSet, official_set, read_set, read_set_manifest
+from fabula.prompts.loader import MANIFEST, TextSet, official_set, read_set, read_set_manifest
 from fabula.schemas.canonical import sha256_bytes
 from fabula.testing.compass_stories import compass_release, draw_candidates, loses_share
 from fabula.testing.model_server import Asked, ModelServer
@@ -31,7 +31,7 @@ COMMIT = "0123456789" * 4
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr("fabula.prompts.sets.cache_folder", lambda: tmp_path / "cache")
+    monkeypatch.setattr("fabula.prompts.loader.cache_folder", lambda: tmp_path / "cache")
     monkeypatch.setattr("fabula.prompts.fetching.cache_folder", lambda: tmp_path / "cache")
     return tmp_path / "cache"
 

@@ -24,7 +24,7 @@ from fabula.prompts.loader import (
     read_prompt,
     reply_schema,
 )
-from fabula.schemas.vocabulary import vocabulary
+from fabula.schemas.values import vocabulary
 from fabula.testing.model_server import from_schema
 
 INPUTS = {

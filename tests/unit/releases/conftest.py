@@ -10,7 +10,7 @@ from fabula.kinds.verbs import pack
 from fabula.releases.options import PackOptions
 from fabula.releases.pack.packing import PackResult, checksums, file_entries
 from fabula.schemas.canonical import Json, canonical_bytes, digest, pretty_bytes
-from fabula.schemas.layout import JSONL_FILES, RECORD_IDS, RELEASE, SUMS
+from fabula.schemas.paths import JSONL_FILES, RECORD_IDS, RELEASE, SUMS
 from fabula.testing.katha_folders import settle, write_run
 from fabula.testing.katha_samples import sample_bundles
 

@@ -20,7 +20,7 @@ from fabula.releases.diff.render import as_json, lines, render_page
 from fabula.releases.options import PackOptions
 from fabula.releases.shots.tree import FOLDER
 from fabula.schemas.canonical import Json, canonical_text
-from fabula.schemas.layout import CHANGES
+from fabula.schemas.paths import CHANGES
 from fabula.testing.drawn_shots import draw_reference, draw_shot_set
 from fabula.testing.katha_folders import rehash, write_run
 from fabula.testing.katha_samples import sample_bundles

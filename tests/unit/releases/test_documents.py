@@ -16,7 +16,7 @@ from fabula.releases.pack.packing import PackResult
 from fabula.releases.parquet import ROW_GROUP, TableWriter, parse_front_matter
 from fabula.releases.shots.imports import import_set
 from fabula.schemas.katha import Question, Scene, Transition, Variant
-from fabula.schemas.layout import RELEASE, SPLIT_FILES, files_in
+from fabula.schemas.paths import RELEASE, SPLIT_FILES, files_in
 from fabula.testing.drawn_shots import draw_shot_set
 from fabula.testing.katha_folders import read_rows
 from fabula.testing.katha_samples import sample_bundles

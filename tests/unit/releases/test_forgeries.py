@@ -26,7 +26,7 @@ from fabula.releases.parquet import TableWriter
 from fabula.releases.verify.documents import recount
 from fabula.releases.verify.files import check_records
 from fabula.schemas.canonical import Json, canonical_bytes, digest, pretty_bytes, sha256_file
-from fabula.schemas.layout import CARD, CROISSANT, LICENSE, README, RELEASE, SOURCE_MANIFEST, STATISTICS, SUMS
+from fabula.schemas.paths import CARD, CROISSANT, LICENSE, README, RELEASE, SOURCE_MANIFEST, STATISTICS, SUMS
 from fabula.testing.drawn_shots import draw_shot_set
 from fabula.testing.endurance import rounds
 from fabula.testing.katha_folders import rehash, write_run

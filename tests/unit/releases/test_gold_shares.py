@@ -16,7 +16,7 @@ from fabula.releases.shots.imports import read_story_facts, statistics_of_shots
 from fabula.releases.shots.subset import choose, subset_document, write_subset
 from fabula.releases.shots.tree import ShotSet, read_shot_set
 from fabula.releases.subsets import GOLD, Traits, requested
-from fabula.schemas.vocabulary import vocabulary
+from fabula.schemas.values import vocabulary
 from fabula.testing.drawn_shots import draw_shot_set, drawn_script
 
 LABELS = vocabulary("moral_label").values

@@ -15,7 +15,7 @@ from fabula.releases.hidden.commitments import check_commitments, check_promises
 from fabula.releases.hidden.marks import marks_of, plain, search, search_rows
 from fabula.releases.katha.form import check_hidden
 from fabula.schemas.canonical import canonical_bytes, pretty_bytes
-from fabula.schemas.layout import RELEASE
+from fabula.schemas.paths import RELEASE
 
 
 class Pair:

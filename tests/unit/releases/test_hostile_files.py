@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from fabula.errors import FabulaError
 from fabula.kinds.verbs import diff, verify
 from fabula.schemas.canonical import Json, pretty_bytes
-from fabula.schemas.layout import ANNOTATIONS, RELEASE, STATISTICS, SUMS
+from fabula.schemas.paths import ANNOTATIONS, RELEASE, STATISTICS, SUMS
 from fabula.schemas.plain_files import DEEPEST, open_plain, parse_json, read_plain
 from fabula.testing.endurance import rounds
 from fabula.tests.unit.releases.test_hostile_texts import KINDS, packed

@@ -13,7 +13,7 @@ from fabula.releases.katha.selection import LeftOut, Selection
 from fabula.releases.options import PackOptions
 from fabula.releases.verify.documents import check_left_out
 from fabula.schemas.canonical import Json
-from fabula.schemas.states import state_of
+from fabula.schemas.values import state_of
 from fabula.testing.katha_folders import rehash, write_run
 from fabula.testing.katha_samples import sample_bundles
 from fabula.testing.review_exports import agreed_by, summary_of, votes_on, write_review

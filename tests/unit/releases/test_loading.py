@@ -16,7 +16,7 @@ from fabula.releases.hub.fetch import fetch
 from fabula.releases.hub.publish import PublishOptions
 from fabula.schemas.canonical import digest, sha256_file
 from fabula.schemas.katha import StoryRecord, Variant
-from fabula.schemas.layout import ANNOTATIONS, VARIANTS
+from fabula.schemas.paths import ANNOTATIONS, VARIANTS
 from fabula.testing.hub import TOKEN, HubServer
 from fabula.testing.katha_samples import sample_bundles
 from fabula.testing.sample_history import CREATED, VERSIONS, go_on

@@ -15,7 +15,7 @@ from fabula.kinds.verbs import diff, load, verify
 from fabula.releases.diff.render import lines as diff_lines
 from fabula.releases.katha.package import export_package
 from fabula.releases.katha.package_import import ImportOptions, import_package
-from fabula.schemas.layout import MORAL_BALANCE
+from fabula.schemas.paths import MORAL_BALANCE
 from fabula.schemas.text import normalize_text
 from fabula.testing.hub import TOKEN, HubServer
 from fabula.testing.katha_samples import sample_bundles

@@ -28,7 +28,7 @@ from fabula.releases.parquet import (
 from fabula.releases.shots.tree import FOLDER
 from fabula.releases.tables import Table, table
 from fabula.schemas.canonical import canonical_bytes, pretty_bytes, sha256_bytes
-from fabula.schemas.layout import RELEASE, SUMS
+from fabula.schemas.paths import RELEASE, SUMS
 from fabula.testing.drawn_shots import draw_shot_set
 from fabula.testing.made_runs import CREATED, shots_run
 from fabula.testing.written_episodes import write_episodes

@@ -17,7 +17,14 @@ from fabula.schemas.judgement import HumanRow
 from fabula.testing.katha_folders import read_rows, rehash, write_jsonl, write_run
 from fabula.testing.katha_samples import sample_bundles
 from fabula.testing.review_exports import agreed_by, summary_of, votes_on, write_review
-from fabula.validators.katha.votes import CONTENT, SEEN, binding_of, changed_paths, seen_content, seen_sha256
+from fabula.validators.katha.review_tables import (
+    CONTENT,
+    SEEN,
+    binding_of,
+    changed_paths,
+    seen_content,
+    seen_sha256,
+)
 from fabula.validators.report import STANDS_FOR
 
 BUNDLES = sample_bundles(12)

@@ -7,7 +7,7 @@ import pytest
 
 from fabula.kinds.verbs import pack, verify
 from fabula.releases.options import PackOptions
-from fabula.schemas.layout import SOURCE_MANIFEST
+from fabula.schemas.paths import SOURCE_MANIFEST
 from fabula.testing.katha_folders import write_jsonl, write_run
 from fabula.testing.katha_samples import sample_bundles
 

@@ -20,8 +20,7 @@ from fabula.schemas.katha import (
     Transition,
     Variant,
 )
-from fabula.schemas.values import wire_of
-from fabula.schemas.vocabulary import NAMES, vocabulary
+from fabula.schemas.values import NAMES, vocabulary, wire_of
 from fabula.testing.katha_samples import sample_bundles
 
 FOLDER = Path(str(files("fabula.schemas") / "json"))

@@ -15,11 +15,9 @@ from scipy.stats import binom
 from fabula.evaluation.judging.packets import question_packets
 from fabula.evaluation.judging.settings import JudgeSettings
 from fabula.models.chat import CallFault, Image
-from fabula.models.generators.drawn.canvas import code_of
-from fabula.models.generators.drawn.drawing import draw_scene
-from fabula.models.generators.drawn.images import encode_png
-from fabula.models.generators.drawn.reading import codes_in, read_marks
-from fabula.models.generators.drawn.scene import DrawnScene
+from fabula.models.generators.drawn.figures import draw_scene
+from fabula.models.generators.drawn.images import codes_in, encode_png, read_marks
+from fabula.models.generators.drawn.scene import DrawnScene, code_of
 from fabula.models.generators.request import Generated, PictureRequest, read_generated
 from fabula.models.keys import Redactor
 from fabula.models.options import ModelOptions

@@ -12,10 +12,12 @@ from hypothesis import strategies as st
 from scipy.stats import bootstrap
 
 from fabula.schemas.paths import format_path, get_at, replace_at
-from fabula.schemas.vocabulary import NAMES, vocabulary
+from fabula.schemas.values import NAMES, vocabulary
 from fabula.testing.katha_folders import rehash, write_records, write_run
 from fabula.testing.katha_samples import sample_bundles
 from fabula.validators.katha.review_tables import (
+    FIELDS,
+    UNITS,
     Elsewhere,
     ReviewData,
     agreement_table,
@@ -30,7 +32,6 @@ from fabula.validators.katha.review_tables import (
 )
 from fabula.validators.katha.scene_rules import check_story
 from fabula.validators.katha.validation import validate
-from fabula.validators.katha.votes import FIELDS, UNITS
 from fabula.validators.resampling import fleiss_kappa
 
 BUNDLE = sample_bundles(2)[1]

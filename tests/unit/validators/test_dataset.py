@@ -13,8 +13,7 @@ from fabula.errors import RunError, UserError
 from fabula.schemas.canonical import canonical_bytes, jsonl_lines, pretty_bytes
 from fabula.schemas.export import json_schema
 from fabula.schemas.paths import format_path, get_at, replace_at
-from fabula.schemas.values import Issue
-from fabula.schemas.vocabulary import vocabulary
+from fabula.schemas.values import Issue, vocabulary
 from fabula.testing.katha_folders import rehash, write_jsonl, write_release, write_run
 from fabula.testing.katha_samples import sample_bundles
 from fabula.validators.katha.dataset import iter_bundles, open_dataset

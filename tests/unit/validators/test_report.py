@@ -20,11 +20,10 @@ from fabula.testing.made_stories import make_story, near_copy
 from fabula.testing.review_exports import REVIEWERS, votes_on
 from fabula.validators.katha.dataset import open_dataset
 from fabula.validators.katha.field_rules import record_hashes
-from fabula.validators.katha.review_tables import votes_of
+from fabula.validators.katha.review_tables import FIELDS, UNITS, parts_of, read_vote, stray, votes_of
 from fabula.validators.katha.scene_rules import check_story, without_article
 from fabula.validators.katha.set_rules import RunBalance
 from fabula.validators.katha.validation import validate
-from fabula.validators.katha.votes import FIELDS, UNITS, parts_of, read_vote, stray
 from fabula.validators.retellings import (
     Traces,
     catalogue_keys,

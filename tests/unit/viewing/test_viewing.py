@@ -22,12 +22,10 @@ from fabula.engine.status import StageStatus, Status, read_report
 from fabula.errors import ConfigError, UserError
 from fabula.releases.entities.page import render_page
 from fabula.releases.entities.tree import read_entity_set, statistics_of_set
-from fabula.schemas.states import state_of
-from fabula.viewing.differing import Differing
-from fabula.viewing.leading import progress_of
+from fabula.schemas.values import state_of
+from fabula.viewing.editing import HOST, Server
 from fabula.viewing.records import laid_out, makers_in, record_lines, under
-from fabula.viewing.serving import HOST, Server
-from fabula.viewing.shelf import open_shelf
+from fabula.viewing.shelf import Differing, open_shelf, progress_of
 from fabula.viewing.site import Site
 
 REPLAYS = Path(__file__).parents[2] / "golden" / "replays"
@@ -206,7 +204,7 @@ def test_progress_when_a_stage_is_half_done_tells_what_the_rest_costs_where_pric
     uses = (ModelUse("asks", "m", cost=0.5, uncertain=2), ModelUse("unpriced", "m", unpriced=1))
     holder = {"pid": 1, "host": "here", "since": "now"}
     status = Status({"made": 0}, tuple(stages), holder, (), explained=False, models=uses)
-    monkeypatch.setattr("fabula.viewing.leading.run_status", lambda *_: status)
+    monkeypatch.setattr("fabula.viewing.shelf.run_status", lambda *_: status)
     progress = progress_of(replay("katha-model") / "run")
     assert [(one.made, one.stopped, one.to_come, one.asked) for one in progress.stages] == [
         (1, 1, 3, 2), (1, 1, 3, 0), (1, 1, 3, 0),

@@ -20,7 +20,7 @@ from fabula.builders.entities.pictures import (
     qualities,
     views_of,
 )
-from fabula.models.vision.types import Box
+from fabula.models.vision.store import Box
 
 
 def unit(*values: float) -> Rows:

@@ -21,7 +21,7 @@ from fabula.builders.katha.repair_draft import RepairSettings
 from fabula.builders.katha.write_contrastives import wanted_kinds
 from fabula.engine.stage import REHEARSED, NoAnswer
 from fabula.models.spec import ANSWERED
-from fabula.schemas.vocabulary import vocabulary
+from fabula.schemas.values import vocabulary
 from fabula.testing.asked_prompts import prompt_of
 from fabula.testing.katha_model import KathaModel
 

@@ -19,8 +19,7 @@ from fabula.evaluation.entities.looking.ground_entities import (
     padded,
 )
 from fabula.evaluation.metrics.vectors import unpacked
-from fabula.models.vision.store import GroundingStore
-from fabula.models.vision.types import Box
+from fabula.models.vision.store import Box, GroundingStore
 from fabula.testing.drawn_entities import (
     RIGHT,
     SETTINGS,

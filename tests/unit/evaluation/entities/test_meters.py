@@ -20,8 +20,7 @@ from fabula.evaluation.entities.quality.meters import (
     fastest,
     read_off,
 )
-from fabula.models.vision.store import VectorStore, vector_key
-from fabula.models.vision.types import Card, Rows
+from fabula.models.vision.store import Card, Rows, VectorStore, vector_key
 from fabula.testing.table_detector import ColourPredictor
 
 if TYPE_CHECKING:

@@ -30,7 +30,7 @@ from fabula.evaluation.entities.judging import (
 from fabula.evaluation.entities.requests import EVALUATING, EpisodeOptions
 from fabula.evaluation.metrics.vectors import packed
 from fabula.models.chat import Image
-from fabula.prompts.sets import SetManifest, SetText, write_set
+from fabula.prompts.loader import SetManifest, SetText, write_set
 from fabula.schemas.canonical import Json, sha256_bytes
 from fabula.testing.drawn_entities import SETTINGS, write_outputs
 from fabula.testing.model_server import Asked, ModelServer

@@ -21,7 +21,7 @@ from fabula.evaluation.shots.scores import ImageScores, MethodScores, StoryScore
 from fabula.evaluation.shots.scoring import Leaderboard, leaderboard
 from fabula.evaluation.shots.scoring import image_comparisons as paired
 from fabula.kinds.evaluations import calibrate
-from fabula.people.participants import Resampling
+from fabula.people.recoverability import Resampling
 from fabula.people.study import Exclusion, StudySettings
 from fabula.schemas.judgement import EvaluationManifest, Judge, Judgement
 from fabula.schemas.values import Score

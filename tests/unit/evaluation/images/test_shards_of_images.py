@@ -19,7 +19,7 @@ from fabula.evaluation.shots.scores import score_folder
 from fabula.kinds.evaluations import merge_archives
 from fabula.kinds.verbs import merge_runs
 from fabula.models.vision import store
-from fabula.prompts.sets import SetManifest, SetText, write_set
+from fabula.prompts.loader import SetManifest, SetText, write_set
 from fabula.schemas.canonical import sha256_bytes
 from fabula.testing.model_server import Asked, ModelServer
 from fabula.testing.stand_in_models import AlignmentModel

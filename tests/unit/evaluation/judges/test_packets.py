@@ -19,7 +19,7 @@ from fabula.evaluation.judging.settings import judge_prompt
 from fabula.models.chat import Image
 from fabula.prompts.loader import prompt_ids, prompt_source
 from fabula.schemas.katha import StoryRecord, Variant
-from fabula.schemas.vocabulary import vocabulary
+from fabula.schemas.values import vocabulary
 from fabula.testing.katha_samples import sample_bundles
 
 SEED = 42

@@ -19,7 +19,7 @@ from fabula.evaluation.katha.report.page import katha_report
 from fabula.evaluation.katha.requests import EvaluateOptions, evaluate_katha
 from fabula.evaluation.recoverability.score import score_folder
 from fabula.evaluation.report.formats import write_report
-from fabula.prompts.sets import SetManifest, SetText, write_set
+from fabula.prompts.loader import SetManifest, SetText, write_set
 from fabula.releases.events.form import suite_bytes
 from fabula.schemas.canonical import sha256_bytes
 from fabula.testing.drawn import write_video
@@ -37,7 +37,7 @@ NAME = "storyeval@d095e63"
 @pytest.fixture
 def made_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
     """Write a set into the cache; return its folder."""
-    monkeypatch.setattr("fabula.prompts.sets.cache_folder", lambda: tmp_path / "cache")
+    monkeypatch.setattr("fabula.prompts.loader.cache_folder", lambda: tmp_path / "cache")
 
     def make(without: str = "", **changed: str) -> Path:
         texts = {name: text for name, text in {**TEXTS, **changed}.items() if name != without}

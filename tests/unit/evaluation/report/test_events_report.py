@@ -13,7 +13,7 @@ from fabula.evaluation.events.votes import Definitions as EventDefinitions
 from fabula.evaluation.report.page import render_page
 from fabula.evaluation.report.people import write_calibration
 from fabula.kinds.evaluations import calibrate
-from fabula.people.participants import Resampling
+from fabula.people.recoverability import Resampling
 from fabula.people.study import StudySettings
 from fabula.releases.events.form import SUITE, write_suite
 from fabula.schemas.canonical import jsonl_lines, write_atomic

@@ -23,7 +23,7 @@ from fabula.evaluation.shots.report.page import images_report
 from fabula.evaluation.shots.scores import score_folder
 from fabula.evaluation.shots.scoring import compare_folders
 from fabula.kinds.evaluations import calibrate, export_archive
-from fabula.people.participants import Resampling
+from fabula.people.recoverability import Resampling
 from fabula.people.study import StudySettings
 from fabula.schemas.values import Score
 from fabula.testing.drawn_evaluations import draw_evaluation

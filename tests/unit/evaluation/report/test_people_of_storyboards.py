@@ -17,7 +17,7 @@ from fabula.evaluation.report.model import ReportDocument
 from fabula.evaluation.report.page import render_page
 from fabula.evaluation.report.people import CALIBRATION, SHORT, people_warnings, write_calibration
 from fabula.kinds.evaluations import calibrate
-from fabula.people.participants import Resampling
+from fabula.people.recoverability import Resampling
 from fabula.people.study import StudySettings
 from fabula.testing.report_documents import HOSTILE
 from fabula.testing.simulated_evaluations import Simulated, write_simulated

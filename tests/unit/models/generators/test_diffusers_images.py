@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from fabula.models.chat import CallFault, Reply
-from fabula.models.generators.diffusers_images import DiffusersImages
-from fabula.models.generators.diffusers_videos import DiffusersVideos
+from fabula.models.generators.diffusers_images import DiffusersImages, DiffusersVideos
 from fabula.models.generators.request import Generated, PictureRequest, read_generated
 from fabula.models.keys import Redactor
 from fabula.models.options import ModelOptions

@@ -14,12 +14,18 @@ from fabula.errors import ConfigError
 from fabula.evaluation.judging.pictures import ImageSettings, prepare_picture
 from fabula.media.images import Picture
 from fabula.models.chat import CallFault
-from fabula.models.generators.drawn.canvas import KINDS, SIDE, cells_of, code_of, read_cells
-from fabula.models.generators.drawn.drawing import Drawing, draw_scene
-from fabula.models.generators.drawn.figures import feeling_in
-from fabula.models.generators.drawn.images import encode_png
-from fabula.models.generators.drawn.reading import codes_in, read_marks
-from fabula.models.generators.drawn.scene import DrawnScene, Mark, scene_of
+from fabula.models.generators.drawn.figures import Drawing, draw_scene, feeling_in
+from fabula.models.generators.drawn.images import codes_in, encode_png, read_marks
+from fabula.models.generators.drawn.scene import (
+    KINDS,
+    SIDE,
+    DrawnScene,
+    Mark,
+    cells_of,
+    code_of,
+    read_cells,
+    scene_of,
+)
 from fabula.models.generators.request import Generated, PictureRequest, read_generated
 from fabula.models.keys import Redactor
 from fabula.models.options import ModelOptions

@@ -10,22 +10,23 @@ import numpy as np
 import pytest
 
 from fabula.errors import ConfigError, MissingRequirement
-from fabula.models.vision.detectors import fitted, load_grounding_dino
-from fabula.models.vision.face_encoders import load_adaface, load_arcface, load_facenet
-from fabula.models.vision.faces import (
+from fabula.models.vision.detectors import SAM2_CARD, Sam2, fitted, load_grounding_dino
+from fabula.models.vision.face_encoders import (
     ARCFACE,
     FFHQ,
     Face,
     Scrfd,
     bgr,
     choose_face,
+    load_adaface,
+    load_arcface,
+    load_facenet,
     load_faces,
     positioned,
     similarity,
 )
 from fabula.models.vision.registry import open_vision
-from fabula.models.vision.segmenters import SAM2_CARD, Sam2
-from fabula.models.vision.types import Box, Encoder, Points, TextEncoder
+from fabula.models.vision.store import Box, Encoder, Points, TextEncoder
 from fabula.models.vision.weights import Place
 from fabula.testing.drawn_shots import CAST, draw_reference, draw_shot, onstage
 from fabula.testing.tiny_vision import (

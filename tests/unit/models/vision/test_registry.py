@@ -13,13 +13,20 @@ from typing import Any
 import pytest
 
 from fabula.errors import ConfigError, MissingRequirement
-from fabula.models.vision import known, weights
-from fabula.models.vision.checkup import check_models
+from fabula.models.vision import registry, weights
 from fabula.models.vision.fetching import fetch, survey
+from fabula.models.vision.needs import check_models
 from fabula.models.vision.registry import check_vision, names, open_vision
-from fabula.models.vision.stored import Source, weights_folder
-from fabula.models.vision.types import Box, Detector, suppressed
-from fabula.models.vision.weights import Place, fetch_file, fetch_pretrained, load_pretrained, revision_of
+from fabula.models.vision.store import Box, Detector, suppressed
+from fabula.models.vision.weights import (
+    Place,
+    Source,
+    fetch_file,
+    fetch_pretrained,
+    load_pretrained,
+    revision_of,
+    weights_folder,
+)
 from fabula.testing import table_detector
 from fabula.testing.table_detector import TableDetector
 
@@ -129,7 +136,7 @@ def found(*, record: bool = False) -> tuple[str, str]:
 def test_known_when_values_are_recorded_compares_and_names_what_changed(monkeypatch):
     assert found()[0] == "warning" and "not recorded" in found()[1]
     assert found(record=True) == ("ok", "as recorded: they differ by at most 0.0e+00")
-    file = weights_folder() / known.FILE
+    file = weights_folder() / registry.FILE
     entry = json.loads(file.read_text())[NAME]
     assert set(entry["values"]) == {"picture 1", "picture 2", "picture 3"}
 
@@ -167,10 +174,10 @@ def test_weights_when_their_hash_is_not_the_published_one_are_named(name, publis
         # as an archive has them: with the definition behind the name, and behind an encoder of faces
         faces = f"facenet-vggface2-paper@{OTHER}/float32/cpu/{name}@{revision}/float32/cpu"
         models = {"a": f"{name}-code@{revision}/float32/cpu", "b": {"facenet-vggface2": faces}}
-        return known.not_published(json.dumps(models))
+        return registry.not_published(json.dumps(models))
 
     assert (told(published), told(other)) == ([], [name])
-    assert known.not_published('{"judge":"gpt-4.1@2025-04-14","x":null}') == []
+    assert registry.not_published('{"judge":"gpt-4.1@2025-04-14","x":null}') == []
 
 
 @pytest.mark.slow

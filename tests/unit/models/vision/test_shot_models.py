@@ -13,14 +13,21 @@ import numpy as np
 import pytest
 
 from fabula.errors import MissingRequirement
-from fabula.models.vision import download, weights
+from fabula.models.vision import weights
 from fabula.models.vision.facenet_export import write_onnx
 from fabula.models.vision.fetching import bring
-from fabula.models.vision.known import draw_pair
 from fabula.models.vision.networks import HALF, NONE_MEAN, NONE_STD, Preparation
-from fabula.models.vision.registry import open_vision
-from fabula.models.vision.stored import Source, pinned, stored, weights_folder
-from fabula.models.vision.weights import Place, fetch_file, load_pretrained, revision_of
+from fabula.models.vision.registry import draw_pair, open_vision
+from fabula.models.vision.weights import (
+    Place,
+    Source,
+    fetch_file,
+    load_pretrained,
+    pinned,
+    revision_of,
+    stored,
+    weights_folder,
+)
 from fabula.testing.drawn_shots import CAST, draw_reference
 from fabula.testing.tiny_vision import tiny_settings
 
@@ -53,12 +60,12 @@ def as_vbench(images: "list[Image]", mode: str, crop: int, mean: Any, std: Any) 
 
 
 def test_preparation_when_vbench_prepares_equals_torchvision(drawings: "list[Image]") -> None:
-    from fabula.models.vision import dino, laion
+    from fabula.models.vision import dino, predictors
 
-    for mode, crop, preparation in (("bilinear", 0, dino.PREPARATION), ("bicubic", 224, laion.L_14)):
+    for mode, crop, preparation in (("bilinear", 0, dino.PREPARATION), ("bicubic", 224, predictors.L_14)):
         wanted = as_vbench(drawings, mode, crop, preparation.mean, preparation.std)
         assert np.abs(preparation.pixels(drawings) - wanted.numpy()).max() < 1e-6
-    assert "whole" in dino.PREPARATION.text() and "centre crop 224" in laion.L_14.text()
+    assert "whole" in dino.PREPARATION.text() and "centre crop 224" in predictors.L_14.text()
 
 
 def test_dino_when_pictures_are_square_equals_transformers_with_the_authors_epsilon(tmp_path, drawings):
@@ -346,12 +353,12 @@ def publisher(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Publi
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
     weights._asked.clear()
-    download._lost.clear()
+    weights._lost.clear()
     yield made
     server.shutdown()
     server.server_close()
     weights._asked.clear()
-    download._lost.clear()
+    weights._lost.clear()
 
 
 class Kind:

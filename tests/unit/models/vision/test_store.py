@@ -12,14 +12,29 @@ import pytest
 from fabula.errors import ConfigError
 from fabula.models.spec import ModelSettings
 from fabula.models.vision import registry
-from fabula.models.vision.checkup import check_models
-from fabula.models.vision.measured import FILE, Measurement, as_document, measurements, vision_plan
-from fabula.models.vision.needs import Lack, VisionSettings, listed
-from fabula.models.vision.store import SharedRows, VectorStore, group_key, vector_key
-from fabula.models.vision.stored import weights_folder
-from fabula.models.vision.types import Box, Card, Rows, identity_of
-from fabula.models.vision.weights import Place
-from fabula.schemas.shared_files import VECTORS, SharedFiles
+from fabula.models.vision.needs import (
+    FILE,
+    Lack,
+    Measurement,
+    VisionSettings,
+    as_document,
+    check_models,
+    listed,
+    measurements,
+    vision_plan,
+)
+from fabula.models.vision.store import (
+    Box,
+    Card,
+    Rows,
+    SharedRows,
+    VectorStore,
+    group_key,
+    identity_of,
+    vector_key,
+)
+from fabula.models.vision.weights import Place, weights_folder
+from fabula.schemas.paths import VECTORS, SharedFiles
 from fabula.testing import table_detector
 from fabula.testing.table_detector import ColourEncoder, ColourPredictor, TableDetector
 

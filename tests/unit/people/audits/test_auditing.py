@@ -11,10 +11,18 @@ from fabula.errors import InputError, TargetError
 from fabula.evaluation.stats.correlation import cohen_kappa
 from fabula.evaluation.stats.uncertainty import Uncertainty
 from fabula.people.audits.auditing import AuditOptions, audit
-from fabula.people.audits.compare import MEASURES, Counts, Cut, Windows, cuts_of, matched, scores, windows
-from fabula.people.audits.form import RUBRIC, judged, read_form, write_form
-from fabula.people.audits.page import score_text
-from fabula.people.audits.records import read_records
+from fabula.people.audits.compare import (
+    MEASURES,
+    Counts,
+    Cut,
+    Windows,
+    cuts_of,
+    matched,
+    read_records,
+    scores,
+    windows,
+)
+from fabula.people.audits.form import RUBRIC, judged, read_form, score_text, write_form
 from fabula.schemas.values import Score
 from fabula.testing.asked_prompts import prompt_of
 from fabula.testing.model_server import ModelServer

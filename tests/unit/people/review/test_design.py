@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 
 from fabula.errors import ConfigError
-from fabula.kinds.studies import source_of
+from fabula.kinds.making_studies import source_of
 from fabula.people.review.design import (
     Place,
     Plan,

@@ -15,13 +15,13 @@ from fabula.errors import ConfigError, FabulaError, InputError
 from fabula.evaluation.archive.archive import EVALUATION, read_archive
 from fabula.evaluation.entities.facts import CRITERIA
 from fabula.evaluation.events.requests import EventOptions, events_request
-from fabula.kinds.studies import SOURCES, draw_items, source_of
+from fabula.kinds.making_studies import SOURCES, draw_items, source_of
+from fabula.people.audits.compare import read_records
 from fabula.people.audits.form import RUBRIC, units_of
-from fabula.people.audits.records import read_records
 from fabula.people.episodes import judged
 from fabula.people.read import Known, read_human
 from fabula.people.review.design import Plan
-from fabula.people.review.flow import Step
+from fabula.people.review.flow import Step, human_rows
 from fabula.people.review.folder import Study, StudyPlan, make_study
 from fabula.people.review.items import Drawn
 from fabula.people.review.plan import Rules
@@ -29,12 +29,11 @@ from fabula.people.review.serve.server import Given, Pages, Reader
 from fabula.people.review.sources.source import DrawOptions, draw_methods
 from fabula.people.review.standing import Reviewer
 from fabula.people.review.task import UNCLEAR, Question, is_due, load_task, place_of, task_names
-from fabula.people.review.votes import human_rows
 from fabula.releases.loading import load
 from fabula.schemas.canonical import Json, jsonl_lines, write_atomic
 from fabula.schemas.judgement import HumanRow
 from fabula.schemas.katha import StoryRecord
-from fabula.schemas.vocabulary import vocabulary
+from fabula.schemas.values import vocabulary
 from fabula.testing.drawn_evaluations import draw_evaluation
 from fabula.testing.drawn_shots import draw_shot_outputs, draw_shot_set
 from fabula.testing.drawn_storyboards import draw_outputs, numbers_in

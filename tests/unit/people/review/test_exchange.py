@@ -19,16 +19,15 @@ from PIL import Image
 from fabula.engine.lock import hold
 from fabula.errors import ConfigError, InputError, RunBusy
 from fabula.people.review.design import Plan
-from fabula.people.review.exchange.cells import answer_of, hint
+from fabula.people.review.exchange.cells import Asked, Load, answer_of, hint, sheets_of
 from fabula.people.review.exchange.forms import FORMS, ExportOptions, export_seat, import_answers
 from fabula.people.review.exchange.label_studio import interface_of
-from fabula.people.review.exchange.sheets import Asked, Load, sheets_of
+from fabula.people.review.flow import human_rows
 from fabula.people.review.folder import Study, StudyPlan, make_study
 from fabula.people.review.items import Drawn, Part, Value
 from fabula.people.review.plan import Rules
 from fabula.people.review.standing import Standing, read_events
 from fabula.people.review.task import Question, is_due, load_task, task_names
-from fabula.people.review.votes import human_rows
 from fabula.testing.filled_forms import Answers, cell_of, fill_csv, results_of
 from fabula.testing.review_page import Field
 from fabula.testing.review_studies import add_votes, toy_answers, toy_items, toy_study

@@ -13,8 +13,9 @@ from PIL import Image
 from scipy.stats import binomtest, chisquare
 
 from fabula.errors import ConfigError, InputError
-from fabula.kinds.studies import draw_items
+from fabula.kinds.making_studies import draw_items
 from fabula.people.review.design import Place, Plan
+from fabula.people.review.flow import human_rows
 from fabula.people.review.folder import Study, StudyPlan, make_study
 from fabula.people.review.items import Drawn, Item, Part, Value, shuffled_parts
 from fabula.people.review.plan import Rules
@@ -23,7 +24,6 @@ from fabula.people.review.sources.answers import answers_of, sampled
 from fabula.people.review.sources.given import marked
 from fabula.people.review.sources.source import Drawing, DrawOptions
 from fabula.people.review.task import Task, load_task
-from fabula.people.review.votes import human_rows
 from fabula.schemas.katha import Question
 from fabula.testing.review_studies import NOW, add_votes
 

@@ -12,7 +12,7 @@ from fabula.builders.katha.building import BuildOptions, build_katha
 from fabula.engine.edits import run_ids
 from fabula.engine.manifest import read_manifest
 from fabula.errors import ConfigError
-from fabula.kinds.studies import draw_items
+from fabula.kinds.making_studies import draw_items
 from fabula.kinds.verbs import continue_run, correct_from, pack
 from fabula.people.review.exporting import Reviewed, reviewed_records, withdrawal_of, write_review_files
 from fabula.people.review.folder import Study, StudyPlan, drop, make_study, open_study, replace_protocol
@@ -29,7 +29,7 @@ from fabula.testing.katha_samples import sample_bundles
 from fabula.testing.review_exports import seen_of
 from fabula.testing.review_studies import NOW, toy_study
 from fabula.testing.reviewed_records import Changes, add_adjudicator, edit, record_study, vote_all
-from fabula.validators.katha.votes import read_vote
+from fabula.validators.katha.review_tables import read_vote
 from fabula.validators.lines import check_schema
 from fabula.validators.view import Part
 

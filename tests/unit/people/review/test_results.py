@@ -15,8 +15,8 @@ from fabula.evaluation.archive.archive import release_sha256, write_archive
 from fabula.evaluation.stats.correlation import krippendorff_alpha
 from fabula.kinds.evaluations import calibrate
 from fabula.kinds.making_studies import Wanted, make
-from fabula.people.participants import Resampling
 from fabula.people.read import Known, read_human
+from fabula.people.recoverability import Resampling
 from fabula.people.review.exporting import export_files, public_name, publish, write_published
 from fabula.people.review.folder import Study, StudyPlan, invite, make_study, open_study, replace_protocol
 from fabula.people.review.items import Drawn, Part

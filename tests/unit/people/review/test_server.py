@@ -18,9 +18,10 @@ from PIL import Image
 from starlette.requests import Request
 from starlette.testclient import TestClient
 
-from fabula.pages import serving
-from fabula.pages.serving import FewLines, most_connections
+from fabula.pages import page
+from fabula.pages.page import FewLines, most_connections
 from fabula.people.review.design import Plan
+from fabula.people.review.flow import human_rows
 from fabula.people.review.folder import Invited, Study, drop, invite, revoke
 from fabula.people.review.items import Marked
 from fabula.people.review.serve import routes, running
@@ -29,7 +30,6 @@ from fabula.people.review.serve.routes import application
 from fabula.people.review.serve.running import Bounded, House
 from fabula.people.review.serve.server import Refused, Server
 from fabula.people.review.standing import VoteJournal, read_events
-from fabula.people.review.votes import human_rows
 from fabula.testing.review_server import StudyServer
 from fabula.testing.review_studies import toy_answers, toy_items, toy_study
 
@@ -516,8 +516,8 @@ def test_log_when_flooded_has_a_few_lines_a_minute_and_says_how_many_were_left_o
     logger.addFilter(few)
     for _ in range(1000):
         logger.warning("Invalid %s", "request")
-    now[0] = serving.MINUTE + 1
+    now[0] = page.MINUTE + 1
     logger.warning("Invalid %s", "request")
     logger.removeFilter(few)
-    assert len(caplog.records) == serving.LINES + 1
+    assert len(caplog.records) == page.LINES + 1
     assert caplog.records[-1].getMessage() == "Invalid request (980 more lines before were left out)"

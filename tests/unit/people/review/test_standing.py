@@ -23,11 +23,11 @@ from starlette.testclient import TestClient
 
 from fabula.errors import FabulaError, RunError
 from fabula.people.review.design import Plan
+from fabula.people.review.flow import active_seconds, human_rows
 from fabula.people.review.folder import Study, drop, open_study, revoke
 from fabula.people.review.serve.routes import application
 from fabula.people.review.standing import NAME, Event, Standing, VoteJournal, read_events
 from fabula.people.review.status import status
-from fabula.people.review.votes import active_seconds, human_rows
 from fabula.testing.endurance import rounds
 from fabula.testing.review_studies import toy_answers, toy_study
 from fabula.tests.unit.people.review.test_server import Person, Scene

@@ -15,10 +15,10 @@ from fabula.engine.edits import run_ids
 from fabula.engine.manifest import read_manifest
 from fabula.errors import ConfigError, InputError, RunError
 from fabula.evaluation.archive.archive import release_sha256
-from fabula.kinds.studies import draw_items, material_of
+from fabula.kinds.making_studies import draw_items, material_of
 from fabula.kinds.verbs import correct, pack
 from fabula.people.review.design import Place
-from fabula.people.review.flow import open_places
+from fabula.people.review.flow import human_rows, open_places
 from fabula.people.review.folder import open_study, replace_protocol
 from fabula.people.review.items import Drawn, Value, problem_of, values_of, wrong_corrections
 from fabula.people.review.protocol import amended, versions
@@ -27,7 +27,6 @@ from fabula.people.review.serve.server import Pages, Reader, Shown
 from fabula.people.review.sources.records import Story, draw_records, drawn_record
 from fabula.people.review.sources.source import DrawOptions
 from fabula.people.review.task import Question, load_task, read_task, task_names
-from fabula.people.review.votes import human_rows
 from fabula.releases.options import PackOptions
 from fabula.schemas.canonical import Json, digest
 from fabula.schemas.katha import StoryRecord, Variant
@@ -36,7 +35,7 @@ from fabula.testing.katha_folders import write_run
 from fabula.testing.katha_samples import sample_bundles
 from fabula.testing.review_studies import NOW, TASK, add_votes, task_of, toy_answers, toy_study
 from fabula.testing.reviewed_records import answers_of, edit, item_of, record_study
-from fabula.validators.katha.votes import UNITS, seen_content, seen_sha256
+from fabula.validators.katha.review_tables import UNITS, seen_content, seen_sha256
 
 PARTS = {"questions": ("p1", "p2")}
 GOOD = {"quality": 2, "said/p1": "because", "valid/p1": "valid", "said/p2": "unclear", "valid/p2": "valid"}

@@ -25,7 +25,7 @@ from fabula.releases.hub.fetch import (
 )
 from fabula.releases.pack.packing import PackResult
 from fabula.schemas.canonical import pretty_bytes
-from fabula.schemas.layout import CARD, RELEASE, SUMS
+from fabula.schemas.paths import CARD, RELEASE, SUMS
 from fabula.testing.hub import TOKEN, CutUpload, HtmlPage, LostReply, Refused, Tampered
 from fabula.testing.sample_history import command
 

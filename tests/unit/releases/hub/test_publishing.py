@@ -15,7 +15,7 @@ from fabula.releases.hub.publish import Local, lacking_right, look, require_same
 from fabula.releases.options import PackOptions
 from fabula.releases.pack.packing import PackResult
 from fabula.schemas.canonical import pretty_bytes, sha256_file
-from fabula.schemas.layout import RELEASE
+from fabula.schemas.paths import RELEASE
 from fabula.testing.hub import (
     TOKEN,
     WRITES,

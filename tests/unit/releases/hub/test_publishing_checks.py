@@ -17,7 +17,7 @@ from fabula.releases.katha.package_import import import_package
 from fabula.releases.options import PackOptions
 from fabula.releases.pack.packing import PackResult
 from fabula.schemas.canonical import sha256_file
-from fabula.schemas.layout import RELEASE
+from fabula.schemas.paths import RELEASE
 from fabula.testing.drawn_shots import draw_shot_set
 from fabula.testing.hub import TOKEN
 from fabula.testing.katha_folders import write_run

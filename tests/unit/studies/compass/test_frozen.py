@@ -12,16 +12,33 @@ from PIL import Image
 
 from fabula.errors import InputError, TargetError
 from fabula.evaluation.judging.settings import judge_prompt
-from fabula.models.vision.types import Encoder, TextEncoder
+from fabula.models.vision.store import Encoder, TextEncoder
 from fabula.releases.katha.derived import write_derived
 from fabula.releases.loading import load
 from fabula.schemas.canonical import digest, pretty_bytes
 from fabula.schemas.katha import StoryRecord
 from fabula.schemas.values import Score
-from fabula.studies.compass.arms import ARMS, annotation_text, frame_scene, planned_frame
-from fabula.studies.compass.boards import Board, Frame
-from fabula.studies.compass.budget import budget, tuning_budget
-from fabula.studies.compass.encoders import DrawnMarksEncoder, PixelEncoder, cosine
+from fabula.studies.compass.arms import ARMS, Measured, annotation_text, frame_scene, planned_frame
+from fabula.studies.compass.boards import (
+    NO_QUESTION,
+    NO_SCENES,
+    NO_TEXT,
+    NO_VECTOR,
+    ONE_FRAME,
+    Board,
+    DrawnMarksEncoder,
+    Frame,
+    PixelEncoder,
+    Terms,
+    Weights,
+    copy_penalty,
+    cosine,
+    inserted,
+    ranked,
+    recoverability,
+    transition_coverage,
+    weakest_transition,
+)
 from fabula.studies.compass.frozen import (
     CELLS,
     HELD_OUT,
@@ -29,9 +46,11 @@ from fabula.studies.compass.frozen import (
     Frozen,
     Search,
     Setting,
+    budget,
     cell_of,
     check_applies,
     read_frozen,
+    tuning_budget,
     write_frozen,
 )
 from fabula.studies.compass.judging import (
@@ -43,23 +62,7 @@ from fabula.studies.compass.judging import (
     split_questions,
     write_selection_inputs,
 )
-from fabula.studies.compass.measuring import Measured
 from fabula.studies.compass.requests import Grid, grid_of, search
-from fabula.studies.compass.scoring import (
-    NO_QUESTION,
-    NO_SCENES,
-    NO_TEXT,
-    NO_VECTOR,
-    ONE_FRAME,
-    Terms,
-    Weights,
-    copy_penalty,
-    inserted,
-    ranked,
-    recoverability,
-    transition_coverage,
-    weakest_transition,
-)
 from fabula.studies.pictures.plans import PLANS
 from fabula.testing.compass_stories import compass_release, draw_candidates
 from fabula.testing.drawn_storyboards import drawn_release

@@ -19,9 +19,9 @@ from fabula.evaluation.recoverability.score import score_folder
 from fabula.releases.loading import Release
 from fabula.schemas.canonical import sha256_bytes
 from fabula.studies.compass.applying import COMPASS, Applied
+from fabula.studies.compass.arms import FrameRequest, Frames, frame_maker
 from fabula.studies.compass.frozen import FROZEN, Frozen, read_frozen
 from fabula.studies.compass.judging import Ledger
-from fabula.studies.compass.rendering import FrameRequest, Frames, frame_maker
 from fabula.studies.compass.requests import CompassRequest, apply, tune
 from fabula.testing.compass_stories import MarksJudge, compass_release, draw_candidates, loses_share
 from fabula.testing.endurance import rounds
@@ -262,7 +262,7 @@ def test_candidates_when_one_is_broken_are_chosen_from_the_others_and_counted(st
 PROGRAM = """
 import os, sys
 from pathlib import Path
-from fabula.studies.compass.rendering import frame_maker
+from fabula.studies.compass.arms import frame_maker
 from fabula.studies.compass.requests import CompassRequest, apply
 from fabula.evaluation.katha.requests import EvaluateOptions
 import fabula.schemas.canonical as canonical

@@ -21,14 +21,13 @@ from fabula.evaluation.katha.requests import EvaluateOptions, evaluate_katha
 from fabula.evaluation.outputs.storyboards import check_outputs
 from fabula.evaluation.recoverability.definitions import Definitions
 from fabula.evaluation.recoverability.score import judged_folder
-from fabula.models.generators.drawn.canvas import NEUTRAL, code_of
-from fabula.models.generators.drawn.reading import read_marks
+from fabula.models.generators.drawn.images import read_marks
+from fabula.models.generators.drawn.scene import NEUTRAL, code_of
 from fabula.releases.loading import Release
 from fabula.schemas.katha import Question
 from fabula.schemas.text import normalize_answer
 from fabula.studies.compass.arms import STILL_FRAME
 from fabula.studies.experiments import planting
-from fabula.studies.experiments.desk import Desk, ExperimentOptions
 from fabula.studies.experiments.losses import (
     LOSSES,
     Boxes,
@@ -49,7 +48,7 @@ from fabula.studies.experiments.planting import (
     plant,
 )
 from fabula.studies.experiments.running import run_study
-from fabula.studies.experiments.study import Study, orders_of
+from fabula.studies.experiments.study import Desk, ExperimentOptions, Study, orders_of
 from fabula.studies.experiments.tables.compass import bridge_controls, differences
 from fabula.studies.experiments.tables.compass_results import CompassResults
 from fabula.studies.experiments.tables.failures import accuracy, failures_of
@@ -428,7 +427,7 @@ def test_desk_when_the_limit_is_spent_by_others_stops_before_anything_is_asked(
     desk = Desk(study(release=str(release.path)), {}, release, tmp_path / "out", options)
     assert desk.run_options(tmp_path / "out" / "run")["max_cost"] == 1.0
     spent = {desk.folder: 1.25, desk.folder / "run": 0.5}
-    monkeypatch.setattr("fabula.studies.experiments.desk.spent_below", spent.__getitem__)
+    monkeypatch.setattr("fabula.studies.experiments.study.spent_below", spent.__getitem__)
     # 0.75 USD are others', so that 0.25 are left beside the 0.5 of the run itself.
     assert desk.run_options(desk.folder / "run")["max_cost"] == 0.25
     spent[desk.folder] = 2.0

@@ -13,8 +13,8 @@ from PIL import Image
 
 from fabula.builders.entities.building import EntityOptions, build_entities
 from fabula.engine.manifest import read_manifest
-from fabula.models.generators.drawn.canvas import code_of
-from fabula.models.generators.drawn.reading import codes_in
+from fabula.models.generators.drawn.images import codes_in
+from fabula.models.generators.drawn.scene import code_of
 from fabula.releases.entities.tree import read_entity_set
 from fabula.studies.memory.bank import Bank, read_bank, told_of
 from fabula.studies.memory.keying import KEYS
@@ -180,7 +180,7 @@ def test_bank_when_text_only_has_descriptions_and_asks_nobody(episodes, tmp_path
 _RUN = """
 import sys
 from pathlib import Path
-from fabula.api.reporters import choose_reporter
+from fabula.api.calling import choose_reporter
 from fabula.studies.memory.pipeline import MemoryOptions, build_memory
 episodes, out, url, config = sys.argv[1:]
 build_memory(Path(episodes), Path(out), MemoryOptions(

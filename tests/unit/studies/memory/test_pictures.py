@@ -10,9 +10,9 @@ from PIL import Image, ImageDraw, features
 
 from fabula.errors import InputError, MissingRequirement
 from fabula.media.images import MediaProblem
+from fabula.models.vision.detectors import LAYOUTS, load_sam2
 from fabula.models.vision.registry import open_vision
-from fabula.models.vision.segmenters import LAYOUTS, load_sam2
-from fabula.models.vision.types import Points, Segmenter
+from fabula.models.vision.store import Points, Segmenter
 from fabula.models.vision.weights import Place
 from fabula.studies.memory import pictures
 from fabula.studies.memory.bank import BankEntry, read_bank

@@ -32,11 +32,14 @@ from fabula.studies.memory.keying import (
     rgb_of,
 )
 from fabula.studies.memory.references import Reference
-from fabula.studies.memory.scripts import MemoryScript, ScriptEntity, ScriptShot, script_of
-from fabula.studies.memory.words import (
+from fabula.studies.memory.scripts import (
+    MemoryScript,
+    ScriptEntity,
+    ScriptShot,
     classify_by_rules,
     colours_worn,
     head_phrase,
+    script_of,
     singulars,
     sort_of,
     style_in,

@@ -16,24 +16,24 @@ from fabula.releases.loading import Release, load
 from fabula.schemas.canonical import canonical_text
 from fabula.schemas.judgement import HumanRow
 from fabula.schemas.katha import Question
-from fabula.studies.experiments.ablations.components import EVIDENCE, LADDER, REMOVALS
-from fabula.studies.experiments.ablations.judges import alone, judge_aggregation, weighted_majority
-from fabula.studies.experiments.ablations.matching import (
+from fabula.studies.experiments.ablations.components import (
+    EVIDENCE,
+    LADDER,
+    REMOVALS,
     Labelled,
     answer_matching,
-    matching_errors,
-    read_labelled,
-)
-from fabula.studies.experiments.ablations.measuring import GROUPS, Sources
-from fabula.studies.experiments.ablations.morals import moral_granularity
-from fabula.studies.experiments.ablations.tables import (
     component_removals,
     dimension_sets,
     evaluator_controls,
     evaluators_and_ladder,
     evidence_conditions,
+    matching_errors,
     question_constructions,
+    read_labelled,
 )
+from fabula.studies.experiments.ablations.judges import alone, judge_aggregation, weighted_majority
+from fabula.studies.experiments.ablations.measuring import GROUPS, Sources
+from fabula.studies.experiments.ablations.morals import moral_granularity
 from fabula.studies.experiments.measures.falls import read_plants
 from fabula.studies.experiments.measures.planted import judged_as
 from fabula.testing.katha_samples import sample_bundles

@@ -28,28 +28,42 @@ from fabula.studies.experiments.evaluators.deriving import (
     write_by_model,
     writing_request,
 )
-from fabula.studies.experiments.evaluators.evaluator import Material, Pool, elements_of
-from fabula.studies.experiments.evaluators.graph import apply_graph, ordered, with_parents
-from fabula.studies.experiments.evaluators.registry import EVALUATORS, evaluator_of
-from fabula.studies.experiments.measures.defects import plant_defects
-from fabula.studies.experiments.measures.detection import detection
-from fabula.studies.experiments.measures.falls import Fall, Plant, accused, falls_of, read_plants
-from fabula.studies.experiments.measures.human_correlation import (
-    human_correlation,
-    recovered_by_people,
-    weighted_spearman,
+from fabula.studies.experiments.evaluators.evaluator import (
+    EVALUATORS,
+    Material,
+    Pool,
+    elements_of,
+    evaluator_of,
 )
-from fabula.studies.experiments.measures.leakage import leakage
-from fabula.studies.experiments.measures.localisation import localise_dimensions, localise_transitions
+from fabula.studies.experiments.evaluators.graph import apply_graph, ordered, with_parents
+from fabula.studies.experiments.measures.falls import (
+    Fall,
+    Plant,
+    accused,
+    falls_of,
+    localise_dimensions,
+    localise_transitions,
+    read_plants,
+    sensitivity,
+)
 from fabula.studies.experiments.measures.planted import (
     false_alarms,
     judged_as,
+    plant_defects,
     planted_measures,
     seen_by,
     view_of,
 )
-from fabula.studies.experiments.measures.reliability import corrected, correlations, reliability
-from fabula.studies.experiments.measures.sensitivity import sensitivity
+from fabula.studies.experiments.measures.reliability import (
+    corrected,
+    correlations,
+    detection,
+    human_correlation,
+    leakage,
+    recovered_by_people,
+    reliability,
+    weighted_spearman,
+)
 from fabula.studies.experiments.measures.views import View, view_scores
 from fabula.testing import stand_in_models
 from fabula.testing.drawn_storyboards import draw_outputs, drawn_release

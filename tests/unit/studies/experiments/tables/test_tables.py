@@ -16,10 +16,20 @@ from fabula.evaluation.recoverability.definitions import Definitions
 from fabula.evaluation.recoverability.items import DIMENSIONS
 from fabula.evaluation.recoverability.score import question_rows
 from fabula.evaluation.report.formats import written
+from fabula.studies.compass.boards import Weights
 from fabula.studies.compass.frozen import Conditions, Frozen, Search, Setting, write_frozen
-from fabula.studies.compass.scoring import Weights
 from fabula.studies.experiments.tables.ablations import contrasts, effects_of
-from fabula.studies.experiments.tables.page import GROUPS, render_study, study_page, write_page
+from fabula.studies.experiments.tables.page import (
+    COMPASS_RULES,
+    GROUPS,
+    RULES,
+    Facts,
+    chosen_stories,
+    facts_of,
+    render_study,
+    study_page,
+    write_page,
+)
 from fabula.studies.experiments.tables.registry import (
     ABSENT,
     TABLES,
@@ -29,13 +39,6 @@ from fabula.studies.experiments.tables.registry import (
     write_tables,
 )
 from fabula.studies.experiments.tables.results import read_results
-from fabula.studies.experiments.tables.shown_stories import (
-    COMPASS_RULES,
-    RULES,
-    Facts,
-    chosen_stories,
-    facts_of,
-)
 from fabula.testing.simulated_evaluations import write_simulated
 from fabula.testing.simulated_judgements import expected
 

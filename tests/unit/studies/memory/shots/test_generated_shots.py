@@ -17,8 +17,8 @@ from PIL import Image as Pictures
 
 from fabula.evaluation.archive.archive import read_archive
 from fabula.evaluation.entities.requests import EVALUATING, EpisodeOptions
-from fabula.models.generators.drawn.canvas import code_of
-from fabula.models.generators.drawn.reading import codes_in, encode_mp4
+from fabula.models.generators.drawn.images import codes_in, encode_mp4
+from fabula.models.generators.drawn.scene import code_of
 from fabula.schemas.plain_files import json_lines
 from fabula.studies.memory.shots.exports import read_packets
 from fabula.studies.memory.shots.generate_shots import Ended, GenerateSettings, last_frame, request_of
