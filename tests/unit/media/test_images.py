@@ -15,13 +15,9 @@ from hypothesis import strategies as st
 from PIL import Image, ImageCms
 
 from fabula.errors import ExitCode
-<<<<<<< HEAD
 from fabula.media.images import DecodedPictures, MediaProblem, PictureLimits, encode, open_picture
 from fabula.media.ocr import RapidReader
-=======
-from fabula.media.images import MediaProblem, PictureLimits, encode, open_picture
 from fabula.media.quality import RapidReader
->>>>>>> 9f5bcbbb (Modules of one concept are one file: studies, models, media, people, viewing, kinds)
 from fabula.media.stretching import stretched
 from fabula.testing.drawn import draw_panel, picture_bytes
 from fabula.testing.endurance import rounds
