@@ -16,7 +16,6 @@ from PIL import Image, ImageCms
 
 from fabula.errors import ExitCode
 from fabula.media.images import DecodedPictures, MediaProblem, PictureLimits, encode, open_picture
-from fabula.media.ocr import RapidReader
 from fabula.media.quality import RapidReader
 from fabula.media.stretching import stretched
 from fabula.testing.drawn import draw_panel, picture_bytes
