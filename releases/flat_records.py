@@ -44,6 +44,7 @@ class FlatRecords:
     items: str  # what the items of such a run are, where some were left out
     # file of a release and what it holds, for the card, before those that all have
     files: tuple[tuple[str, str], ...]
+    item: str = ""  # the field of a record that holds the id of its item; empty: the one that names it
     texts: str = ""  # what of it is in a language that nobody else states; empty where nothing is
     # the same, and what a person said; writes what of the run's pictures may be given away, and yields what
     # that person should know
@@ -95,10 +96,23 @@ class FlatPacking:
             problems += map(as_user_error, find_redacted(record.as_json(), getattr(record, key)))
         if problems:
             raise InputError(problems)
-        self.left_out = sorted(
+        left_out = [
             LeftOut(item.id, str(item.code), item.meaning, item.stage, item.status)
             for item in run.report.items
-        )
+        ]
+        if not self.options.allow_drafts:
+            left_out += self._leave_incomplete(run, self.kind.item or key)
+        self.left_out = sorted(left_out)
+
+    def _leave_incomplete(self, run: FinishedRun, name: str) -> list[LeftOut]:
+        """Keep only the records whose model gave a usable answer at every step; return the others."""
+        missed = {item.id: f"no usable answer in {item.stage}: {item.code}" for item in run.report.without}
+        lacking = {of: missed[of] for one in self.records if (of := str(getattr(one, name))) in missed}
+        self.records = tuple(one for one in self.records if str(getattr(one, name)) not in lacking)
+        if lacking and not self.records:
+            fix = f"`fabula run retry {run.folder} --failed` asks again"
+            raise InputError([UserError(of, what=why, fix=fix) for of, why in sorted(lacking.items())])
+        return [LeftOut(of, "incomplete", why) for of, why in lacking.items()]
 
     def write(self, run: FinishedRun, drafts: Sequence[Path], licence: Licence) -> Facts:
         """Write official files, the JSONL file and the tables."""

@@ -161,7 +161,7 @@ def _read_onstage(reply: Json, sketch: Sketch, settings: PlannerSettings) -> lis
 
 PLACE_CHARACTERS = Step(
     id="shots/place_characters",
-    version=5,
+    version=6,
     writes=("onstage",),
     reads=("story", "plot", "moments", "cast", "planned", "planned_by"),
     sketch=Sketch.of,
@@ -169,6 +169,7 @@ PLACE_CHARACTERS = Step(
     show=_show_onstage,
     read=_read_onstage,
     given=as_planned("onstage"),
+    spare=True,
 )
 
 
@@ -242,7 +243,7 @@ def _time(text: str) -> str | None:
 
 DESCRIBE_SETTINGS = Step(
     id="shots/describe_settings",
-    version=5,
+    version=6,
     writes=("settings",),
     reads=("story", "plot", "moments", "cast", "onstage", "planned", "planned_by"),
     sketch=Sketch.of,
@@ -250,6 +251,7 @@ DESCRIBE_SETTINGS = Step(
     show=_show_settings,
     read=_read_settings,
     given=as_planned("settings"),
+    spare=True,
 )
 
 
@@ -291,7 +293,7 @@ def _check_neighbours(cameras: Sequence[Camera], problems: Problems) -> None:
 
 DESIGN_PERSPECTIVES = Step(
     id="shots/design_perspectives",
-    version=4,
+    version=5,
     writes=("cameras",),
     reads=("story", "plot", "moments", "cast", "onstage", "planned", "planned_by"),
     sketch=Sketch.of,
@@ -299,6 +301,7 @@ DESIGN_PERSPECTIVES = Step(
     show=_show_cameras,
     read=_read_cameras,
     given=as_planned("cameras"),
+    spare=True,
 )
 
 
@@ -342,7 +345,7 @@ def _is_told(character: Json, text: str) -> bool:
 
 DESCRIBE_SHOTS = Step(
     id="shots/describe_shots",
-    version=4,
+    version=5,
     writes=("statics",),
     reads=("story", "plot", "moments", "cast", "onstage", "settings", "cameras", "planned", "planned_by"),
     sketch=Sketch.of,
@@ -350,6 +353,7 @@ DESCRIBE_SHOTS = Step(
     show=_show_stills,
     read=_read_stills,
     given=as_planned("statics"),
+    spare=True,
 )
 
 
@@ -397,7 +401,7 @@ def _given_narration(sketch: Sketch, settings: NarrationSettings) -> Json:
 
 NARRATE_PLOTS = Step(
     id="shots/narrate_plots",
-    version=1,
+    version=2,
     writes=("narration",),
     reads=("story", "analysis", "plot", "cast", "planned", "planned_by"),
     sketch=Sketch.of,
@@ -406,6 +410,7 @@ NARRATE_PLOTS = Step(
     read=_read_narration,
     given=_given_narration,
     settings=NarrationSettings,
+    spare=True,
 )
 
 
@@ -446,7 +451,7 @@ def _settle_labels(drafted: Json, sketch: Sketch, settings: PlannerSettings) -> 
 
 CLASSIFY_STORY = Step(
     id="shots/classify_story",
-    version=3,
+    version=4,
     writes=("labels",),
     reads=("story", "given", "cast"),
     sketch=Sketch.of,
@@ -454,6 +459,7 @@ CLASSIFY_STORY = Step(
     show=_show_labels,
     given=_given_labels,
     settle=_settle_labels,
+    spare=True,
 )
 
 

@@ -109,9 +109,10 @@ def _settle_names(drafted: Json, sketch: Sketch, settings: TranslationSettings) 
 
 
 async def _ask_texts(tools: Tools, sketch: Sketch) -> Drafted[Json]:
-    """Return the texts of the shots: all parts at once, each with all the names."""
+    """Return the texts of the shots: all parts at once, each with all the names; nothing without these."""
     settings = tools.own(TranslationSettings)
-    if other_language(sketch.base) not in settings.languages:
+    unnamed = None in sketch.named["names"].values()
+    if unnamed or other_language(sketch.base) not in settings.languages:
         return Drafted(None, "")
     count = len(sketch.plot)
     parts = [range(first, min(first + AT_ONCE, count)) for first in range(0, count, AT_ONCE)]
@@ -176,7 +177,7 @@ def _settle_texts(drafted: Json, sketch: Sketch, settings: TranslationSettings) 
 
 TRANSLATE_NAMES = Step(
     id="shots/translate_names",
-    version=2,
+    version=3,
     writes=("named",),
     reads=("story", "analysis", "cast"),
     sketch=Sketch.of,
@@ -185,10 +186,11 @@ TRANSLATE_NAMES = Step(
     read=_read_names,
     settle=_settle_names,
     settings=TranslationSettings,
+    spare=True,
 )
 TRANSLATE_SCRIPT = Step(
     id="shots/translate_script",
-    version=3,
+    version=4,
     writes=("translation",),
     reads=(
         "story",
@@ -208,4 +210,5 @@ TRANSLATE_SCRIPT = Step(
     settle=_settle_texts,
     asks=("shots/translate_shots",),
     settings=TranslationSettings,
+    spare=True,
 )

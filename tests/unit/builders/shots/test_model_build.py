@@ -8,14 +8,16 @@ from typing import Any
 
 import pytest
 
+import fabula
 from fabula.builders.shots.building import ShotOptions, build_shots
 from fabula.builders.shots.cast import character, named_in
 from fabula.builders.shots.translation import _check_letters
 from fabula.builders.step import Problems
+from fabula.errors import InputError
 from fabula.releases.shots.tree import ShotSet, read_shot_set
 from fabula.schemas.canonical import Json
 from fabula.testing.drawn_shots import draw_reference
-from fabula.testing.model_server import Answer, Asked, ModelServer
+from fabula.testing.model_server import Answer, Asked, EmptyText, ModelServer
 from fabula.testing.shots_model import answer
 from fabula.validators.report import ValidationReport
 
@@ -364,3 +366,49 @@ def test_given_characters_when_a_model_drafts_stand(tmp_path: Path) -> None:
     assert list(sheets) == ["Ferryman", "Mira"]
     assert (sheets["Ferryman"].name_ch, sheets["Ferryman"].prompt_en) == ("老船夫", "A man in a straw hat.")
     assert sheets["Mira"].prompt_en
+
+
+@pytest.mark.slow
+def test_script_when_later_steps_can_do_without_a_reply_is_made_listed_and_asked_for_again(tmp_path):
+    drafted = {"place_characters", "describe_settings", "design_perspectives", "describe_shots"}
+    spared = drafted | {"classify_story", "translate_names"}
+    stories = write(tmp_path / "stories.jsonl", [row(), row(HAT.replace("Mira", "Lena"), id="lena")])
+    wrong = {f"shots_{name}" for name in spared}
+
+    def handler(asked: Asked) -> Json | Answer:
+        of_hat = "Mira" in str(asked.messages[-1].parts)
+        return EmptyText() if of_hat and asked.schema_name in wrong else answer(asked)
+
+    def built(server: ModelServer, **more: Any) -> Any:
+        return build_shots(stories, tmp_path / "run", options(server, shots=6, **more))
+
+    def pack(name: str, **more: Any) -> None:
+        told = {"version": "0.1.0", "license": "CC-BY-4.0", "allow_stand_in": True, **more}
+        fabula.pack(tmp_path / "run", tmp_path / name, **told)
+
+    with ModelServer(handler) as server:
+        report = built(server)
+        assert (report.totals["made"], report.totals["failed"]) == (2, 0)
+        assert {item.stage for item in report.without} == spared
+        assert {(item.id, item.code) for item in report.without} == {("hat", "empty")}
+        hat = read_shot_set(tmp_path / "run")[0].stories[0]
+        assert [shot.static.en for shot in hat.script.shots] == [None] * 6
+        assert [shot.plot.ch for shot in hat.script.shots] == [None] * 6, (
+            "without names nothing is translated"
+        )
+        pack("one")
+        packed = json.loads((tmp_path / "one" / "release.json").read_text())
+        assert packed["counts"]["stories"] == 1
+        (out,) = packed["left_out"]["stories"]
+        assert (out["id"], out["code"]) == ("hat", "incomplete")
+        assert out["reason"].startswith("no usable answer in ")
+        assert fabula.verify(tmp_path / "one").ok
+        with pytest.raises(InputError, match="the text is empty in both languages"):
+            pack("r", allow_drafts=True)
+        asked = len(server.log)
+        built(server)
+        assert len(server.log) == asked, "the same command asks nothing"
+        wrong.clear()
+        assert built(server, retry_failed=True).without == ()
+    hat = read_shot_set(tmp_path / "run")[0].stories[0]
+    assert None not in [shot.static.ch for shot in hat.script.shots]
