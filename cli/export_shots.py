@@ -138,7 +138,7 @@ def lite(
         fabula export lite runs/vistory --ids official --out runs/vistory-lite
         fabula release pack runs/vistory-lite --version 0.1.0 --license CC-BY-4.0 --out dist/lite
     """
-    from ..releases.shots.subset import OFFICIAL, choose, write_subset
+    from ..releases.shots.imports import OFFICIAL, choose, write_subset
     from ..releases.shots.tree import read_shot_set
 
     shot_set, _ = read_shot_set(released(folder))

@@ -254,7 +254,7 @@ def export_entities(
     options.checked()
     entity_set, code = usable_set(released(folder))
     if generator is not None:
-        from ..releases.entities.generators import RESULTS, write_inputs
+        from ..releases.entities.requests import RESULTS, write_inputs
 
         made = write_inputs(entity_set, out, generator, options)
         more = tallied(made["files"], "files")

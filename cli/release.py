@@ -122,7 +122,7 @@ def diff(
         fabula release diff dist/mine-0.1.0 dist/mine-0.2.0 --html diff.html
         fabula release diff dist/mine-0.1.0 dist/mine-0.2.0 --evaluation runs/eval-a --json
     """
-    from ..releases.diff.render import write_page
+    from ..releases.diff.since import write_page
 
     try:
         changes, affected = _compared(released(old), released(new), evaluation)
@@ -160,13 +160,13 @@ class _Told:
     affected: "StillValid | None"
 
     def as_json(self) -> dict[str, Any]:
-        from ..releases.diff.render import as_json
+        from ..releases.diff.since import as_json
 
         evaluation = None if self.affected is None else self.affected.as_json()
         return {**as_json(self.changes), "evaluation": evaluation}
 
     def lines(self) -> Iterator[str]:
-        from ..releases.diff.render import lines
+        from ..releases.diff.since import lines
 
         yield from lines(self.changes)
         if self.affected is not None:

@@ -197,7 +197,7 @@ def entity_stats(folder: Path, html: Path | None, split: str | None, form: str) 
     entity_set, code = usable_set(folder)
     statistics = statistics_of_set(entity_set, split)
     if html is not None:
-        from ..releases.entities.page import write_page
+        from ..releases.entities.tree import write_page
 
         write_page(html, entity_set, statistics, folder.absolute().name)
     show_tables(CountedEpisodes(statistics, html), lambda: map(_count_table, statistics.tables), form)

@@ -12,8 +12,7 @@ from ..evaluation.archive.replies import lacks, last_attempts
 from ..evaluation.report.formats import Table, written
 from ..evaluation.report.model import coverages
 from ..kinds.evaluations import score_tables
-from ..releases.hidden.commitments import read_salt
-from ..releases.hidden.marks import Marks, marks_of, search, search_rows
+from ..releases.hidden.marks import Marks, marks_of, read_salt, search, search_rows
 from ..releases.loading import read_release_document
 from ..schemas.canonical import sha256_file
 from ..schemas.judgement import EvaluationManifest

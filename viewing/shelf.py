@@ -519,6 +519,6 @@ def releases_before(folder: Path) -> list[Path]:
 def diff_page(old: Path, new: Path) -> str:
     """Return the page of ``fabula release diff``."""
     from ..kinds.verbs import diff
-    from ..releases.diff.render import render_page
+    from ..releases.diff.since import render_page
 
     return render_page(diff(old, new))

@@ -11,7 +11,7 @@ from urllib.parse import parse_qs, quote, unquote, urlencode, urlsplit
 from ..engine.edits import edits_of
 from ..errors import FabulaError
 from ..pages.page import policy_of, style_of, template_of
-from ..releases.entities.page import EPISODE_STYLE, EPISODE_TEMPLATE, shown_episode
+from ..releases.entities.tree import EPISODE_STYLE, EPISODE_TEMPLATE, shown_episode
 from ..validators.entities.view import view_of
 from .records import (
     Laid,

@@ -27,7 +27,7 @@ from ...engine.status import RunReport, read_report
 from ...engine.survey import surveyed
 from ...errors import BelowThreshold, ConfigError
 from ...models.vision.needs import vision_plan
-from ...releases.entities.pictures import PICTURES
+from ...releases.entities.requests import PICTURES
 from ...releases.entities.tree import FOLDER, EntitySet, Episode, SplitFile, write_tree
 from ...schemas.canonical import Json, jsonl_lines, pretty_bytes, sha256_file, write_atomic
 from ...schemas.entities import ALL, TIERS, TakenPicture

@@ -12,12 +12,9 @@ from ...errors import ConfigError, InputError, UserError
 from ...media.images import MediaProblem, open_picture
 from ...releases.loading import Release
 from ...releases.options import Licence, licence
-from ...releases.pack.front_matter import front_matter_text, size_category, table_info
-from ...releases.pack.packing import checksums, file_entries
-from ...releases.parquet import TableWriter
-from ...releases.tables import table
-from ...releases.target import require_free, staged
-from ...releases.templates import markdown
+from ...releases.pack.packing import checksums, file_entries, front_matter_text, size_category, table_info
+from ...releases.parquet import TableWriter, table
+from ...releases.target import markdown, require_free, staged
 from ...schemas.canonical import Json
 from ...schemas.paths import README, SUMS, parquet_path
 from ...schemas.text import slug

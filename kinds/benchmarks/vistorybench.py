@@ -28,7 +28,7 @@ def _set(data: Path, made: Path, model: str | None) -> Path:  # noqa: ARG001 - a
 def _lite(data: Path, made: Path, model: str | None) -> Path:  # noqa: ARG001 - as every benchmark has it
     """Make the subset; of data that lacks some of its stories, of those that are there."""
     from ...errors import InputError
-    from ...releases.shots.subset import write_subset
+    from ...releases.shots.imports import write_subset
     from ...releases.shots.tree import read_shot_set
     from ...schemas.shots import LITE
 

@@ -19,13 +19,12 @@ from ...validators.entities.measures import fixed
 from ...validators.entities.view import BLOCKING, CONTRADICTIONS, EpisodeView, view_of
 from ...validators.report import ValidationReport
 from ..diff.form import DiffForm, RecordFile
-from ..flat_records import FlatRecords
-from ..form import Facts, ReleaseForm
+from ..form import Facts, FlatRecords, ReleaseForm
 from ..loading import LoadedRelease, load_records
-from ..tables import Declared, PictureCell, PlacedRow, Table, read_lines, row_of, table
+from ..parquet import Declared, PictureCell, PlacedRow, Table, read_lines, row_of, table
 from ..target import require_free, require_outside, staged, write_imported_run
-from .pictures import FOLDER as PICTURE_FOLDER
-from .pictures import PICTURES, check_pictures, read_pictures, write_pictures
+from .requests import FOLDER as PICTURE_FOLDER
+from .requests import PICTURES, check_pictures, read_pictures, write_pictures
 from .tree import (
     ENTITIES,
     EPISODES,

@@ -27,10 +27,9 @@ from ...validators.events.rules import (
 from ...validators.report import IssueBin, Opened, RuleSet, show
 from ...validators.view import find_redacted
 from ..diff.form import DiffForm, RecordFile
-from ..flat_records import FlatRecords
-from ..form import Facts, ReleaseForm
+from ..form import Facts, FlatRecords, ReleaseForm
 from ..loading import LoadedRelease, load_records, load_strictly, read_rows, repeated, whole_rows
-from ..tables import PlacedRow, read_lines, row_of, table
+from ..parquet import PlacedRow, read_lines, row_of, table
 
 # -- Reading and writing prompt suites in the official form: one JSON object, indented by four, ASCII
 

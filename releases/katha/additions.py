@@ -16,7 +16,7 @@ from ...schemas.values import Issue
 from ...validators.report import VOTES
 from ...validators.statistics import NO_VALUE
 from ..form import FinishedRun, LeftOut
-from ..hidden.commitments import (
+from ..hidden.marks import (
     CANARY_FORM,
     canary_file,
     commitments_of,
@@ -38,7 +38,6 @@ from ..subsets import (
     read_subsets,
     requested,
 )
-from .composition import Composition
 from .reviews import (
     NO_REVIEWS,
     NONE,
@@ -50,7 +49,7 @@ from .reviews import (
     vote_lines,
     why_unbacked,
 )
-from .selection import Selection
+from .selection import Composition, Selection
 
 # -- Subsets of a release of stories: drawn like the whole, nested where asked, gold where reviews back it
 

@@ -38,16 +38,14 @@ from ...validators.report import BINDINGS, MARK, REVIEWED, VOTES, issue
 from ...validators.retellings import PLAIN, Traces, links_between
 from ..diff.form import DiffForm, RecordFile
 from ..form import CROISSANT_FILE, Facts, HiddenTest, LeftOut, ReleaseForm
-from ..hidden.commitments import CURE, RETELL, canary_file
-from ..hidden.marks import marks_of, public_has_whole, search
+from ..hidden.marks import CURE, RETELL, canary_file, marks_of, public_has_whole, search
 from ..loading import load
-from ..templates import Markup, markdown
+from ..target import Markup, markdown
 from .additions import Additions, StoryFacts, Subset, subset_files, title_of
-from .composition import PARTS, SIZES, TABLES, Composition, story_rows
 from .packing import StoryPacking
 from .reading import StoryReading
 from .reviews import review_tables_shown
-from .selection import EVIDENCE, check_evidence
+from .selection import EVIDENCE, PARTS, SIZES, TABLES, Composition, check_evidence, story_rows
 
 # -- Nothing of a hidden-test story may be in a public file, and a hidden folder holds nothing else
 

@@ -41,8 +41,8 @@ from ..loading import KIND
 from ..options import SEMVER, PackOptions, licence
 from ..pack.packing import checksums, file_entries
 from ..target import require_free, staged
-from .composition import Composition
 from .package import GOLD, IDS, ORIGINALS, TYPES, Package, copy_file, fit, open_package, plain
+from .selection import Composition
 
 # -- The lines of an official package, fitted into our types
 

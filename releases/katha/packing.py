@@ -43,14 +43,20 @@ from ..options import Licence, PackOptions, licence
 from ..parquet import TableWriter
 from ..subsets import Traits
 from .additions import Additions, StoryFacts, Subset, Wanted, add, draw_subsets, traits_of, wanted
-from .composition import PARTS, SIZES, Composition, Counted, known_details, record_rows, variant_rows
 from .reviews import UNREAD as UNREAD_STATUS
 from .reviews import VOTE_TABLE, Reviews, check_against, check_votes, signs_in, vote_rows
 from .selection import (
+    PARTS,
+    SIZES,
+    Composition,
+    Counted,
     Selection,
+    known_details,
     left_out_files,
     left_out_reason,
+    record_rows,
     require_records,
+    variant_rows,
     write_evidence,
     write_retellings,
 )

@@ -31,8 +31,8 @@ from ...validators.lines import ignore
 from ...validators.report import BINDINGS, MARK, REVIEWED
 from ..diff.since import Since
 from ..form import Facts, LeftOut, ReleaseForm
+from ..parquet import read_lines
 from ..subsets import read_subsets
-from ..tables import read_lines
 from .additions import (
     Additions,
     StoryFacts,
@@ -44,7 +44,6 @@ from .additions import (
     stated_subsets,
     stories_of,
 )
-from .composition import CHECKS, SOURCES_KEY, Composition, Counted, known_details
 from .reviews import (
     KEPT,
     NONE,
@@ -56,7 +55,15 @@ from .reviews import (
     signs_of,
     vote_lines,
 )
-from .selection import check_retellings, left_out_files
+from .selection import (
+    CHECKS,
+    SOURCES_KEY,
+    Composition,
+    Counted,
+    check_retellings,
+    known_details,
+    left_out_files,
+)
 
 _CURE = "pack the run again"
 MARKED = 4

@@ -32,7 +32,7 @@ from ...validators.katha.set_rules import check_review_words, check_reviewers
 from ...validators.lines import check_schema, read_objects
 from ...validators.report import STANDS_FOR, VOTES, as_user_error, is_simulated, issue, show
 from ...validators.view import Part
-from ..tables import table
+from ..parquet import table
 
 # -- Signs that reviewers of records answered without care: from their votes, and as a review's export says
 

@@ -20,14 +20,19 @@ from ...schemas.plain_files import parse_json, read_plain
 from ...schemas.shots import ReferenceImage, ShotRecord, TwoLists
 from ...schemas.values import Issue
 from ..diff.form import DiffForm, FileSection, RecordFile, Side, Step
-from ..flat_records import FlatRecords
-from ..form import Facts, ReleaseForm
+from ..form import Facts, FlatRecords, ReleaseForm
 from ..loading import LoadedRelease, load_records
 from ..options import may_be_released
-from ..parquet import has_pictures
-from ..tables import Declared, PictureCell, PlacedRow, Table, read_lines, row_of, table
-from .imports import read_story_facts, statistics_of_shots, with_provenance, write_facts
-from .subset import DOCUMENT, is_subset_document, read_subset_document
+from ..parquet import Declared, PictureCell, PlacedRow, Table, has_pictures, read_lines, row_of, table
+from .imports import (
+    DOCUMENT,
+    is_subset_document,
+    read_story_facts,
+    read_subset_document,
+    statistics_of_shots,
+    with_provenance,
+    write_facts,
+)
 from .tree import (
     FOLDER,
     IMAGES,

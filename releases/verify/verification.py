@@ -13,8 +13,14 @@ from ...schemas.values import Issue
 from ...validators.report import by_line
 from ..diff.since import check_changes
 from ..form import Reading, ReleaseForm
-from ..hidden.commitments import check_canary, check_commitments, check_promises, read_salt, salt_beside
-from ..hidden.marks import search_rows
+from ..hidden.marks import (
+    check_canary,
+    check_commitments,
+    check_promises,
+    read_salt,
+    salt_beside,
+    search_rows,
+)
 from ..hub.client import looks_like_reference, open_hub, parse_reference
 from ..loading import misshapen
 from .documents import check_documents, check_left_out, made_by_these_tools, recount

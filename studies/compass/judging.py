@@ -23,7 +23,7 @@ from ...evaluation.recoverability.items import DIMENSIONS
 from ...evaluation.recoverability.pooling import IMAGE, RIGHT_VERDICT, UNJUDGED
 from ...evaluation.recoverability.score import Judged, judged_folder
 from ...people.audits.compare import read_records
-from ...releases.katha.derived import write_derived
+from ...releases.katha.selection import write_derived
 from ...releases.loading import Release, load
 from ...releases.target import writing
 from ...schemas.canonical import Json, digest, jsonl_lines, pretty_bytes, write_atomic

@@ -24,9 +24,9 @@ from fabula.people.audits.auditing import PAGE, AuditOptions, audit
 from fabula.people.audits.compare import read_records
 from fabula.people.audits.form import write_form
 from fabula.people.review.serve.running import Address, configured
-from fabula.releases.diff.render import write_page
-from fabula.releases.entities.page import write_page as entities_write_page
+from fabula.releases.diff.since import write_page
 from fabula.releases.entities.tree import read_entity_set, statistics_of_set
+from fabula.releases.entities.tree import write_page as entities_write_page
 from fabula.releases.options import PackOptions
 from fabula.schemas.entities import EntityEpisode
 from fabula.studies.experiments.tables.page import write_page as study_write_page

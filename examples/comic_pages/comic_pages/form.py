@@ -11,10 +11,9 @@ from fabula.errors import InputError, UserError
 from fabula.examples.comic_pages.comic_pages.records import COMICS, PAGES, SPLIT, ComicPage, as_story
 from fabula.examples.comic_pages.comic_pages.rules import check_page
 from fabula.releases.diff.form import DiffForm, RecordFile
-from fabula.releases.flat_records import FlatRecords
-from fabula.releases.form import Facts, ReleaseForm
+from fabula.releases.form import Facts, FlatRecords, ReleaseForm
 from fabula.releases.loading import LoadedRelease, Release, load_records, read_identified
-from fabula.releases.tables import PlacedRow, read_lines, row_of, table
+from fabula.releases.parquet import PlacedRow, read_lines, row_of, table
 from fabula.schemas.canonical import Json
 from fabula.schemas.paths import SOURCE_MANIFEST, STATISTICS
 from fabula.validators.report import IssueBin, Opened, RuleSet

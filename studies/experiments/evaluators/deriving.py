@@ -14,7 +14,7 @@ from ....engine.execute import RunRequest, Source
 from ....engine.run_options import RunOptions
 from ....engine.running import RunKind
 from ....errors import ConfigError, InputError
-from ....releases.katha.derived import write_derived
+from ....releases.katha.selection import write_derived
 from ....releases.loading import Release
 from ....schemas.canonical import plain_fields, pretty_bytes, write_atomic
 from ....schemas.katha import StoryRecord

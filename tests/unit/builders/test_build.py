@@ -18,7 +18,7 @@ from fabula.builders.katha.building import BuildOptions, build_katha, build_requ
 from fabula.builders.katha.checks.settling import APPLIED, SCREEN, SCREENED
 from fabula.builders.katha.choosing.screen_stories import CRITERIA
 from fabula.kinds.verbs import preview_story
-from fabula.releases.katha.composition import CHECKS
+from fabula.releases.katha.selection import CHECKS
 from fabula.schemas.values import vocabulary
 from fabula.validators.report import CODES
 

@@ -9,7 +9,7 @@ import pytest
 from fabula.errors import ConfigError, InputError, TargetError
 from fabula.releases.diff.form import Step, Version, is_enough, next_version
 from fabula.releases.entities.form import import_episodes
-from fabula.releases.hidden.commitments import (
+from fabula.releases.hidden.marks import (
     CANARY_FORM,
     SALT_FILE,
     canary_file,

@@ -16,7 +16,7 @@ from fabula.errors import ConfigError, InputError
 from fabula.kinds.verbs import diff, pack, verify
 from fabula.releases.diff.compare import ReleaseDiff
 from fabula.releases.diff.form import Change, Step, changes_between
-from fabula.releases.diff.render import as_json, lines, render_page
+from fabula.releases.diff.since import as_json, lines, render_page
 from fabula.releases.options import PackOptions
 from fabula.releases.shots.tree import FOLDER
 from fabula.schemas.canonical import Json, canonical_text

@@ -9,8 +9,8 @@ import pytest
 
 from fabula.errors import ConfigError
 from fabula.kinds.verbs import pack, verify
-from fabula.releases.katha.composition import Composition, record_rows
 from fabula.releases.katha.form import FORM
+from fabula.releases.katha.selection import Composition, record_rows
 from fabula.releases.options import PackOptions, licence
 from fabula.releases.pack.packing import PackResult
 from fabula.releases.parquet import ROW_GROUP, TableWriter, parse_front_matter

@@ -14,8 +14,13 @@ from fabula.evaluation.outputs.entities import read_cuts
 from fabula.kinds.entities import MARKS
 from fabula.kinds.verbs import pack, verify
 from fabula.releases.entities.form import EntityRelease, export_episodes, import_episodes
-from fabula.releases.entities.generators import GENERATORS, write_inputs
-from fabula.releases.entities.requests import RequestOptions, entity_requests, write_requests
+from fabula.releases.entities.requests import (
+    GENERATORS,
+    RequestOptions,
+    entity_requests,
+    write_inputs,
+    write_requests,
+)
 from fabula.releases.entities.tree import (
     EntitySet,
     Episode,

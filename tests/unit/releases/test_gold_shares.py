@@ -12,8 +12,13 @@ from fabula.kinds.verbs import pack, verify
 from fabula.releases.katha.additions import KINDS, QUESTIONS, draw_subsets, quotas_of
 from fabula.releases.katha.reviews import Reviews
 from fabula.releases.options import PackOptions
-from fabula.releases.shots.imports import read_story_facts, statistics_of_shots
-from fabula.releases.shots.subset import choose, subset_document, write_subset
+from fabula.releases.shots.imports import (
+    choose,
+    read_story_facts,
+    statistics_of_shots,
+    subset_document,
+    write_subset,
+)
 from fabula.releases.shots.tree import ShotSet, read_shot_set
 from fabula.releases.subsets import GOLD, Traits, requested
 from fabula.schemas.values import vocabulary

@@ -11,8 +11,15 @@ import pytest
 
 from fabula.errors import ConfigError, InputError
 from fabula.kinds.verbs import verify
-from fabula.releases.hidden.commitments import check_commitments, check_promises, read_salt
-from fabula.releases.hidden.marks import marks_of, plain, search, search_rows
+from fabula.releases.hidden.marks import (
+    check_commitments,
+    check_promises,
+    marks_of,
+    plain,
+    read_salt,
+    search,
+    search_rows,
+)
 from fabula.releases.katha.form import check_hidden
 from fabula.schemas.canonical import canonical_bytes, pretty_bytes
 from fabula.schemas.paths import RELEASE

@@ -14,10 +14,9 @@ from fabula.kinds.verbs import pack, verify
 from fabula.models.keys import MARK
 from fabula.releases.entities.form import import_episodes
 from fabula.releases.options import PackOptions
-from fabula.releases.pack.front_matter import front_matter_text
-from fabula.releases.pack.packing import PackResult
+from fabula.releases.pack.packing import PackResult, front_matter_text
 from fabula.releases.parquet import parse_front_matter
-from fabula.releases.templates import markdown
+from fabula.releases.target import markdown
 from fabula.testing.drawn_shots import draw_shot_set
 from fabula.testing.katha_folders import rehash, write_run
 from fabula.testing.katha_samples import sample_bundles

@@ -12,7 +12,7 @@ from fabula.errors import ConfigError, InputError, TargetError
 from fabula.evaluation.judging.settings import SelectionSettings
 from fabula.evaluation.katha.load_items import chosen_records
 from fabula.kinds.verbs import diff, load, verify
-from fabula.releases.diff.render import lines as diff_lines
+from fabula.releases.diff.since import lines as diff_lines
 from fabula.releases.katha.package import export_package
 from fabula.releases.katha.package_import import ImportOptions, import_package
 from fabula.schemas.paths import MORAL_BALANCE

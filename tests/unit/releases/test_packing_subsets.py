@@ -11,7 +11,7 @@ import pytest
 
 from fabula.errors import ConfigError, InputError
 from fabula.kinds.verbs import load, pack, verify
-from fabula.releases.hidden.commitments import read_salt
+from fabula.releases.hidden.marks import read_salt
 from fabula.releases.katha.additions import KINDS, QUESTIONS, check_subsets
 from fabula.releases.options import PackOptions
 from fabula.releases.subsets import ALL, Traits, closeness, draw

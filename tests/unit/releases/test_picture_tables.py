@@ -14,19 +14,20 @@ from fabula.errors import ConfigError, InputError
 from fabula.kinds.verbs import load, pack, verify
 from fabula.media.images import LIMITS
 from fabula.releases.entities.form import import_episodes
-from fabula.releases.entities.pictures import PICTURES
+from fabula.releases.entities.requests import PICTURES
 from fabula.releases.options import PackOptions
 from fabula.releases.pack.packing import checksums, file_entries
 from fabula.releases.parquet import (
     GROUP_BYTES,
     PICTURE_ROWS,
     VIEWER_BYTES,
+    Table,
     TableWriter,
     first_page,
     measured,
+    table,
 )
 from fabula.releases.shots.tree import FOLDER
-from fabula.releases.tables import Table, table
 from fabula.schemas.canonical import canonical_bytes, pretty_bytes, sha256_bytes
 from fabula.schemas.paths import RELEASE, SUMS
 from fabula.testing.drawn_shots import draw_shot_set

@@ -20,8 +20,7 @@ import pytest
 from fabula.engine.calls import ModelUse
 from fabula.engine.status import StageStatus, Status, read_report
 from fabula.errors import ConfigError, UserError
-from fabula.releases.entities.page import render_page
-from fabula.releases.entities.tree import read_entity_set, statistics_of_set
+from fabula.releases.entities.tree import read_entity_set, render_page, statistics_of_set
 from fabula.schemas.values import state_of
 from fabula.viewing.editing import HOST, Server
 from fabula.viewing.records import laid_out, makers_in, record_lines, under

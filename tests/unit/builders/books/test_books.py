@@ -15,7 +15,7 @@ from fabula.builders.books.markup import html_book, text_of
 from fabula.builders.books.split_book import Limits, outline
 from fabula.builders.katha.building import BuildOptions, build_katha
 from fabula.engine.status import read_report
-from fabula.releases.katha.composition import Composition, known_details
+from fabula.releases.katha.selection import Composition, known_details
 from fabula.testing.made_books import all_tales, as_epub, as_html, as_markdown, as_text, made_book, made_tale
 from fabula.testing.model_server import Asked, ModelServer
 

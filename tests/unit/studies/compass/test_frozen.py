@@ -13,7 +13,7 @@ from PIL import Image
 from fabula.errors import InputError, TargetError
 from fabula.evaluation.judging.settings import judge_prompt
 from fabula.models.vision.store import Encoder, TextEncoder
-from fabula.releases.katha.derived import write_derived
+from fabula.releases.katha.selection import write_derived
 from fabula.releases.loading import load
 from fabula.schemas.canonical import digest, pretty_bytes
 from fabula.schemas.katha import StoryRecord
