@@ -201,7 +201,8 @@ def listings(compared: ReleaseDiff) -> list[Listing]:
         *(Listing(f"{nouns[name]} gone", compared.removed[name]) for name in compared.removed
           if name != main and not files[name].aside),
         Listing("moved to another split", compared.moved, _move_text),
-        *(_changed_fields(compared, name) for name in dict.fromkeys(record.file for record in compared.changed)),
+        *(_changed_fields(compared, name)
+          for name in dict.fromkeys(record.file for record in compared.changed)),
         Listing("schema", versions + fields),
         *(Listing(section.title, section.shown(compared.sections[section.name]), section.line,
                   name=section.name) for section in sections_of(form)),
