@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from .calling import Place, Progress, chosen, listed, released, reporter_of
 
 if TYPE_CHECKING:
-    from ..builders.katha.extend import ExtendOptions
-    from ..builders.katha.extend_report import ExtendReport
+    from ..builders.katha.extend import ExtendOptions, ExtendReport
     from ..engine.estimate import CallPlan
     from ..engine.run_options import RunOptions
     from ..engine.status import RunReport

@@ -34,7 +34,7 @@ from fabula.builders.entities.cluster_people import (
     unpacked,
 )
 from fabula.builders.entities.detect_people import Settings as Detecting
-from fabula.builders.entities.drafts import Seen, Tracklet
+from fabula.builders.entities.names import Seen, Tracklet
 from fabula.testing.drawn_detections import detections, write_detections
 from fabula.testing.drawn_film import DrawnFilm
 from fabula.testing.film_identities import LIMITS, clustered, film_scores, film_shots, tracked

@@ -23,7 +23,7 @@ import numpy as np
 from PIL import Image
 
 from fabula.builders.entities.cluster_people import Settings, mean_vector, packed, people_of
-from fabula.builders.entities.drafts import Seen, Tracklet
+from fabula.builders.entities.names import Seen, Tracklet
 from fabula.media.video import frames_at
 from fabula.models.vision.registry import open_vision
 from fabula.models.vision.weights import Place

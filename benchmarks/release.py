@@ -17,7 +17,7 @@ from pathlib import Path
 from jsonschema import Draft202012Validator
 from measure import fabula
 
-from fabula.builders.text.analyze_story import analyze
+from fabula.builders.text.boundaries import analyze
 from fabula.schemas.export import json_schema
 from fabula.schemas.text import normalize_text
 from fabula.testing.made_stories import write_stories

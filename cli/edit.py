@@ -14,8 +14,7 @@ from .command import command
 from .common import emit, model_bill, released, say, used_since, warn
 
 if TYPE_CHECKING:
-    from ..builders.corrections import Correction
-    from ..builders.edit_files import AppliedFile
+    from ..builders.edit_files import AppliedFile, Correction
     from ..schemas.values import Issue
 
 SHOWN, LONGEST = 20, 160

@@ -14,7 +14,7 @@ from .common import emit, finding_lines, released, say, show, show_findings, war
 
 if TYPE_CHECKING:
     from ..builders.books.building import BookOptions
-    from ..builders.shots.references import Sees
+    from ..builders.shots.building import Sees
     from ..releases.katha.package_import import ImportOptions
 
 
@@ -393,7 +393,7 @@ def references(
         fabula import references drawings/ --to runs/shots --rights "CC0-1.0" --source "drawn by Ana"
         fabula import references stills/ --to runs/shots --detector faces-scrfd-10g
     """
-    from ..builders.shots.references import Terms, import_references
+    from ..builders.shots.building import Terms, import_references
 
     terms = Terms(source=source, rights=rights)
     report = import_references(folder, out, terms, None if detector is None else _looks(detector))

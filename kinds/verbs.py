@@ -23,9 +23,8 @@ from .registry import (
 )
 
 if TYPE_CHECKING:
-    from ..builders.corrections import Correction, Editable
     from ..builders.drafting import Drafting, Preview
-    from ..builders.edit_files import AppliedFile, EditFile
+    from ..builders.edit_files import AppliedFile, Correction, Editable, EditFile
     from ..engine.estimate import CallPlan
     from ..engine.machines.merging import Merge, MergedRun
     from ..engine.pipeline import Pipeline
@@ -80,17 +79,17 @@ def merge_runs(
 
 
 def correct(run: Path, item: str, path: str, new: Json, *, who: str, why: str) -> "Correction":
-    """Add a correction of one field to a run; see :func:`fabula.builders.corrections.correct`."""
-    from ..builders import corrections
+    """Add a correction of one field to a run; see :func:`fabula.builders.edit_files.correct`."""
+    from ..builders import edit_files
 
-    return corrections.correct(editable_of(run), item, path, new, who=who, why=why)
+    return edit_files.correct(editable_of(run), item, path, new, who=who, why=why)
 
 
 def withdraw(run: Path, item: str, *, who: str, why: str) -> "Correction":
-    """Take an item out of a run for good; see :func:`fabula.builders.corrections.withdraw`."""
-    from ..builders import corrections
+    """Take an item out of a run for good; see :func:`fabula.builders.edit_files.withdraw`."""
+    from ..builders import edit_files
 
-    return corrections.withdraw(editable_of(run), item, who=who, why=why)
+    return edit_files.withdraw(editable_of(run), item, who=who, why=why)
 
 
 def correct_from(
@@ -115,7 +114,7 @@ def corrected_in_files(run_kind: str) -> str | None:
 
 def editable_of(run: Path) -> "Editable":
     """Return a run whose items can be corrected, and how."""
-    from ..builders.corrections import Editable
+    from ..builders.edit_files import Editable
 
     name = read_manifest(run).kind
     drafting = next((kind.drafting() for kind in kinds() if kind.name == name), None)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ..builders.entities import cluster_people, detect_people, embed_tracklets, track_people
-from ..builders.entities.drafts import Person, Shot, Tracklet, Video
+from ..builders.entities.names import Person, Shot, Tracklet, Video
 from ..engine.stage import Item, Made, Tools
 from ..schemas.canonical import Json
 from ..schemas.values import Own

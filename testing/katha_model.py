@@ -22,9 +22,8 @@ from itertools import pairwise
 
 from ..builders.katha.choosing.screen_stories import CRITERIA
 from ..builders.katha.draft_scenes import scene_casts
-from ..builders.katha.normalise_story import MOST_WORDS
-from ..builders.text.analyze_story import analyze
-from ..builders.text.boundaries import scene_spans
+from ..builders.katha.drafts import MOST_WORDS
+from ..builders.text.boundaries import analyze, scene_spans
 from ..builders.text.segments import pick, share
 from ..schemas.canonical import Json, sha256_bytes
 from ..schemas.text import contains_phrase, is_unspaced, normalize_answer

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ..builders.entities.drafts import Person
+from ..builders.entities.names import Person
 from ..builders.entities.pictures import PersonView, ShotView, Views, keep
 from .drawn import draw_panel
 

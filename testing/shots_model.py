@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 from ..builders.shots.cast import SPEAKER, character, find_people, named_first, named_in
-from ..builders.text.analyze_story import analyze
+from ..builders.text.boundaries import analyze
 from ..builders.text.segments import pick
 from ..schemas.canonical import Json
 from ..schemas.text import is_unspaced

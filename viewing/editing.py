@@ -16,8 +16,16 @@ from secrets import token_bytes
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from ..builders.corrections import Editable, item_of, items_of, signed
-from ..builders.edit_files import AppliedFile, EditFile, EditHeader, apply_file
+from ..builders.edit_files import (
+    AppliedFile,
+    Editable,
+    EditFile,
+    EditHeader,
+    apply_file,
+    item_of,
+    items_of,
+    signed,
+)
 from ..engine.edits import edits_of, is_withdrawal
 from ..errors import ConfigError, FabulaError
 from ..pages.page import WAIT, most_connections

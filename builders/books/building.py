@@ -21,8 +21,8 @@ from ...schemas.text import slug
 from ...schemas.values import Own, vocabulary
 from ...validators.retellings import catalogue_keys
 from ..drafting import DraftOptions, estimate, listed, planner_texts, tell_plan
-from .blocks import Block, flat, words_of
 from .load_books import ROLE
+from .markup import Block, flat, words_of
 
 if TYPE_CHECKING:
     from ...engine.progress import Reporter

@@ -24,8 +24,19 @@ from ...schemas.packed_files import Limits, NotPacked, PackedFiles, open_zip
 from ...schemas.plain_files import by_name, composed, read_plain
 from ...schemas.text import counted, is_language_tag, normalize_answer, slug
 from ...schemas.values import Own
-from .blocks import BadBook, Block, Book, flat, markdown_blocks, plain_blocks
-from .markup import MARKUP, Page, html_book, parsed, text_of
+from .markup import (
+    MARKUP,
+    BadBook,
+    Block,
+    Book,
+    Page,
+    flat,
+    html_book,
+    markdown_blocks,
+    parsed,
+    plain_blocks,
+    text_of,
+)
 
 # -- EPUB into blocks: its documents in reading order, with limits on what is unpacked
 

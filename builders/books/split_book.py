@@ -16,7 +16,7 @@ from ...schemas.canonical import Json
 from ...schemas.text import normalize_answer
 from ...validators.retellings import title_key
 from ..step import RULES, Drafted, PlannerSettings, Step, ask
-from .blocks import NUMBER, TRANSCRIBER, Block, flat
+from .markup import NUMBER, TRANSCRIBER, Block, flat
 
 # -- Headings of a book: which blocks are headings, on which level, and what belongs to no tale
 

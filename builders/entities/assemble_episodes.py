@@ -8,8 +8,7 @@ from ...schemas.entities import ALL, EntityEpisode, EpisodeRecord, shot_key
 from ...schemas.values import Check
 from ...validators.entities.set_rules import check_episode
 from ...validators.entities.view import view_of
-from .drafts import Entity, Repair, Script, ScriptShot
-from .names import slots_of
+from .names import Entity, Repair, Script, ScriptShot, slots_of
 from .plan_windows import Place
 from .windows import load_of, traits_of
 

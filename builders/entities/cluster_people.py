@@ -15,7 +15,7 @@ from pydantic import Field
 from ...engine.stage import Item, Made, Outcome, StageSpec, Tools
 from ...schemas.canonical import Json
 from ...schemas.values import Own
-from .drafts import Merge, Person, Tracklet
+from .names import Merge, Person, Tracklet
 
 # -- How far two tracklets are apart, and their clusters under constraints; exact, on every machine the same
 #

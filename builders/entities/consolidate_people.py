@@ -17,7 +17,7 @@ from ...media.images import MediaProblem
 from ...schemas.canonical import Json
 from ..step import PlannerSettings
 from .cluster_people import appearance, tracklets_of
-from .drafts import Merge, Person, Tracklet, Video
+from .names import Merge, Person, Tracklet, Video
 from .pictures import Shown, ask, portraits
 
 Rule = Literal["shot", "time"]

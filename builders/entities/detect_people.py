@@ -22,9 +22,9 @@ from ...models.vision.store import Box
 from ...schemas.canonical import Json, sha256_file
 from .cluster_people import packed_rows
 from .detections import Detections, Row, open_detections, unreadable, wrong
-from .drafts import Box4, Seen, Shot, Video
 from .load_videos import segments_of
 from .measure_quality import faces_of_people
+from .names import Box4, Seen, Shot, Video
 from .pictures import ModelName, frames_of
 
 if TYPE_CHECKING:

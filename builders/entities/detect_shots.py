@@ -17,8 +17,8 @@ from ...media.video import LIMITS, VideoLimits
 from ...models.vision.store import Device
 from ...schemas.canonical import Json
 from ...schemas.values import Own
-from .drafts import Shot, Video
 from .load_videos import film_path, segments_of
+from .names import Shot, Video
 
 
 class Settings(Own):

@@ -20,7 +20,7 @@ from ...schemas.plain_files import composed, open_plain, reason_of, type_reason
 from ...schemas.text import slug
 from ...schemas.values import Own
 from .cluster_people import Rows
-from .drafts import Box4, Video
+from .names import Box4, Video
 
 FORMAT = "fabula-detections"
 _FIX = "correct the file; docs/identities.md says what stands in it"

@@ -17,7 +17,7 @@ from ...models.vision.needs import VisionSettings, opened
 from ...models.vision.store import VectorStore
 from ...schemas.canonical import Json
 from .cluster_people import Rows, mean_vector, packed, unpacked
-from .drafts import Shot, Tracklet, Video
+from .names import Shot, Tracklet, Video
 from .pictures import ModelName, ViewWeights, best, candidates, cut_out, frames_of, qualities, sharpness_of
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from pydantic import Field
 from ...engine.stage import Item, Made, Outcome, Rejected, StageSpec, Tools
 from ...schemas.canonical import Json
 from ...schemas.values import Own
-from .drafts import Shot
 from .measure_quality import Quality, bars_of
+from .names import Shot
 
 QUALITY = {
     "too_short": "The shot is shorter than a story's action takes.",

@@ -17,7 +17,7 @@ from ...media.video import even_indices
 from ...models.vision.needs import VisionSettings, opened
 from ...models.vision.store import Box
 from ...schemas.values import Own
-from .drafts import Shot
+from .names import Shot
 from .pictures import frames_of, keep
 
 if TYPE_CHECKING:

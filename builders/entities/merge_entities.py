@@ -15,10 +15,20 @@ from ...engine.stage import REHEARSED, NoAnswer, Tools
 from ...schemas.canonical import Json
 from ...schemas.text import normalize_answer, normalize_text
 from ..step import LONGEST_TEXT, Drafted, PlannerSettings, Problems, Step, by_number, public_name
-from .drafts import Entity, EntityKind, Merge, Person, Repair
-from .films import Film, Identities, Local, chunks_of
-from .list_entities import LONG, frames_of
-from .names import in_order, person_name, tidy_name, with_slots, with_unique_names, without_slots
+from .list_entities import LONG, Film, Identities, Local, chunks_of, frames_of
+from .names import (
+    Entity,
+    EntityKind,
+    Merge,
+    Person,
+    Repair,
+    in_order,
+    person_name,
+    tidy_name,
+    with_slots,
+    with_unique_names,
+    without_slots,
+)
 from .pictures import attempt, check_english, noted, tidy, why
 
 # -- Reading the reply that puts local registries together into the entities of a video

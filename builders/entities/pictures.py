@@ -26,8 +26,8 @@ from ...schemas.text import normalize_answer, normalize_text
 from ...schemas.values import Own
 from ..step import Drafted, Problems, script_problem, texts_in
 from ..step import ask as ask_model
-from .drafts import Box4, Person, Repair, Seen, Tracklet, Video
 from .load_videos import film_path
+from .names import Box4, Person, Repair, Seen, Tracklet, Video
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -17,9 +17,8 @@ from pydantic import Field, field_validator
 from ...engine.stage import Child, Item, Made, Rejected, StageSpec, Tools
 from ...schemas.canonical import Json
 from ...schemas.values import Own
-from .drafts import Repair, Script, ScriptShot
-from .films import Identities
-from .names import in_order, slots_of, within
+from .list_entities import Identities
+from .names import Repair, Script, ScriptShot, in_order, slots_of, within
 from .pictures import Views
 from .windows import (
     RELEASED,

@@ -13,8 +13,8 @@ from ...media.images import MediaProblem, fitted
 from ...media.quality import TextReader, open_reader
 from ...schemas.canonical import Json
 from ...schemas.values import Own
-from .drafts import Shot
 from .measure_quality import looked_at
+from .names import Shot
 from .pictures import frames_of
 
 if TYPE_CHECKING:

@@ -10,15 +10,14 @@ from ...engine.stage import NoAnswer, Tools
 from ...schemas.canonical import Json
 from ...schemas.text import normalize_answer
 from ..step import Drafted, PlannerSettings, Problems, Step, by_number
-from .drafts import Entity, EntityKind, Repair, Script, ScriptShot
-from .films import (
+from .list_entities import (
     Episode,
     Film,
     accounts_of,
     chunks_of,
     episode_of,
 )
-from .names import joined
+from .names import Entity, EntityKind, Repair, Script, ScriptShot, joined
 from .pictures import Shown, action_of_reply, attempt, check_english, maker_of, noted, tidy, why
 
 # -- The script of a whole video: scenes, which shots begin anew, and a plain action for each

@@ -11,8 +11,8 @@ from ...media.images import MediaProblem, encode_image, fitted
 from ...media.video import even_indices, frames_at
 from ...schemas.canonical import Json
 from ...schemas.values import Own
-from .drafts import Box4, Person, Tracklet, Video
 from .load_videos import film_path, segments_of
+from .names import Box4, Person, Tracklet, Video
 from .pictures import PersonView, ShotView, Views, colour_word, histogram, keep
 
 if TYPE_CHECKING:

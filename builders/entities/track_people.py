@@ -26,7 +26,7 @@ from pydantic import Field
 
 from ...engine.stage import Item, Made, Outcome, StageSpec, Tools
 from ...schemas.values import Own
-from .drafts import Seen, Shot, Tracklet
+from .names import Seen, Shot, Tracklet
 
 Floats = NDArray[np.float64]
 

@@ -15,13 +15,22 @@ from ...engine.stage import Item, NoAnswer, Tools
 from ...schemas.canonical import Json
 from ...schemas.text import normalize_answer
 from ..step import Drafted, PlannerSettings, Problems, Step, by_number
-from .drafts import Entity, Repair, ScriptShot
-from .films import (
+from .list_entities import (
     Episode,
     chunks_of,
     episode_of,
 )
-from .names import Checked, mentions, settle, with_slots, without_article, without_slots
+from .names import (
+    Checked,
+    Entity,
+    Repair,
+    ScriptShot,
+    mentions,
+    settle,
+    with_slots,
+    without_article,
+    without_slots,
+)
 from .pictures import action_of_reply, attempt, check_english, noted, tidy, why
 from .script_parts import shot_told
 

@@ -23,8 +23,7 @@ from ..step import Drafted, PlannerSettings, ask
 from ..text.segments import source_sentences
 from .annotate_transitions import read_transitions
 from .annotate_transitions import show_scenes as show_transitions
-from .checks.reading import depends_on_transition
-from .checks.rules import rule_checks
+from .checks.rules import depends_on_transition, rule_checks
 from .checks.verify_record import (
     DEPENDS,
     DESCRIBED,

@@ -23,10 +23,19 @@ from ...validators.shots.script_rules import FIELDS, read_camera
 from ..drafting import Refused
 from ..step import Drafted
 from ..text.boundaries import scene_spans
-from .cast import MOST_ONSTAGE, Sketch, base_language, by_key
+from .cast import (
+    MOST_ONSTAGE,
+    TRANSLATE_NAMES,
+    TRANSLATE_SCRIPT,
+    TRANSLATED,
+    Sketch,
+    TranslationSettings,
+    base_language,
+    by_key,
+    other_language,
+)
 from .draft import PARTS, SHEET, TEXTS, editable_form, make_draft, paths_of, sketch_of
 from .load_stories import LABELS
-from .translation import TRANSLATE_NAMES, TRANSLATE_SCRIPT, TRANSLATED, TranslationSettings, other_language
 
 SPEC = StageSpec(
     name="apply_edits",

@@ -17,8 +17,7 @@ from ...schemas.canonical import Json
 from ...schemas.paths import WITHDRAWN, quoted_path
 from ...schemas.shots import CharacterFacts, ShotScript, StoryFacts
 from ...validators.shots.script_rules import FIELDS, check_plot, check_script
-from .cast import Sketch, camera_texts, story_type_texts
-from .translation import other_language
+from .cast import Sketch, camera_texts, other_language, story_type_texts
 
 
 def official_script(base: str, draft: Json, cast: Sequence[Json], story_type: str | None = None) -> Json:

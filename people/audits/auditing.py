@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from ...builders.drafting import tell_plan, without_models
-from ...builders.katha.checks.reading import read_answers
+from ...builders.katha.checks.rules import read_answers
 from ...builders.katha.measure_edits import SUMMARY
 from ...builders.step import ask, public_name
 from ...builders.step import language as prompt_language

@@ -19,8 +19,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from ...builders.corrections import ItemDraft
-from ...builders.edit_files import with_corrections
+from ...builders.edit_files import ItemDraft, with_corrections
 from ...builders.katha.apply_edits import EDITING
 from ...errors import ConfigError, TargetError
 from ...schemas.canonical import Json, canonical_bytes, jsonl_lines, new_folder, pretty_bytes, write_atomic

@@ -17,7 +17,7 @@ import pytest
 from fabula import BuildOptions, PackOptions, build, pack, validate, verify
 from fabula.builders.katha.building import STAGES
 from fabula.builders.katha.draft_scenes import describe_scenes, draft_scene_texts
-from fabula.builders.text.analyze_story import analyze
+from fabula.builders.text.boundaries import analyze
 from fabula.evaluation.archive.archive import read_archive
 from fabula.evaluation.judging.pictures import ImageSettings, prepare_storyboard
 from fabula.evaluation.katha.requests import EvaluateOptions, evaluate_katha

@@ -13,7 +13,7 @@ from ....schemas.canonical import Json
 from ....schemas.paths import parse_path
 from ....schemas.values import Own
 from ..drafts import LABELS, author_of, covers
-from .reading import depends_on_transition
+from .rules import depends_on_transition
 
 RULES = "rules@1"
 NOBODY = "not judged: no model read it, and its author gave no verdict"

@@ -24,7 +24,7 @@ from ..annotate_transitions import transitions_shown
 from ..draft_scenes import scenes_shown
 from ..drafts import LABELS, LISTS, NARRATIVE, make_check, scene_texts, told_story
 from ..write_questions import DISTINCT, REPEATED, other_answers
-from .reading import (
+from .rules import (
     Judged,
     depends_on_transition,
     judges_labels,
@@ -34,8 +34,8 @@ from .reading import (
     read_guess,
     read_judgements,
     read_record,
+    rule_checks,
 )
-from .rules import rule_checks
 from .settling import RULES, settle
 
 # -- Having a model check a draft: what blind readers answer and see, and one judgement of the whole record

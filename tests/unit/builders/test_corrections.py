@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fabula.builders.corrections import Correction
+from fabula.builders.edit_files import Correction
 from fabula.builders.katha.apply_edits import consequence_of
 from fabula.builders.katha.building import BuildOptions, build_katha
 from fabula.engine.edits import NAME, edits_of

@@ -159,7 +159,7 @@ def test_hand_written_scenes_when_partial_are_filled_by_rules_field_by_field(kat
 SCRIPT = """
 import json, sys
 from fabula.builders.katha.draft_scenes import describe_scenes, draft_scene_texts
-from fabula.builders.text.analyze_story import analyze
+from fabula.builders.text.boundaries import analyze
 story = json.loads(sys.stdin.read())
 analysis = analyze(story)
 texts = draft_scene_texts(story, analysis, 5)

@@ -9,7 +9,7 @@ import pytest
 
 from fabula.builders.katha.choosing.screen_stories import event_share, personal_data
 from fabula.builders.katha.draft_scenes import describe_scenes, draft_scene_texts
-from fabula.builders.text.analyze_story import analyze
+from fabula.builders.text.boundaries import analyze
 from fabula.schemas.canonical import Json
 from fabula.schemas.text import normalize_text
 

@@ -2,8 +2,7 @@
 
 import pytest
 
-from fabula.builders.text.analyze_story import analyze
-from fabula.builders.text.boundaries import divide, opening_costs, paragraph_starts, scene_spans
+from fabula.builders.text.boundaries import analyze, divide, opening_costs, paragraph_starts, scene_spans
 from fabula.builders.text.segments import Analysis, segment_text
 from fabula.schemas.text import normalize_text
 

@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from fabula.builders.books.blocks import BadBook, Book, flat, plain_blocks
 from fabula.builders.books.building import BookOptions, import_books
 from fabula.builders.books.load_books import epub_book
-from fabula.builders.books.markup import html_book, text_of
+from fabula.builders.books.markup import BadBook, Book, flat, html_book, plain_blocks, text_of
 from fabula.builders.books.split_book import Limits, outline
 from fabula.builders.katha.building import BuildOptions, build_katha
 from fabula.engine.status import read_report

@@ -15,7 +15,7 @@ from fabula.builders.entities.consolidate_people import (
     consolidate,
     rounds_of,
 )
-from fabula.builders.entities.drafts import Person, Seen, Tracklet
+from fabula.builders.entities.names import Person, Seen, Tracklet
 
 
 def matrix(seed: int, count: int, levels: int = 0) -> Distances:

@@ -10,7 +10,7 @@ import pytest
 from pyarrow import parquet
 
 from fabula.builders.entities.detections import FORMAT, open_detections
-from fabula.builders.entities.drafts import Video
+from fabula.builders.entities.names import Video
 from fabula.errors import InputError, UserError
 
 VIDEO = Video(

@@ -5,11 +5,9 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from fabula.builders.entities.drafts import Entity, Person, Repair, Script, ScriptShot
-from fabula.builders.entities.films import Local
-from fabula.builders.entities.list_entities import places_of, read_registry
+from fabula.builders.entities.list_entities import Local, places_of, read_registry
 from fabula.builders.entities.merge_entities import Merged, read_identities
-from fabula.builders.entities.names import settle
+from fabula.builders.entities.names import Entity, Person, Repair, Script, ScriptShot, settle
 from fabula.builders.entities.pictures import colour_word, distance, histogram, word_of
 from fabula.builders.entities.script_parts import around, read_actions, read_descriptions, read_script
 from fabula.builders.entities.verify_script import read_settled

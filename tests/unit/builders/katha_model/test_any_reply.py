@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from fabula.builders.katha import write_questions
 from fabula.builders.katha.annotate_transitions import read_transitions, transitions_shown
-from fabula.builders.katha.checks import reading as read_checks
+from fabula.builders.katha.checks import rules as read_checks
 from fabula.builders.katha.checks.rules import rule_checks
 from fabula.builders.katha.draft_scenes import SCENE_FIELDS, read_division, read_scenes, scenes_shown
 from fabula.builders.katha.drafts import type_problem

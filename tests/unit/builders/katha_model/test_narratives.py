@@ -8,11 +8,10 @@ from fabula.builders.katha.checks.rules import rule_checks
 from fabula.builders.katha.choosing.screen_stories import ASSESS_STORY
 from fabula.builders.katha.draft_scenes import STEP as SCENES
 from fabula.builders.katha.draft_scenes import ask_scenes
-from fabula.builders.katha.drafts import Sketch, make_bundle, told_story
-from fabula.builders.katha.normalise_story import STEP as NORMALISE
-from fabula.builders.katha.normalise_story import Settings, read_narrative
+from fabula.builders.katha.drafts import STEP as NORMALISE
+from fabula.builders.katha.drafts import Settings, Sketch, make_bundle, read_narrative, told_story
 from fabula.builders.step import PlannerSettings
-from fabula.builders.text.analyze_story import analyze
+from fabula.builders.text.boundaries import analyze
 from fabula.engine.stage import Item, Made, Rejected
 from fabula.schemas.katha import KathaBundle, Narrative
 from fabula.testing.katha_model import KathaModel

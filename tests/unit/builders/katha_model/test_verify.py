@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fabula.builders.katha.checks.reading import depends_on_transition
+from fabula.builders.katha.checks.rules import depends_on_transition
 from fabula.builders.katha.checks.verify_record import (
     MORAL,
     PROMPTS,

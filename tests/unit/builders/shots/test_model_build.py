@@ -10,8 +10,7 @@ import pytest
 
 import fabula
 from fabula.builders.shots.building import ShotOptions, build_shots
-from fabula.builders.shots.cast import character, named_in
-from fabula.builders.shots.translation import _check_letters
+from fabula.builders.shots.cast import _check_letters, character, named_in
 from fabula.builders.step import Problems
 from fabula.errors import InputError
 from fabula.releases.shots.tree import ShotSet, read_shot_set

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 import fabula
-from fabula.builders.shots.building import ShotOptions, build_shots
-from fabula.builders.shots.references import Terms, import_references
+from fabula.builders.shots.building import ShotOptions, Terms, build_shots, import_references
 from fabula.errors import InputError
 from fabula.releases.shots.imports import read_story_facts, with_provenance
 from fabula.releases.shots.tree import ShotSet, read_shot_set

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from fabula.builders.corrections import Correction
+from fabula.builders.edit_files import Correction
 from fabula.builders.katha.building import BuildOptions, build_katha
 from fabula.engine.edits import run_ids
 from fabula.engine.manifest import read_manifest
