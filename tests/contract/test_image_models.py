@@ -15,9 +15,10 @@ from fabula.engine.calls import Calls, model_uses
 from fabula.engine.journal import NAME as JOURNAL
 from fabula.engine.journal import Journal
 from fabula.errors import ConfigError
-from fabula.models.chat import CallFault, ChatModel, ChatRequest, Image, Message, Reply
+from fabula.models.chat import CallFault, ChatModel, ChatRequest, Image, Message, Reply, Usage
 from fabula.models.client import ModelClient
 from fabula.models.generators.google_videos import GoogleVideos
+from fabula.models.generators.openai_images import _usage
 from fabula.models.generators.request import Generated, PictureRequest, read_generated
 from fabula.models.keys import MARK, Redactor
 from fabula.models.options import ModelOptions
@@ -362,6 +363,23 @@ def test_address_when_given_in_place_of_a_picture_is_not_followed_and_may_have_b
     fault = Studio("image", "openai", server).fault()
     assert (fault.kind, fault.maybe_paid) == ("unsupported", True)
     assert 'extra of [models."image:openai:tiny"]' in fault.message and server.count == 1
+
+
+@pytest.mark.parametrize(
+    ("told", "references", "images"),
+    [
+        ({"input_tokens_details": {"image_tokens": 646}}, (), 646),
+        ({}, (), 0),  # none was sent, so that none was counted
+        ({}, REFERENCES, None),  # how many is not known, and so not what they cost
+    ],
+)
+def test_tokens_of_pictures_that_were_sent_when_not_told_are_none_only_where_none_were_sent(
+    told, references, images
+):
+    request = PictureRequest("image:openai:m", "A fox", references=references)
+    usage = _usage({"input_tokens": 700, "output_tokens": 4160, **told}, request)
+    assert usage == Usage(700, 4160, image_input_tokens=images, image_output_tokens=None)
+    assert _usage([700], request) is None
 
 
 # -- the journal, and money

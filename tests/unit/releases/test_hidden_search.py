@@ -20,9 +20,11 @@ from fabula.releases.hidden.marks import (
     search,
     search_rows,
 )
-from fabula.releases.katha.form import check_hidden
+from fabula.releases.katha.form import _retold, check_hidden
 from fabula.schemas.canonical import canonical_bytes, pretty_bytes
 from fabula.schemas.paths import RELEASE
+from fabula.testing.katha_folders import write_jsonl
+from fabula.testing.katha_samples import sample_bundles
 
 
 class Pair:
@@ -356,3 +358,22 @@ def test_commitments_when_they_are_malformed_are_told_without_the_hidden_folder(
     change(document["commitments"])
     assert [issue.code for issue in check_promises(document)] == ["commitment"]
     assert list(check_promises(pair.document)) == []
+
+
+@pytest.mark.parametrize(
+    ("shared", "code", "by"),
+    [
+        (("title",), "split-twin", "title"),
+        (("story_text",), "split-retelling", "text"),
+        (("story_text", "title"), "split-retelling", "text and title"),
+        ((), None, ""),
+    ],
+)
+def test_public_story_when_it_is_like_a_hidden_one_is_named_with_what_is_alike(tmp_path, shared, code, by):
+    first, second, hidden = (bundle["record"] for bundle in sample_bundles(3))
+    rows = {"public": [first, second], "hidden": [{**hidden, **{name: first[name] for name in shared}}]}
+    for name, records in rows.items():
+        (tmp_path / name).mkdir()
+        write_jsonl(tmp_path / name / "annotations.jsonl", records)
+    found = [(issue.code, issue.message) for issue in _retold(tmp_path / "public", tmp_path / "hidden")]
+    assert found == ([(code, f"kb25k_0001 is like a hidden story by its {by}")] if code else [])

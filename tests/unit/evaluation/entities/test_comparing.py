@@ -16,7 +16,7 @@ from fabula.evaluation.archive.archive import Archive, write_archive
 from fabula.evaluation.entities.archived import answer_of, read_facts
 from fabula.evaluation.entities.facts import EPISODES, Answer, EpisodeFacts
 from fabula.evaluation.entities.metrics.aggregate import Definitions, Tally, tally
-from fabula.evaluation.entities.metrics.catalogue import METRICS
+from fabula.evaluation.entities.metrics.catalogue import METRICS, metric_named
 from fabula.evaluation.entities.published import check_b5, fingerprints
 from fabula.evaluation.entities.scores.compare import entity_effects, pooled_d
 from fabula.evaluation.entities.scores.scores import (
@@ -27,11 +27,12 @@ from fabula.evaluation.entities.scores.scores import (
     score_folder,
     score_methods,
 )
-from fabula.evaluation.entities.scores.tables import score_tables
+from fabula.evaluation.entities.scores.tables import _best, score_tables
 from fabula.evaluation.metrics.vectors import packed
 from fabula.evaluation.report.formats import written
 from fabula.schemas.canonical import canonical_bytes
 from fabula.schemas.judgement import EvaluationManifest, Judge, Judgement
+from fabula.schemas.values import Score
 
 from .worked import ANA, HALL, episode
 
@@ -328,3 +329,20 @@ def test_answer_when_values_are_null_or_no_scores_keeps_what_is_scored() -> None
     # What is not there, or no number, has failed; so has an overall score that is null.
     assert answer_of("answered", parsed) == Answer("answered", values, frozenset({"hair"}))
     assert answer_of("refused", None) == Answer("refused")
+
+
+@pytest.mark.parametrize(
+    ("metric", "values", "note"),
+    [
+        ("llm_face_accuracy", {"a": 0.5, "b": 0.75, "c": None}, "best: b"),
+        ("llm_face_accuracy", {"a": 0.75, "b": 0.75, "c": 0.5}, None),  # equals
+        ("llm_face_accuracy", {"a": 0.5, "c": None}, None),  # one method
+        ("llm_face_accuracy", {"c": None}, None),
+    ],
+)
+def test_best_method_when_there_are_several_is_named_unless_two_are_equal(metric, values, note):
+    none = Score(value=None, status="undefined", reason="nobody is seen")
+    scores = {
+        name: none if value is None else Score(value=value, status="ok") for name, value in values.items()
+    }
+    assert _best(metric_named(metric), scores) == note

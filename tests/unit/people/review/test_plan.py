@@ -102,6 +102,9 @@ def test_rules_when_people_copy_labels_find_the_pair(seed: int) -> None:
     (reason,) = left_out.people["simulated-9"]
     assert reason.text.startswith("100 of 100 answers are the same as those of simulated-2; 7")
     assert left_out.kept.people["simulated-9"] == reason.text
+    for least, people in ((100, names(2, 9)), (101, set())):
+        rules = Rules(max_match=0.95, match_items=least)
+        assert set(apply(simulated_labels(planted, seats(), UNITS), rules).people) == people
 
 
 # -- and careful people at the stated rates only
