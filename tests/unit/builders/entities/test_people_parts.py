@@ -1,10 +1,12 @@
 """The parts of telling people apart, by hand: distances, vectors, best views, faces, crops."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from fabula.builders.entities.cluster_people import UNKNOWN, Rows, Weighed, fused, mean_vector
-from fabula.builders.entities.measure_quality import faces_of_people
+from fabula.builders.entities.measure_quality import faces_of_people, looked_at
 from fabula.builders.entities.names import (
     Entity,
     Person,
@@ -222,3 +224,16 @@ def test_names_when_taken_or_within_others_are_given_anew_and_noted() -> None:
 
 
 # Scores of tracks, by hand.
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "pairs"),
+    [
+        (100, 199, ((112, 115), (137, 140), (162, 165), (187, 190))),  # the middles of four times 25 frames
+        (10, 11, ((10, 11), (11, 11))),  # fewer frames than parts: each once, and none behind the last
+        (7, 7, ((7, 7),)),
+    ],
+)
+def test_frames_when_chosen_of_a_shot_are_in_the_middle_of_equal_parts(first, last, pairs):
+    shot = SimpleNamespace(first=first, last=last, video=SimpleNamespace(fps=30.0))
+    assert looked_at(shot, 4) == pairs
