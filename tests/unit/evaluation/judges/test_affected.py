@@ -11,7 +11,7 @@ import pytest
 
 from fabula.evaluation.archive.archive import read_archive
 from fabula.evaluation.katha.requests import EvaluateOptions, estimate_evaluation, evaluate_katha
-from fabula.evaluation.katha.scoring import Affected, Fate, affected_judgements
+from fabula.evaluation.katha.scoring import Affected, Fate, _set_of, affected_judgements
 from fabula.releases.loading import Release
 from fabula.schemas.canonical import Json
 from fabula.testing.drawn_storyboards import draw_outputs, judged_release
@@ -196,3 +196,17 @@ def test_evaluation_when_another_version_reuses_it_asks_exactly_what_is_affected
     again = {one.key(): one.raw for one in read_archive(second).judgements}
     assert len(before.items() & again.items()) >= found.totals()["valid"]
     assert len(again) == len(before) - found.totals()["gone"]
+
+
+@pytest.mark.parametrize(
+    ("label", "prompts"),
+    [
+        ("judge/question_image@3#0123abcd", "main"),
+        ("judge/heldout/question_image@1#0123abcd", "heldout"),
+        ("judge/strict/question_text@1#0123abcd", "strict"),
+        ("house:judge/question_text@1#0123abcd", "main"),
+        ("", "main"),
+    ],
+)
+def test_set_of_prompts_when_read_from_a_label_is_that_of_its_folder(label, prompts):
+    assert _set_of(label) == prompts
