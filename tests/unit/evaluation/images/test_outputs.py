@@ -13,7 +13,7 @@ from fabula.evaluation.outputs.layout import require_shots
 from fabula.evaluation.outputs.shots import FATAL, CheckOptions, Choice, ShotOutputs, check_shots
 from fabula.evaluation.shots.found import BoxRows, boxes_of
 from fabula.evaluation.shots.requests import EVALUATING, ImageOptions, _account
-from fabula.models.vision.types import Box
+from fabula.models.vision.store import Box
 from fabula.releases.shots.tree import ShotSet, read_shot_set
 from fabula.testing.drawn import picture_bytes, write_video
 from fabula.testing.drawn_shots import draw_shot, draw_shot_outputs, draw_shot_set, onstage
