@@ -337,6 +337,19 @@ def test_comparison_when_units_are_few_has_the_interval_and_p_value_of_students_
     assert (found.higher, found.lower, found.equal) == ((differences > 0).sum(), (differences < 0).sum(), 0)
 
 
+@pytest.mark.parametrize("units", [6, 10, 29])
+def test_p_value_when_resamples_spread_as_the_standard_error_is_that_of_students_t(units):
+    differences = np.random.default_rng(units).normal(1.5, 1.5, size=units)
+    mean, error = differences.mean(), differences.std() / math.sqrt(units)
+    replicates = np.repeat([mean - error, mean + error], 50_000)  # whose standard deviation is the error
+    wanted = ttest_1samp(differences, 0)
+    assert 2e-5 < wanted.pvalue < 0.1
+    assert Uncertainty().p_value(mean, replicates, units) == pytest.approx(wanted.pvalue, rel=1e-9)
+    found = Uncertainty().ends(np.array(mean), replicates, float(units))
+    ends = wanted.confidence_interval(0.95)
+    assert [float(end) for end in found] == pytest.approx([ends.low, ends.high], rel=1e-9)
+
+
 def test_comparison_when_units_are_below_six_has_neither_interval_nor_test():
     (found,) = paired([Pair("a", "b", np.array([0.1, 0.2, 0.1, 0.3, 0.2]))], "story", Uncertainty())
     assert (found.interval, found.low, found.high) == (None, None, None)
