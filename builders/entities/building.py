@@ -29,6 +29,7 @@ from ...engine.survey import surveyed
 from ...errors import BelowThreshold, ConfigError, InputError, MissingRequirement
 from ...media.shot_network import fingerprint
 from ...models.vision.needs import Lack, VisionSettings, fetching, lacks_of, vision_plan, with_weights
+from ...models.vision.needs import listed as listed_models
 from ...models.vision.weights import Place
 from ...releases.entities.requests import PICTURES
 from ...releases.entities.tree import FOLDER, EntitySet, Episode, SplitFile, write_tree
@@ -105,7 +106,7 @@ def check_media(config: RunConfig) -> None:
     lacks = list(_media_lacks(config))
     if lacks:
         raise MissingRequirement(
-            "finding and filtering shots", what=f"libraries or weights are not installed: {listed(lacks)}",
+            "finding and filtering shots", what=f"libraries or weights are not installed: {listed_models(lacks)}",
             fix="; ".join(filter(None, ('pip install "fabula[entities,ocr]"', fetching(lacks))))
             + "; or do without: --set detect_shots.method=histogram,"
             " and see docs/episodes.md for read_subtitles.reader and measure_quality.aesthetic",
@@ -165,7 +166,7 @@ def check_people(config: RunConfig, videos: frozenset[str] | None = None) -> Non
         fetch = fetching(lacks) or 'pip install "fabula[entities]"'
         raise MissingRequirement(
             "finding people",
-            what=f"detectors and encoders cannot run without {listed(lacks)}",
+            what=f"detectors and encoders cannot run without {listed_models(lacks)}",
             fix=f"{fetch}, or name your files (docs/vision.md); or give --detections FILE; or build without"
             " people: --set detect_people.people=none",
         )

@@ -58,6 +58,7 @@ _ELSEWHERE = {
     },
     "assess_story": f"{__package__}.choosing.screen_stories:ASSESS_STORY",
     "assign_splits": f"{__package__}.choosing.choose_stories:ASSIGN_SPLITS",
+    "normalise_story": f"{__package__}.drafts:NORMALISE_STORY",
     "assemble_records": f"{__package__}.drafts:ASSEMBLE_RECORDS",
     "leave_surplus": f"{__package__}.choosing.choose_stories:LEAVE_SURPLUS",
 }

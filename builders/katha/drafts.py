@@ -510,7 +510,7 @@ def _check_numbers(
             problems.add(f"scene {number}: from_sentences is empty")
 
 
-STEP = Step(
+NORMALISE_STORY = Step(
     id="katha/normalise_story",
     version=6,
     writes=("narrative",),

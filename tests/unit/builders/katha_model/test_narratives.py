@@ -8,7 +8,7 @@ from fabula.builders.katha.checks.rules import rule_checks
 from fabula.builders.katha.choosing.screen_stories import ASSESS_STORY
 from fabula.builders.katha.draft_scenes import STEP as SCENES
 from fabula.builders.katha.draft_scenes import ask_scenes
-from fabula.builders.katha.drafts import STEP as NORMALISE
+from fabula.builders.katha.drafts import NORMALISE_STORY as NORMALISE
 from fabula.builders.katha.drafts import Settings, Sketch, make_bundle, read_narrative, told_story
 from fabula.builders.step import PlannerSettings
 from fabula.builders.text.boundaries import analyze
