@@ -106,7 +106,8 @@ def check_media(config: RunConfig) -> None:
     lacks = list(_media_lacks(config))
     if lacks:
         raise MissingRequirement(
-            "finding and filtering shots", what=f"libraries or weights are not installed: {listed_models(lacks)}",
+            "finding and filtering shots",
+            what=f"libraries or weights are not installed: {listed_models(lacks)}",
             fix="; ".join(filter(None, ('pip install "fabula[entities,ocr]"', fetching(lacks))))
             + "; or do without: --set detect_shots.method=histogram,"
             " and see docs/episodes.md for read_subtitles.reader and measure_quality.aesthetic",

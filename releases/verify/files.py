@@ -24,7 +24,7 @@ from ..form import ReleaseForm
 from ..loading import read_release_document
 from ..pack.packing import checksums, tools
 from ..parquet import Table, TableWriter, arrow_schema, as_stated, batches, open_table
-from .documents import OFFLINE, digest_of, expected_rows
+from .read_back import OFFLINE, digest_of, expected_rows
 
 Visit = Callable[[str, Json], None]
 _SUM = re.compile(r"([0-9a-f]{64})  (.+)")

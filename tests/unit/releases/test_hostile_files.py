@@ -76,7 +76,7 @@ def in_little_memory(work: str, folder: Path) -> subprocess.CompletedProcess[str
     code = (
         "import resource, sys; from pathlib import Path; import fabula;"
         "from fabula.kinds.verbs import verify;"
-        "from fabula.releases.verify.documents import refused_tables;"
+        "from fabula.releases.verify.read_back import refused_tables;"
         f"resource.setrlimit(resource.RLIMIT_DATA, ({MEMORY}, {MEMORY}));"
         "from fabula.errors import FabulaError\n"
         "folder = Path(sys.argv[1])\n"
