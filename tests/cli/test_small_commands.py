@@ -15,7 +15,7 @@ import pytest
 import typer
 
 import fabula
-from fabula.cli.checkup import checkup
+from fabula.cli.checkup import _required, checkup
 from fabula.cli.common import PLACES, VALUES, finding_lines, guarded
 from fabula.cli.main import app
 from fabula.errors import InputError, UserError
@@ -271,3 +271,9 @@ def test_render_when_given_a_run_asks_about_its_drafts(fabula_command, sample_ru
     assert question["question"] in asked
     assert shown["prompt"].startswith("katha/answer_questions@")
     assert shown["request"]["schema"]["name"] == "katha_answer_questions"
+
+
+def test_extra_when_made_of_others_needs_what_they_need() -> None:
+    whole, core = set(_required("all")), set(_required(""))
+    assert {*_required("review"), *_required("entities")} <= whole
+    assert "pydantic" in core and not {"starlette", "av"} & core

@@ -352,3 +352,10 @@ def test_plan_when_several_judges_are_asked_sums_up_each_of_them_and_the_most_th
         ["total", "10", "100", "20", "3.0000", "5.0000", "openai:b"],
     ]
     assert "25 calls, about 4.5000 USD, at most 7.7500 USD" in lines
+
+
+def test_plan_when_asked_so_many_times_multiplies_calls_tokens_and_what_they_cost_at_most() -> None:
+    plan = StagePlan("draft", "openai:m", 3, 1, 100, 50, 0.25, 1.5, calibrated=False)
+    assert plan.times(2.5) == StagePlan("draft", "openai:m", 8, 2, 250, 125, 0.625, 3.75, calibrated=False)
+    free = StagePlan("draft", "hf:m", 3, 1, 100, 50, None, None, calibrated=True)
+    assert free.times(2) == StagePlan("draft", "hf:m", 6, 2, 200, 100, None, None, calibrated=True)

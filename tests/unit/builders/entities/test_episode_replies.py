@@ -112,6 +112,15 @@ def test_people_when_seen_together_stay_apart_and_the_merge_is_refused() -> None
     assert codes(made.repairs) == [("left-out", None, "added")]
 
 
+def test_people_when_some_shots_are_not_of_the_episode_have_the_others_listed_or_left_out() -> None:
+    reply = {"characters": [entry("Mira", ["p001"], "persons")], "locations": [], "objects": []}
+    made = read_identities(reply, CAST, [], "openai:tested", [2, 3, 4])
+    assert [(one.persons, one.shots) for one in made.entities] == [
+        (("p001",), (2,)), (("p002",), (2, 3)), (("p003",), (4,)),
+    ]  # fmt: skip
+    assert [one.code for one in made.repairs] == ["left-out"] * 2
+
+
 @pytest.mark.parametrize(
     ("wrong", "noted"),
     [
