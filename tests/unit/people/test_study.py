@@ -340,6 +340,9 @@ def test_bins_when_compared_are_those_of_scikit_learn() -> None:
 def test_bins_when_confidence_is_whole_or_nobody_answered_are_the_last_or_none() -> None:
     ones = np.ones(3)
     assert bins_of(ones, ones > 0, bins_by(ones, single=False)) == (Bin(3, 1.0, 1.0),)
+    # ten of equal width, the last with its upper end; what nobody states falls into the first
+    edges = np.array([0.0, 0.09, 0.1, 0.95, 1.0, np.nan])
+    assert bins_by(edges, single=False).tolist() == [0, 0, 1, 9, 9, 0]
     assert bins_of(np.zeros(0), np.zeros(0, dtype=bool), bins_by(np.zeros(0), single=False)) == ()
 
 
