@@ -319,7 +319,7 @@ def incomplete_lines(run: Path) -> Iterator[str]:
             stories += 1
             unsaid += bundle["record"]["provenance"]["source_rights_status"] == "unresolved"
             lacking += bool(missing)
-            absent.update({re.sub(r"\[\d+\]", "[*]", path) for path in missing})
+            absent.update([*dict.fromkeys(re.sub(r"\[\d+\]", "[*]", path) for path in missing)])
     if unsaid:
         yield f"{unsaid} of {stories} records stay out of releases, because nobody has said their rights:"
         yield "  fix: --rights licensed_with_permission, or as `fabula schemas words rights_status` says"

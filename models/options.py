@@ -464,7 +464,8 @@ class Files:
             dtype = "float32"  # transformers takes quantised numbers apart into these
         if dtype != "auto":
             return parameters, parameters * BYTES[dtype], dtype
-        stored = {kind: sum(counts.get(kind, 0) for counts in counted) for kind in set().union(*counted)}
+        kinds = sorted(set().union(*counted))
+        stored = {kind: sum(counts.get(kind, 0) for counts in counted) for kind in kinds}
         most = max(stored, key=lambda kind: stored[kind], default="float32")
         return parameters, sum(BYTES.get(kind, 4) * count for kind, count in stored.items()), most
 

@@ -107,11 +107,11 @@ def _looked_at(doc: ReportDocument) -> Iterator[Section]:
         yield Section("cases", doc.cases.title, doc.cases.note, kind="case", units=doc.cases.shown)
     if doc.shots:
         stories_note = f"{doc.shots.stories_note} {doc.shots.pictures_note}"
-        yield Section("worst", "Lowest shots", doc.shots.worst_note, kind="worstshots", units=doc.shots.worst)
+        yield Section("worst", "Worst shots", doc.shots.worst_note, kind="worstshots", units=doc.shots.worst)
         yield Section("stories", "Stories", stories_note, kind="story", units=doc.shots.stories)
     if doc.episodes:
         note = "Recurring entities, in all shots that they are scheduled in."
-        yield Section("worst", "Lowest entities", note, kind="worstentities", units=doc.episodes.worst)
+        yield Section("worst", "Worst entities", note, kind="worstentities", units=doc.episodes.worst)
         yield Section(
             "episodes", "Episodes", doc.episodes.note, kind="episode", units=doc.episodes.episodes
         )  # fmt: skip

@@ -401,9 +401,9 @@ def _listed(states: Mapping[str, int]) -> str:
 def _told(unread: Mapping[str, int], drafts: Sequence[Json], selection: Selection) -> str:
     """Return how many of the selected records nobody read, and which checks did not pass in most drafts."""
     packed = len(selection.public) + len(selection.hidden)
-    open_codes = Counter(code for checks in drafts for code in {
+    open_codes = Counter(code for checks in drafts for code in dict.fromkeys(
         check["code"] for check in checks if not check["passed"]
-    })  # fmt: skip
+    ))  # fmt: skip
     shown = ", ".join(f"{code} in {count}" for code, count in open_codes.most_common(4))
     more = f" and {len(open_codes) - 4} more" if len(open_codes) > 4 else ""
     why = f"; not made or not passed: {shown}{more}" if shown else ""

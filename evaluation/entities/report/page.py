@@ -1,4 +1,4 @@
-"""The report on an evaluation of episodes: numbers, gap curves, lowest entities, and each entity by shot."""
+"""The report on an evaluation of episodes: numbers, gap curves, worst entities, and each entity by shot."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -386,11 +386,11 @@ def worst_shots(looked: Looked, methods: Sequence[str]) -> tuple[WorstShots, ...
         name = metric.name
         if not (metric.per_shot and metric.ranked):
             continue
+        sign, perfect = (1, metric.range[1]) if metric.higher else (-1, metric.range[0])
         valued = sorted(
-            (round(shot.values[name], 9), n) for n, shot in enumerate(every) if name in shot.values
+            (sign * round(shot.values[name], 9), n) for n, shot in enumerate(every) if name in shot.values
         )
-        top = metric.top if metric.top == metric.range[1] else None
-        ordered = [every[n] for value, n in valued if top is None or value < top]
+        ordered = [every[n] for value, n in valued if value < sign * perfect]
         if ordered:
             made.append(
                 WorstShots(

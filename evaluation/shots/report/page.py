@@ -170,8 +170,8 @@ def _part(looked: Looked, board: Leaderboard, wanted: Wanted[Definitions]) -> Sh
         leaders=leaders(board) if len(board.methods) > 1 else None,
         labels=labels,
         digits={name: metric_of(name).digits for name in labels},
-        worst_note="Per score, the shots with the lowest values, the worst first; equal ones are chosen by a "
-        "hash. Shots without a picture have no values: they are listed under Coverage and outcomes.",
+        worst_note="Per score, the worst first; equal ones are chosen by a hash. Shots without a picture "
+        "have no values: they are listed under Coverage and outcomes.",
         worst=worst,
         stories_note=note,
         pictures_note=_pictures_note(looked.snaps, wanted),

@@ -4,12 +4,14 @@ import csv
 import io
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from fabula.errors import ConfigError, InputError
+from fabula.evaluation.metrics.metric import metrics
 from fabula.evaluation.report.formats import scores_csv, shots_csv, write_report
 from fabula.evaluation.report.model import ReportDocument, ShotCard, ShotsPart, Snap
 from fabula.evaluation.report.page import coverage_text, render_page
@@ -185,6 +187,18 @@ def test_worst_shots_when_listed_are_the_lowest_and_never_perfect_ones(tmp_path:
             assert shown == sorted(shown) == pytest.approx(sorted(every[some.name])[:EACH])
             assert some.total == len(every[some.name])
     assert "occm" not in [some.name for some in part.worst]  # all of them are 100
+
+
+def test_worst_shots_when_lower_is_better_are_the_highest(tmp_path: Path, monkeypatch) -> None:
+    lower = [replace(metric, direction="lower") for metric in metrics() if metric.name == "scene"]
+    monkeypatch.setattr("fabula.evaluation.shots.report.cards.metrics", lambda: lower)
+    part = part_of(
+        images_report(simulated(tmp_path / "run", stories=6, methods={"alpha": 0.5}), wanted=Wanted(FEW))
+    )
+    (worst,) = part.worst
+    shown = [card.values["scene"] for card in worst.cards]
+    every = [row.values["scene"] for row in part.every if row.values["scene"] is not None]
+    assert shown == sorted(every, reverse=True)[:EACH] != sorted(every)[:EACH]
 
 
 def test_page_when_pictures_are_gone_says_so_and_draws_no_box(tmp_path: Path, drawn: Path) -> None:
