@@ -24,7 +24,9 @@ pytestmark = [
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_tutorial_when_followed_prints_what_it_shows(page: Path, tmp_path: Path, commands: Path) -> None:
     text = page.read_text("utf-8")
-    shell = Shell(tmp_path, commands, {"OPENAI_API_KEY": "none"})
+    # Readers' pip fetches setuptools to build a package; here it takes the one of this environment, offline.
+    offline = {"PIP_NO_BUILD_ISOLATION": "0", "PIP_NO_INDEX": "1"}
+    shell = Shell(tmp_path, commands, {"OPENAI_API_KEY": "none", **offline})
     try:
         for language, title, block in BLOCK.findall(text):
             if title:
