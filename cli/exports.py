@@ -183,7 +183,8 @@ def export_results(
     """Write scores as the Hub keeps evaluation results of a model.
 
     Put the file into the folder .eval_results of the model's repository. The Hub shows those results whose
-    measure is the id of a task in the eval.yaml of the data set.
+    measure is the id of a task in the eval.yaml of the data set. That of a release has one task, which
+    inspect_ai scores itself: moral_label_text. For others, add tasks of their names.
 
     Options:
         folder: Evaluation folder.

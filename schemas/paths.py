@@ -169,6 +169,8 @@ CANARY = "CANARY.txt"
 SUBSETS = "subsets.json"
 """How close each subset is to the whole; their members stand in files of their own."""
 
+TASKS = "eval.yaml"
+"""Tasks of inspect_ai, as the Hub reads them."""
 CHANGES = "changes.json"
 """What changed since the version before, by id and JSON path."""
 

@@ -5,6 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from ...schemas.canonical import Json, pretty_bytes
 from ...schemas.katha import StoryRecord
 from ...schemas.paths import (
@@ -27,6 +29,7 @@ from ...schemas.paths import (
     STATISTICS,
     SUBSETS,
     SUMS,
+    TASKS,
     VARIANTS,
     WITHDRAWN,
     files_in,
@@ -139,6 +142,7 @@ _FILES = (
     (PRODUCERS, "who made which field of each record"),
     ("data/TABLE/SPLIT.parquet", "the flat tables"),
     (STATISTICS, "counts and distributions"),
+    (TASKS, "a task for inspect_ai: the moral label from the text alone"),
     (MORAL_BALANCE, "the audit of the moral-label balance"),
     (SOURCE_MANIFEST, "source collections, references and rights, for traceability"),
     CROISSANT_FILE,
@@ -344,8 +348,52 @@ def _documents(facts: Facts) -> dict[str, bytes]:
     made = {MORAL_BALANCE: pretty_bytes(facts.own.balance), **subset_files(facts.own.more.subsets)}
     if facts.canary:
         made[CANARY] = canary_file(facts.canary, facts.options.title)
+    if (tasks := _tasks(facts)) is not None:
+        made[TASKS] = tasks
     more = {REVIEWS: facts.own.reviews, VOTES: facts.own.votes}
     return {**made, **{name: content for name, content in more.items() if content}}
+
+
+_ASKED = """Read this story:
+
+{prompt}
+
+Which of these values does the whole course of its events support? It may also be taught through its lack.
+%s
+None (it supports no one of them above the others)
+
+Answer with one of these labels, exactly as it stands there, and nothing else."""
+
+
+def _tasks(facts: Facts) -> bytes | None:
+    """Return what the Hub and inspect_ai read as tasks of the data set; None where no story is public.
+
+    Their form has built-in solvers and scorers, one text and at most one picture of a row: of all that is
+    judged, only the choice of the moral label from the text alone can be said in it.
+    """
+    filled = [name for name in SPLIT_FILES.values() if f"data/stories/{name}.parquet" in facts.rows]
+    if not filled:
+        return None
+    labels = "\n".join(vocabulary("moral_label").values)
+    task = {
+        "id": "moral_label_text",
+        "config": "stories",
+        "split": filled[-1],
+        "field_spec": {"input": "story_text", "target": "moral_label", "metadata": ["story_id"]},
+        "solvers": [
+            {"name": "prompt_template", "args": {"template": _ASKED % labels}},
+            {"name": "generate"},
+        ],
+        "scorers": [{"name": "match", "args": {"location": "exact"}}],
+    }
+    document = {
+        "name": facts.options.title,
+        "description": "The moral label of a story, chosen from its text alone. A reply that is no label is "
+        "wrong here. What is judged from pictures is asked by Fabula.",
+        "evaluation_framework": "inspect-ai",
+        "tasks": [task],
+    }
+    return yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=1000).encode("utf-8")
 
 
 def _manifest(facts: Facts) -> dict[str, Json]:

@@ -32,6 +32,7 @@ from ...schemas.paths import (
     STAND_INS,
     STATISTICS,
     SUMS,
+    TASKS,
     files_in,
     hidden_folder,
     parquet_path,
@@ -320,8 +321,10 @@ def _field(table: Table, column: Column) -> dict[str, Json]:
 _TOOLS = ("fabula", "pyarrow", "jinja2", "pyyaml", "pydantic")
 
 
-EDITION = 4
+EDITION = 5
 """Raised where the same facts make other documents than before; releases of the first do not say it."""
+SINCE = {TASKS: 5}
+"""Document -> the first edition whose releases have it, of those that came later."""
 Origin = Mapping[str, Json]
 """Where a release comes from: tools, run, prompts and sources, as ``release.json`` keeps them."""
 ORIGIN = ("tools", "run", "prompts", "inputs")

@@ -28,7 +28,7 @@ from ..diff.form import changes_between, path_text
 from ..diff.since import Since
 from ..form import Facts, LeftOut, Reading
 from ..options import METADATA, PackOptions, licence
-from ..pack.packing import EDITION, ORIGIN, Origin, documents_of, file_entries, tools
+from ..pack.packing import EDITION, ORIGIN, SINCE, Origin, documents_of, file_entries, tools
 from ..parquet import measured, parse_front_matter
 
 _CURE = "pack the run again"
@@ -75,6 +75,8 @@ def recount(folder: Path, document: Mapping[str, Any], reading: Reading, *, exac
     )
     facts = reading.recount(stated, folder, document, exact=exact)
     made = documents_of(facts, _origin(folder, document), file_entries(folder))
+    edition = document.get("edition", 1)
+    made = {path: content for path, content in made.items() if SINCE.get(path, 1) <= edition}
     return Recounted(made, frozenset((*reading.data, *facts.rows)), facts)
 
 

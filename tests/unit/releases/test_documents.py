@@ -5,7 +5,9 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow.parquet
 import pytest
+import yaml
 
 from fabula.errors import ConfigError
 from fabula.kinds.verbs import pack, verify
@@ -17,6 +19,7 @@ from fabula.releases.parquet import ROW_GROUP, TableWriter, parse_front_matter
 from fabula.releases.shots.imports import import_set
 from fabula.schemas.katha import Question, Scene, Transition, Variant
 from fabula.schemas.paths import RELEASE, SPLIT_FILES, files_in
+from fabula.schemas.values import vocabulary
 from fabula.testing.drawn_shots import draw_shot_set
 from fabula.testing.katha_folders import read_rows
 from fabula.testing.katha_samples import sample_bundles
@@ -351,3 +354,34 @@ def test_card_when_the_author_says_nothing_says_who_annotated_only_where_machine
 def test_options_when_they_have_a_wrong_form_say_what_to_give(change: dict, words: str) -> None:
     with pytest.raises(ConfigError, match=words):
         replace(KNOWN, **change).checked()
+
+
+# The task that the Hub and inspect_ai read
+
+
+def test_task_of_a_release_asks_for_the_moral_label_from_columns_and_a_split_that_are_there(packed):
+    (task,) = yaml.safe_load((packed.folder / "eval.yaml").read_text("utf-8"))["tasks"]
+    table = pyarrow.parquet.read_table(packed.folder / "data" / task["config"] / f"{task['split']}.parquet")
+    asked, target, kept = (task["field_spec"][name] for name in ("input", "target", "metadata"))
+    assert {asked, target, *kept} <= set(table.column_names)
+    (template,) = (solver["args"]["template"] for solver in task["solvers"] if "args" in solver)
+    lines = template.format(prompt="A fox.").splitlines()
+    assert "A fox." in lines and set(vocabulary("moral_label").values) <= set(lines)
+    assert {str(label) for label in table[target].to_pylist()} <= {*vocabulary("moral_label").values, "None"}
+
+
+@pytest.mark.slow
+def test_task_of_a_release_when_inspect_ai_reads_it_has_samples_solvers_and_a_scorer(packed):
+    hub = pytest.importorskip("inspect_ai._eval.task.hf", reason="inspect_ai is not installed")
+    loader = pytest.importorskip("inspect_ai._eval.loader")
+    (stated,) = yaml.safe_load((packed.folder / "eval.yaml").read_text("utf-8"))["tasks"]
+    task = hub.HFTask.model_validate(stated)
+    rows = pyarrow.parquet.read_table(
+        packed.folder / "data" / task.config / f"{task.split}.parquet"
+    ).to_pylist()
+    sample = hub._record_to_sample_hf(rows[0], task.field_spec)
+    assert (sample.input, sample.target) == (rows[0]["story_text"], str(rows[0]["moral_label"]))
+    for solver in task.solvers:
+        loader.solver_from_spec(hub.SolverSpec(solver=solver.name, args=solver.args, args_passed=solver.args))
+    for scorer in task.scorers:
+        loader.scorer_from_spec(hub.ScorerSpec(scorer=scorer.name), task_path=None, **scorer.args)

@@ -48,6 +48,7 @@ def test_a_release_holds_exactly_the_files_of_the_design(packed):
         "annotations.jsonl", "contrastive_variants.jsonl", "producers.jsonl", "statistics.json",
         "moral_balance_requirements.json", "source_manifest.json", "croissant_metadata.json",
         "dataset_card.md", "README.md", "LICENSE", "CANARY.txt", "release.json", "SHA256SUMS",
+        "eval.yaml",
     }  # fmt: skip
     assert set(tree(packed.hidden)) == {
         "annotations.jsonl", "contrastive_variants.jsonl", "producers.jsonl", "release.json", "SHA256SUMS",
