@@ -421,7 +421,7 @@ def test_small_model_when_checked_in_full_is_told_from_a_capable_one(small: str,
 
 
 def test_small_model_builds_a_story_whose_every_outcome_is_named(small, held, tmp_path):
-    short = [f"{stage}.max_tokens=120" for stage in STAGES]
+    short = [f"{stage}.max_tokens=60" for stage in STAGES]
     (tmp_path / "one.jsonl").write_text(STORIES.read_text("utf-8").splitlines()[0] + "\n", "utf-8")
     build = partial(
         fabula.build, "katha", tmp_path / "one.jsonl", tmp_path / "run", model=small, workers=0,
