@@ -63,9 +63,9 @@ class Accounts:
         judge = judgement.judge.spec
         self.replies[judge] += 1
         self.outcomes[judge][judgement.outcome] += 1
-        if judgement.input_tokens is not None or judgement.output_tokens is not None:
-            self.tokens[judge]["input"] += judgement.input_tokens or 0
-            self.tokens[judge]["output"] += judgement.output_tokens or 0
+        for name, count in (("input", judgement.input_tokens), ("output", judgement.output_tokens)):
+            if count is not None:
+                self.tokens[judge][name] += count
         if judgement.cost is not None:
             self.costs[judge].append(judgement.cost)
         if judgement.judge.reported_model:
@@ -111,11 +111,11 @@ class Accounts:
         }  # fmt: skip
         rows = []
         for judge, count in sorted(self.replies.items()):
-            costs, tokens = self.costs.get(judge, []), self.tokens.get(judge)
+            costs, tokens = self.costs.get(judge, []), self.tokens.get(judge, Counter())
             values: dict[str, int | float | str | None] = {
                 "replies": count,
-                "input_tokens": tokens["input"] if tokens else None,
-                "output_tokens": tokens["output"] if tokens else None,
+                "input_tokens": tokens.get("input"),
+                "output_tokens": tokens.get("output"),
                 "usd": round(math.fsum(costs), 6) if costs else None,
                 "without_price": count - len(costs),
                 "reported": ", ".join(sorted(self.reported.get(judge, ()))) or None,

@@ -78,12 +78,13 @@ def test_cost_when_worked_by_hand_adds_what_is_known_and_says_what_is_not(simula
 
     replies = [
         reply("a", 100, 7, 0.25), reply("a", None, 5, None), reply("a", 30, None, 0.125),
-        reply("b", None, None, None), reply("a", 1000, 1000, 9.0, kind="match"),
+        reply("b", None, None, None), reply("a", 1000, 1000, 9.0, kind="match"), reply("c", 40, None, None),
     ]  # fmt: skip
     rows = {row.label: row.values for row in Accounts.of(replies).cost_table().rows}
     names = ("replies", "input_tokens", "output_tokens", "usd", "without_price", "reported")
     assert [rows["a"][name] for name in names] == [3, 130, 12, 0.375, 1, "a-5, a-7, a-None"]
     assert [rows["b"][name] for name in names] == [1, None, None, None, 1, None]
+    assert [rows["c"][name] for name in names] == [1, 40, None, None, 1, "c-None"], "unknown is not 0"
 
 
 def test_gaps_of_stories_when_drawn_are_all_there_also_where_everything_is_lost(
