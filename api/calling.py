@@ -9,7 +9,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, TextIO, TypeAlias, TypeVar
 
-from ..engine.progress import Event, JsonReporter, PlainReporter, Reporter
+from ..engine.hooks import Event, JsonReporter, PlainReporter, Reporter
 from ..errors import ConfigError
 
 Place: TypeAlias = Path | str
@@ -57,7 +57,7 @@ def reporter_of(progress: Progress) -> "Reporter | None":
 
 def teller_of(progress: Progress) -> Callable[[str], None]:
     """Return who is told in one line what is being done, where there is no run."""
-    from ..engine.progress import Event
+    from ..engine.hooks import Event
 
     reporter = reporter_of(progress)
     if reporter is None:

@@ -45,7 +45,7 @@ def metric(
     """
     from ..evaluation.metrics.metric import metrics, names
     from ..evaluation.running import device_named
-    from ..evaluation.shots.definitions import read_definitions
+    from ..evaluation.shots.ratings import read_definitions
 
     some = metrics([name])
     able = [each for each in names() if not any(one.judged for one in metrics([each]))]
@@ -127,9 +127,9 @@ class PictureMetric:
         """Return the story with what the models of the metric found in its pictures."""
         from ..engine.stage import Item, Made, Tools
         from ..evaluation.metrics.story import FoundStory
+        from ..evaluation.shots.judging import models_needed
         from ..evaluation.shots.looking import DETECT_CHARACTERS, ENCODE_CROPS, ENCODE_PICTURES
         from ..evaluation.shots.requests import line_of
-        from ..evaluation.shots.settings import models_needed
 
         wanted = models_needed([self.name])
         for stage in (DETECT_CHARACTERS, ENCODE_CROPS, ENCODE_PICTURES):

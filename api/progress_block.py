@@ -15,7 +15,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from ..engine.progress import Event, lasting, plain_line, waiting
+from ..engine.hooks import Event, lasting, plain_line, waiting
 from ..schemas.text import tallied
 
 INTERVAL = 0.25

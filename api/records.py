@@ -48,7 +48,7 @@ def build(
         out: the run folder.
         options: an object of the kind's options, such as :class:`fabula.BuildOptions`.
         dry_run: only tell what models would be asked, and the cost: nothing is asked, and nothing written.
-        progress: whether progress is shown; or a reporter of your own (:mod:`fabula.engine.progress`).
+        progress: whether progress is shown; or a reporter of your own (:mod:`fabula.engine.hooks`).
         given: options by keyword, which go before those of the object: ``planner``, ``model``, ``max_cost``
             (USD), ``limit``, ``workers``, ``settings``, ...
 

@@ -44,8 +44,8 @@ from fabula.engine.journal_file import PUT_CALL, PUT_META, PUT_RESULT
 from fabula.engine.machines.merging import Merge, merge_shards
 from fabula.engine.manifest import EPOCH, Source, fingerprint, make_manifest, read_manifest, write_manifest
 from fabula.engine.pipeline import SOURCES, STATE, Pipeline, Shard, load_pipeline
-from fabula.engine.replay import replayed
 from fabula.engine.running import RunKind
+from fabula.engine.salvage import replayed
 from fabula.engine.stage import Made
 from fabula.engine.status import run_status, show_item
 from fabula.engine.survey import surveyed

@@ -21,9 +21,9 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from fabula.engine.progress import Event
+from fabula.engine.hooks import Event
 from fabula.evaluation.judging.packets import question_packets
-from fabula.evaluation.judging.pictures import ImageSettings, prepare_storyboard
+from fabula.evaluation.judging.settings import ImageSettings, prepare_storyboard
 from fabula.evaluation.katha.requests import EvaluateOptions, evaluate_katha
 from fabula.models.chat import Image
 from fabula.models.spec import ModelSettings

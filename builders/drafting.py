@@ -13,11 +13,11 @@ from ..engine.calls import model_uses
 from ..engine.config import RunConfig, models_of
 from ..engine.estimate import CallPlan, plan_calls, questions_of, run_apart
 from ..engine.execute import RunRequest, execute
+from ..engine.hooks import Event
 from ..engine.journal import NAME as JOURNAL
 from ..engine.manifest import NAME as MANIFEST
 from ..engine.manifest import Source, read_manifest
 from ..engine.pipeline import Pipeline, Stage, load_pipeline
-from ..engine.progress import Event
 from ..engine.run_options import RunOptions, Sets, setting_texts
 from ..engine.running import RunKind
 from ..engine.stage import Item, Tools
@@ -33,7 +33,7 @@ from ..schemas.values import Edit, Issue, Own
 from .step import PlannerSettings, Worded, check_planner
 
 if TYPE_CHECKING:
-    from ..engine.progress import Reporter
+    from ..engine.hooks import Reporter
 
 # -- Telling what a build is about to cost, before it costs anything
 

@@ -14,12 +14,13 @@ import typer
 from ..errors import BelowThreshold, ConfigError
 from ..schemas.text import quoted, tallied
 from .command import command
-from .common import emit, say, show, warn
+from .common import emit, model_bill, say, show, used_since, warn
 
 if TYPE_CHECKING:
     from ..builders.entities.building import EntityOptions
     from ..builders.events.building import SuiteOptions
     from ..builders.katha.building import BuildOptions
+    from ..builders.katha.extend import ExtendOptions
     from ..builders.shots.building import ShotOptions
     from ..engine.execute import RunRequest
     from ..engine.run_options import RunOptions
@@ -347,8 +348,8 @@ def _funnel(out: Path, *, advice: bool = False) -> list[str]:
 
 def _rates(runs: Sequence[Path], judge: str | None, people: Path | None) -> Rates | None:
     """Return the completion rates of evaluations; None where none is named."""
+    from ..evaluation.events.judging import Definitions
     from ..evaluation.events.score import rates_of, score_folder
-    from ..evaluation.events.votes import Definitions
 
     if not runs:
         if judge is not None or people is not None:
@@ -364,3 +365,42 @@ def _people(table: Path) -> Rates:
     from ..evaluation.events.score import read_rates
 
     return read_rates(table)
+
+
+# -- ``fabula extend``: add stories to a run; what it holds stays as it is
+
+
+@command("extend", "builders.katha.extend:ExtendOptions")
+def extend(run: Path, sources: Sequence[Path], *, options: "ExtendOptions", as_json: bool = False) -> int:
+    """Add stories to a finished run.
+
+    The records, ids and splits that the run has stay as they are, byte for byte. The new stories pass the
+    same stages with the settings of the run. A story is refused if the run has it already (the same text,
+    nearly the same, or a translation of it), or if its id was withdrawn.
+
+    Options:
+        sources: JSONL or CSV files, or folders of .txt and .md files.
+
+    Examples:
+        fabula extend runs/mine new_stories.jsonl
+        fabula extend runs/mine new_stories.jsonl --records hand.jsonl --dry-run
+        fabula release pack runs/mine --version auto --since dist/mine-0.1.0 --out dist/mine-0.2.0
+    """
+    from ..api.calling import choose_reporter
+    from ..builders.katha.extend import extend_katha
+
+    before = model_bill(run)
+    with summary_first(run, as_json=as_json):
+        report = extend_katha(run, sources, options, reporter=choose_reporter(as_json=as_json))
+    show(report, as_json=as_json)
+    if not as_json and report.run is not None:
+        used = used_since(before, run)
+        say(
+            *((used,) if used else ()),
+            *incomplete_lines(run),
+            f"next: fabula release pack {quoted(run)} --version auto --since RELEASE --out NEW",
+            "RELEASE is the one published before, NEW a new folder",
+        )
+    elif not as_json and options.dry_run:
+        say("nothing was written")
+    return 0

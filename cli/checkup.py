@@ -18,6 +18,8 @@ from packaging.requirements import Requirement
 from ..errors import MissingRequirement
 from ..models.keys import KEY_VARIABLES, SHORT_KEY, key_status
 from ..models.spec import parse_spec
+from .command import command
+from .common import emit, say
 
 PACKAGE = "fabula"
 TOKENS = ("HF_TOKEN",)
@@ -206,3 +208,30 @@ def _cache() -> Finding:
             "cache", "warning", f"{folder}: {error.strerror}", "set XDG_CACHE_HOME to a writable folder"
         )
     return Finding("cache", "ok", str(folder))
+
+
+# -- ``fabula doctor``: what this machine has, and what that allows
+
+
+@command("doctor")
+def doctor(*, as_json: bool = False) -> int:
+    """Check this machine: Python, libraries, extras, keys, disk.
+
+    System libraries and the cache are checked too. Keys are never shown.
+
+    Exits with 3 if something that the core needs is missing.
+
+    Examples:
+        fabula doctor
+        fabula doctor --json
+    """
+    findings = checkup(Path.cwd())
+    if as_json:
+        emit([finding.as_dict() for finding in findings])
+    else:
+        for finding in findings:
+            say(f"{finding.status:8}{finding.name:24}{finding.detail}")
+            if finding.fix:
+                say(f"{'':8}fix: {finding.fix}")
+    sys.stdout.flush()
+    return 3 if any(finding.status == "missing" for finding in findings) else 0

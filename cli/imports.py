@@ -133,7 +133,7 @@ def storyeval_results(
         fabula import storyeval-results mine.json --method my-model --judge openai:gpt-4o --suite
             all_prompts.json --out runs/mine
     """
-    from ..evaluation.events.published import Results, import_results, save_import
+    from ..evaluation.events.judging import Results, import_results, save_import
     from ..releases.events.form import load_suite
 
     loaded = load_suite(released(suite))
@@ -354,7 +354,7 @@ def vbench_results(
     Examples:
         fabula import vbench-results vbench/*_eval_results.json --videos outputs/my-method --out vbench.json
     """
-    from ..evaluation.entities.quality.vbench_results import match_results, write_results
+    from ..evaluation.entities.quality.definitions import match_results, write_results
 
     matched = match_results(files, videos)
     write_results(out, matched)

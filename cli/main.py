@@ -15,39 +15,6 @@ from typer.core import TyperGroup
 
 from ..errors import ConfigError, ExitCode, UserError
 from ..kinds import SPOKEN
-from . import (  # noqa: F401 - each notes its commands
-    audit,
-    baseline,
-    benchmark,
-    build,
-    calibrate,
-    correlate,
-    doctor,
-    edit,
-    evaluate,
-    experiment,
-    export_shots,
-    exports,
-    extend,
-    hub,
-    imports,
-    init,
-    leaderboard,
-    memory,
-    memory_shots,
-    models,
-    outputs,
-    prompts,
-    release,
-    report,
-    review,
-    run,
-    schemas,
-    score,
-    stats,
-    validate,
-    view,
-)
 from .command import COMMANDS, examples, first_example
 from .common import emit, log_to_stderr, report_error, say
 from .folders import KINDS, recognise

@@ -32,6 +32,7 @@ from .asker import ItemAsker
 from .calls import replies_in
 from .config import RunConfig, models_of
 from .execute import WORK, Options, RunRequest, creation_of, make_report, with_attempts
+from .hooks import SilentReporter
 from .journal import NAME as JOURNAL
 from .journal import Basis, Journal, gather_fields
 from .journal_file import copy_journal
@@ -39,9 +40,8 @@ from .manifest import fingerprints
 from .model_pool import ModelPool
 from .pipeline import SOURCES, Stage, load_pipeline
 from .pool import WorkerPool, default_workers
-from .progress import SilentReporter
-from .replay import Past, past_of
 from .runner import Means, Runner
+from .salvage import Past, past_of
 from .spilled import Spilled
 from .stage import REHEARSED, Answer, Ask, Item, NoAnswer, Tools
 from .status import RunReport

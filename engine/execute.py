@@ -31,7 +31,7 @@ from .budget import asked_singly, check_models
 from .calls import model_uses
 from .config import RunConfig
 from .edits import Change, changed_by, refuse_gone
-from .hooks import Hooked
+from .hooks import Event, Hooked, Reporter, SilentReporter
 from .journal import Journal
 from .journal_file import NAME as JOURNAL
 from .journal_file import unwritable
@@ -64,7 +64,6 @@ from .pipeline import (
     library_versions,
     load_pipeline,
 )
-from .progress import Event, Reporter, SilentReporter
 from .runner import Means, Options, Runner
 from .stage import PROGRESS
 from .status import NAME as REPORT

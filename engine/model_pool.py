@@ -29,10 +29,10 @@ from .batches.books import Batching, Lane
 from .budget import Budget, unknown_price
 from .calls import ON_THIS_MACHINE, Call, Calls
 from .config import models_of
+from .hooks import Event
 from .journal import Encoded, Journal, encode, gather_fields
 from .pipeline import Stage, load_stage
 from .pool import Job, Result, Task, checked, failure
-from .progress import Event
 from .stage import Failed, Item, NoAnswer, Tools
 
 if TYPE_CHECKING:

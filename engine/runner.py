@@ -13,6 +13,7 @@ from ..errors import ConfigError, InputError, Interrupted
 from ..models.spec import ModelSettings
 from .batches.books import Batching
 from .config import RunConfig, models_of
+from .hooks import Event, Reporter
 from .journal import (
     Basis,
     Decisions,
@@ -30,11 +31,10 @@ from .journal import (
 )
 from .machines.ray_pool import check_pool
 from .machines.reuse import Held, Reused
-from .made_with import copy_made_with, note_made_with
+from .manifest import copy_made_with, note_made_with
 from .model_pool import ModelPool
 from .pipeline import NOT_CHOSEN, SOURCES, WAITS, LoadedPipeline, Shard, Stage, unknown_stage
 from .pool import Job, Pool, Task, checked
-from .progress import Event, Reporter
 from .spilled import HELD, Spilled
 from .stage import UNAVAILABLE, Child, Made, Tools
 from .walk import TOGETHER, Group, LazyItems, Table, Walk, root_key

@@ -13,10 +13,10 @@ from .batches.books import Batching
 from .config import models_of
 from .estimate import CallPlan
 from .execute import Options, RunRequest, execute, last_limit, last_stage_costs
+from .hooks import Event, Reporter
 from .manifest import EDITS, read_manifest
 from .manifest import NAME as MANIFEST
 from .pipeline import Pipeline, load_pipeline, prompt_hashes
-from .progress import Event, Reporter
 from .status import NAME as REPORT
 from .status import RunReport, read_report
 

@@ -9,8 +9,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from ..schemas.canonical import plain_fields
 from .archive.archive import Difference, check_alike, read_manifest
 from .archive.replies import notes_of_both
-from .stats.paired import Paired, paired_lines
-from .stats.uncertainty import Uncertainty
+from .stats.uncertainty import Paired, Uncertainty, paired_lines
 
 
 class Named(Protocol):

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ..pages.grid import Unit
     from .report.formats import Table
     from .report.model import ReportDocument
-    from .stats.paired import Paired
+    from .stats.uncertainty import Paired
 
 UNCERTAINTY = ("seed", "interval", "correction")
 """Options of :class:`.stats.uncertainty.Uncertainty` that every protocol has, besides ``resamples``."""

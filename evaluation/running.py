@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..engine.config import RunConfig, parse_set, read_settings
 from ..engine.execute import STOPS, RunRequest, execute
+from ..engine.hooks import Event
 from ..engine.journal_file import NAME as JOURNAL
-from ..engine.progress import Event
 from ..engine.run_options import RunOptions
 from ..engine.running import RunKind
 from ..errors import FabulaError, InputError, MissingRequirement, RunBusy, UserError
@@ -28,8 +28,8 @@ from .protocol import Protocol, Shown
 
 if TYPE_CHECKING:
     from ..engine.estimate import CallPlan
+    from ..engine.hooks import Reporter
     from ..engine.pipeline import Pipeline
-    from ..engine.progress import Reporter
     from ..engine.status import RunReport
 
 RELEASE = "release"

@@ -5,9 +5,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ..engine.hooks import Hooks
+from ..engine.hooks import Event, Hooks
 from ..engine.manifest import read_manifest as read_run
-from ..engine.progress import Event
 from ..errors import ConfigError, InputError, RunError, UserError
 from ..evaluation.archive.archive import read_manifest
 from ..releases.loading import kind_of
@@ -16,8 +15,7 @@ from .registry import judging_named, judgings, kind_named, kind_with, kinds, run
 from .verbs import load_stories
 
 if TYPE_CHECKING:
-    from ..evaluation.archive.archive import Archive
-    from ..evaluation.archive.hub_results import HubResults
+    from ..evaluation.archive.archive import Archive, HubResults
     from ..evaluation.archive.merging import Merged
     from ..evaluation.protocol import Compared, Scoring, Shown, StillValid
     from ..evaluation.report.formats import Table
@@ -334,7 +332,7 @@ def export_inspect(folder: Path, target: Path, release: Path | None = None) -> i
     Where it is not there, the log has the replies without them.
     """
     from ..evaluation.archive.archive import read_archive, sources_of
-    from ..evaluation.archive.inspect_log import InspectLog, Question, write_inspect_log
+    from ..evaluation.archive.replies import InspectLog, Question, write_inspect_log
     from ..evaluation.recoverability.replies import rightness
 
     archive = read_archive(folder)
@@ -373,8 +371,7 @@ def export_results(folder: Path, target: Path, results: "HubResults", release: P
 
     ``release``: what was judged; None for the place that the evaluation names.
     """
-    from ..evaluation.archive.archive import read_archive
-    from ..evaluation.archive.hub_results import write_results
+    from ..evaluation.archive.archive import read_archive, write_results
 
     return write_results(target, results, main_scores(folder, release), read_archive(folder))
 

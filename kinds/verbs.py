@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from ..builders.drafting import Drafting, Preview
     from ..builders.edit_files import AppliedFile, Correction, Editable, EditFile
     from ..engine.estimate import CallPlan
+    from ..engine.hooks import Reporter
     from ..engine.machines.merging import Merge, MergedRun
     from ..engine.pipeline import Pipeline
-    from ..engine.progress import Reporter
     from ..engine.run_options import RunOptions
     from ..engine.status import RunReport
     from ..releases.diff.compare import ReleaseDiff

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..errors import TargetError
 from ..evaluation.archive.replies import stand_in_notes
-from ..evaluation.report.formats import Table, write_report
+from ..evaluation.report.formats import Table, with_parts, write_report
 from ..evaluation.report.model import (
     Cases,
     CountRow,
@@ -20,7 +20,6 @@ from ..evaluation.report.model import (
     ReportDocument,
     ScoreTable,
 )
-from ..evaluation.report.page import with_parts
 from ..kinds.benchmarks.row import published_table
 from ..kinds.evaluations import make_report
 from ..pages.figures import Plot, PlotPoint

@@ -18,7 +18,7 @@ from pydantic import Field, ValidationError
 
 from ..errors import ConfigError, FabulaError, InputError, UserError
 from ..evaluation.archive.archive import EVALUATION, read_archive
-from ..evaluation.stats.paired import Paired
+from ..evaluation.stats.uncertainty import Paired
 from ..kinds.evaluations import compare, score_tables, scoring_options
 from ..schemas.canonical import Json, digest, pretty_bytes, sha256_file, write_atomic
 from ..schemas.paths import RELEASE

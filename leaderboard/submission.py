@@ -18,7 +18,7 @@ from pydantic import Field, ValidationError, field_validator
 from ..errors import ConfigError, InputError, TargetError, UserError
 from ..evaluation.archive.archive import EVALUATION, JUDGEMENTS, export_archive, read_manifest
 from ..evaluation.report.formats import written
-from ..evaluation.report.pictures import FRAMES, kept_picture
+from ..evaluation.report.showing import FRAMES, kept_picture
 from ..kinds.evaluations import judging_of, make_report, score_tables
 from ..media.images import encode, open_picture
 from ..releases.hub.fetch import release_folder

@@ -28,10 +28,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..evaluation.archive.replies import last_attempts
-from ..evaluation.recoverability.definitions import Nonresponse
-from ..evaluation.recoverability.matching import Key, Marker, accepted
-from ..evaluation.stats.correlation import Correlation, kendall, spearman
-from ..evaluation.stats.ranks import DIGITS
+from ..evaluation.recoverability.matching import Key, Marker, Nonresponse, accepted
+from ..evaluation.stats.tables import Correlation, kendall, spearman
+from ..evaluation.stats.uncertainty import DIGITS
 from ..schemas.judgement import HumanRow, Judgement
 from ..schemas.katha import Question
 from ..schemas.values import Score

@@ -18,9 +18,8 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 from ..evaluation.archive.archive import Archive
-from ..evaluation.entities.archived import answers_of
-from ..evaluation.entities.facts import CRITERIA, entity_parts
-from ..evaluation.entities.metrics.instances import FIDELITY_GATE
+from ..evaluation.entities.archived import CRITERIA, answers_of, entity_parts
+from ..evaluation.entities.metrics.catalogue import FIDELITY_GATE
 from ..evaluation.entities.report.page import TITLES
 from ..evaluation.stats.uncertainty import mean_of_known
 from ..schemas.entities import TYPES, EntityType

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..errors import ConfigError
 from ..evaluation.archive.archive import check_hash, release_sha256, sources_of
-from ..evaluation.recoverability.definitions import Definitions
+from ..evaluation.recoverability.matching import Definitions
 from ..releases.loading import Release, load
 from ..schemas.judgement import HumanRow
 from ..schemas.katha import StoryRecord

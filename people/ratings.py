@@ -33,8 +33,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..evaluation.stats.correlation import Level, krippendorff_alpha, observed_agreement
-from ..evaluation.stats.paired import SignedRank, signed_rank
+from ..evaluation.stats.tables import Level, krippendorff_alpha, observed_agreement
+from ..evaluation.stats.uncertainty import SignedRank, signed_rank
 from ..schemas.judgement import HumanRow
 from ..schemas.katha import Question
 from ..schemas.values import Score

@@ -19,11 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..evaluation.metrics.metric import metrics
-from ..evaluation.shots.definitions import read_definitions
-from ..evaluation.shots.found import read_found
+from ..evaluation.shots.looking import read_found
+from ..evaluation.shots.ratings import read_definitions
 from ..evaluation.shots.scores import ImageScores, score_archive
-from ..evaluation.shots.tables import ShotScore, scored_shots
-from ..evaluation.stats.correlation import NAMES, correlate
+from ..evaluation.shots.scoring import ShotScore, scored_shots
+from ..evaluation.stats.tables import NAMES, correlate
 from ..schemas.judgement import HumanRow
 from .ratings import human_ratings, methods_of, preferences
 from .read import Known, read_human

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..errors import ConfigError, InputError, TargetError
 from ..evaluation.archive.archive import Archive
-from ..evaluation.recoverability.definitions import NONRESPONSES, Nonresponse
+from ..evaluation.recoverability.matching import NONRESPONSES, Nonresponse
 from ..evaluation.report.people import people_warnings
 from ..schemas.canonical import pretty_bytes, write_atomic
 from ..schemas.judgement import HumanRow

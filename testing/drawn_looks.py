@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..evaluation.entities.facts import ACTION_CRITERIA, CRITERIA
+from ..evaluation.entities.archived import ACTION_CRITERIA, CRITERIA
 from ..media.images import open_picture
 from ..models.generators.drawn.images import LEVELS, read_marks
 from ..models.generators.drawn.scene import EMBLEM, SIDE, code_of, read_cells

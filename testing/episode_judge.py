@@ -15,7 +15,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from ..evaluation.entities.facts import ACTION_CRITERIA, CRITERIA
+from ..evaluation.entities.archived import ACTION_CRITERIA, CRITERIA
 from ..media.images import open_picture
 from ..schemas.canonical import Json
 from ..schemas.entities import TYPES

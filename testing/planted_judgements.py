@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from ..evaluation.archive.archive import release_sha256, write_archive
-from ..evaluation.recoverability.items import CONDITIONS
+from ..evaluation.recoverability.matching import CONDITIONS
 from ..releases.loading import Release, load
 from ..schemas.canonical import Json, jsonl_lines, write_atomic
 from ..schemas.judgement import EvaluationManifest, Judge, Judgement

@@ -20,7 +20,7 @@ from ..evaluation.report.model import (
     ScoreTable,
     Verdict,
 )
-from ..evaluation.report.pictures import Thumbnails
+from ..evaluation.report.showing import Thumbnails
 from ..pages.figures import Plot, PlotPoint
 from ..schemas.values import Score
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from ..evaluation.archive.archive import write_archive
-from ..evaluation.entities.facts import CRITERIA, EPISODES
+from ..evaluation.entities.archived import CRITERIA, EPISODES
 from ..evaluation.metrics.vectors import packed
 from ..schemas.canonical import Json, canonical_bytes
 from ..schemas.entities import EntityType

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..evaluation.archive.archive import EVALUATION, JUDGEMENTS, release_sha256, sort_key
-from ..evaluation.recoverability.items import Items, items_of
+from ..evaluation.recoverability.matching import Items, items_of
 from ..evaluation.recoverability.replies import Replies
 from ..releases.loading import load
 from ..schemas.canonical import Json, jsonl_lines, pretty_bytes, write_atomic

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..evaluation.archive.archive import write_archive
 from ..evaluation.metrics.vectors import packed
-from ..evaluation.shots.found import IMAGES
+from ..evaluation.shots.looking import IMAGES
 from ..schemas.canonical import Json, jsonl_lines, write_atomic
 from ..schemas.judgement import EvaluationManifest, Judge, Judgement
 

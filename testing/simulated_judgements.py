@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..evaluation.recoverability.items import CONDITIONS, DIMENSIONS, LABELS, Items
+from ..evaluation.recoverability.matching import CONDITIONS, DIMENSIONS, LABELS, Items
 from ..evaluation.recoverability.replies import (
     CONTRASTIVE,
     KINDS,

@@ -11,8 +11,8 @@ from typing import Any
 
 from ..evaluation.archive.archive import EVALUATION as MANIFEST
 from ..evaluation.archive.archive import JUDGEMENTS, release_sha256, sort_key
-from ..evaluation.recoverability.items import Items, items_of
-from ..evaluation.report.pictures import FRAMES
+from ..evaluation.recoverability.matching import Items, items_of
+from ..evaluation.report.showing import FRAMES
 from ..releases.loading import load
 from ..schemas.canonical import jsonl_lines, pretty_bytes, write_atomic
 from ..schemas.judgement import EvaluationManifest

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ..evaluation.archive.archive import EVALUATION
-from ..evaluation.entities.facts import EPISODES
-from ..evaluation.report.pictures import FRAMES
+from ..evaluation.entities.archived import EPISODES
+from ..evaluation.report.showing import FRAMES
 from ..releases.events.form import SUITE
 from ..schemas.canonical import Json, jsonl_lines, pretty_bytes, write_atomic
 from ..schemas.katha import StoryRecord

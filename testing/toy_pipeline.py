@@ -16,8 +16,8 @@ from types import SimpleNamespace
 
 from ..engine.config import resolve_config
 from ..engine.execute import Options, RunRequest, Source, execute
+from ..engine.hooks import Reporter
 from ..engine.pipeline import Pipeline
-from ..engine.progress import Reporter
 from ..engine.stage import Child, Failed, Item, Made, Outcome, Rejected, StageSpec, Tools
 from ..engine.status import RunReport
 from ..errors import InputError, MissingRequirement, UserError

@@ -472,7 +472,7 @@ def leads_of(folder: Path, files: Mapping[str, object]) -> Iterator[tuple[str, t
 @lru_cache(maxsize=2)
 def report_page(folder: Path, _stamp: tuple[int, int, int]) -> str:
     """Return the page of ``fabula report``; ``_stamp`` is that of the judgements, so that it is made once."""
-    from ..evaluation.report.page import render_page
+    from ..evaluation.report.formats import render_page
     from ..kinds.evaluations import make_report
 
     return render_page(make_report(folder))

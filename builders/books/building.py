@@ -25,7 +25,7 @@ from .load_books import ROLE
 from .markup import Block, flat, words_of
 
 if TYPE_CHECKING:
-    from ...engine.progress import Reporter
+    from ...engine.hooks import Reporter
 
 
 # -- Stage: the stories of a book as rows that ``fabula build stories`` takes, and all that is in none of them

@@ -17,9 +17,9 @@ from ...engine.calls import model_uses
 from ...engine.config import RunConfig, models_of
 from ...engine.estimate import CallPlan, plan_calls
 from ...engine.execute import STORE, RunRequest, execute
+from ...engine.hooks import Event
 from ...engine.journal import NAME as JOURNAL
 from ...engine.pipeline import Pipeline, load_pipeline
-from ...engine.progress import Event
 from ...engine.run_options import setting_texts
 from ...engine.running import RunKind
 from ...engine.stage import Item, Made, Tools
@@ -50,7 +50,7 @@ from .pictures import PersonView, Views
 from .read_subtitles import RAPID
 
 if TYPE_CHECKING:
-    from ...engine.progress import Reporter
+    from ...engine.hooks import Reporter
 
 
 # -- What building episodes needs, looked up before any video is opened and listed at once

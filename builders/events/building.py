@@ -21,7 +21,7 @@ from ..drafting import Drafting, estimate, tell_plan
 from .prompts import RESULTS, write_results
 
 if TYPE_CHECKING:
-    from ...engine.progress import Reporter
+    from ...engine.hooks import Reporter
 
 
 # -- The stages of the StoryEval suite builder, in order, and the files that a finished run holds

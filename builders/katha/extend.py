@@ -56,7 +56,7 @@ from .choosing.screen_stories import Settings as ScreenSettings
 from .load_stories import read_sources
 
 if TYPE_CHECKING:
-    from ...engine.progress import Reporter
+    from ...engine.hooks import Reporter
 
 
 # -- What an extension came to: the stories that came in or did not, and balance and splits before and after

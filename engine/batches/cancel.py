@@ -17,11 +17,11 @@ from ...models.spec import parse_spec
 from ..asker import model_error
 from ..budget import Budget
 from ..calls import Calls
+from ..hooks import Event
 from ..journal import Journal
 from ..journal_file import NAME, on_disk
 from ..lock import hold
 from ..manifest import Manifest, read_manifest
-from ..progress import Event
 from . import books
 from .books import Batching, Lane
 from .desk import BatchDesk, House

@@ -15,8 +15,8 @@ from ...models.spec import parse_spec
 from ...schemas.text import tallied
 from ..budget import Budget, over_budget
 from ..calls import Call, Calls, Outgoing
+from ..hooks import Event
 from ..journal_file import Statement
-from ..progress import Event
 from . import books
 from .books import Batch, Batching, Lane, Settlement, bound_of, settled
 from .carrier import Carrier, Halted, Strange, Unsettled, stored_pictures

@@ -23,8 +23,8 @@ from ..journal import NAME as JOURNAL
 from ..journal import Journal
 from ..journal_file import explained
 from ..lock import hold, is_private, keep_private
-from ..made_with import FACT as MADE_WITH
 from ..manifest import EDITS, Manifest, read_manifest
+from ..manifest import FACT as MADE_WITH
 from ..manifest import NAME as MANIFEST
 from ..pipeline import STATE, Shard, load_pipeline
 from ..runner import PLACES

@@ -25,7 +25,7 @@ from ...engine.manifest import NAME as RUN
 from ...engine.manifest import path_from
 from ...engine.manifest import write_manifest as write_run
 from ...engine.pipeline import Pipeline
-from ...engine.replay import Replay, replayed
+from ...engine.salvage import Replay, replayed
 from ...errors import InputError, TargetError
 from ...schemas.canonical import file_mode, pretty_bytes, write_atomic
 from ...schemas.plain_files import open_plain, read_json

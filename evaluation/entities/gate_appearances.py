@@ -10,7 +10,7 @@ from ...schemas.canonical import Json
 from ..judging.answers import last_attempts
 from ..metrics.vectors import unpacked
 from .judging import MOST, GateSettings
-from .metrics.instances import admitted, anchor, similarities_to_centroid
+from .metrics.catalogue import admitted, anchor, similarities_to_centroid
 
 SPEC = StageSpec(
     name="gate_appearances",

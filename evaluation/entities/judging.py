@@ -35,12 +35,11 @@ from ...schemas.canonical import Json
 from ...schemas.entities import TYPES, EntityType
 from ...schemas.judgement import Condition, Kind
 from ...schemas.values import Own
-from ..judging.answers import Asking, pictures_of
+from ..judging.answers import Asking, Published, pictures_of
 from ..judging.packets import GivenPacket, Packet
-from ..judging.presets import Published
 from ..judging.settings import JudgeSettings
-from .facts import ACTION_CRITERIA, CRITERIA, UNREAD, entity_parts, names_any
-from .metrics.instances import FIDELITY_GATE
+from .archived import ACTION_CRITERIA, CRITERIA, UNREAD, entity_parts, names_any
+from .metrics.catalogue import FIDELITY_GATE
 
 LEAST, MOST = 1, 10
 """The scale of every score."""

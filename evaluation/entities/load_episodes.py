@@ -15,7 +15,7 @@ from ...schemas.entities import ALL
 from ..outputs.entities import FATAL, CheckOptions, EpisodeOutput, EpisodeOutputs, check_episodes
 from ..outputs.layout import require_shots
 from ..outputs.named import require_distinct
-from .facts import entity_parts
+from .archived import entity_parts
 from .looking.settings import EpisodeSelection, scheduled
 
 EPISODES, OUTPUTS = "episodes", "outputs"

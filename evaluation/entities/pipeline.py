@@ -16,7 +16,7 @@ from ...schemas.plain_files import json_lines
 from ..archive.merging import LineForm, Lines
 from ..archive.replies import ReplyTally
 from ..judging.settings import public_judge
-from .facts import EPISODES, PROTOCOL
+from .archived import EPISODES, PROTOCOL
 from .judging import PUBLISHED, EpisodeJudgeSettings
 from .looking.draw_grids import COLUMNS
 from .looking.ground_entities import SIDE

@@ -22,7 +22,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, ValidationError, model_validator
 
 from ... import version
-from ...engine.made_with import joined
+from ...engine.manifest import joined
 from ...errors import InputError, UserError, mismatch
 from ...releases.entities.tree import read_entity_set
 from ...schemas.canonical import (
@@ -41,7 +41,7 @@ from ...schemas.plain_files import json_lines, read_json, reason_of, type_reason
 from ...schemas.text import counted, quoted
 from ...schemas.values import Wire
 from ..archive.archive import write_archive
-from .facts import PROTOCOL, Appearance, EpisodeFacts, ShotFacts, entity_key, names_any
+from .archived import PROTOCOL, Appearance, EpisodeFacts, ShotFacts, entity_key, names_any
 from .metrics.aggregate import tally
 from .metrics.catalogue import METRICS, metric_named
 

@@ -13,7 +13,7 @@ from ...errors import ConfigError, MissingRequirement
 from ...models.vision.needs import VisionSettings
 from ...releases.entities.tree import EntitySet, Episode, read_entity_set
 from ...schemas.text import tallied, tallies
-from ..judging.presets import asking_with
+from ..judging.answers import asking_with
 from ..judging.settings import JUDGES, judges_of
 from ..running import (
     Evaluating,
@@ -24,8 +24,8 @@ from ..running import (
     missing_libraries,
     pinned,
 )
+from .archived import entity_parts
 from .assume_shots import AssumeSettings
-from .facts import entity_parts
 from .group_episodes import GroupSettings
 from .judging import ASKING, PUBLISHED, EpisodeJudgeSettings, LocationSettings
 from .load_episodes import EPISODES, OUTPUTS, chosen_episodes

@@ -9,8 +9,7 @@ from ..protocol import UNCERTAINTY, Chosen, Scoring, later
 from ..report.model import ReportDocument
 from .metrics.aggregate import Definitions
 from .published import ManifestRule
-from .scores.compare import EntityComparisons, compare_folders
-from .scores.scores import EntityScores, score_folder
+from .scores.scores import EntityComparisons, EntityScores, compare_folders, score_folder
 
 DEFINED = ("coverage", "actions", "unseen", "gap")
 OPTIONS = (*DEFINED, "manifest")
@@ -43,8 +42,7 @@ def compare(first: Path, second: Path, chosen: Chosen, allowed: Collection[str])
 
 def report(folder: Path, chosen: Chosen) -> ReportDocument:
     """Return what the page shows."""
-    from ..report.pictures import MEGABYTES
-    from ..report.showing import Wanted
+    from ..report.showing import MEGABYTES, Wanted
     from .report.page import episodes_report
 
     given = chosen.options

@@ -21,8 +21,7 @@ from ...schemas.canonical import Json, digest, sha256_file
 from ...schemas.events import Suite
 from ...schemas.plain_files import composed
 from ...schemas.values import Listed, Own
-from ..judging.pictures import ImageSettings, PreparedPicture, keep_pictures, prepare_picture
-from ..judging.settings import JudgeSettings
+from ..judging.settings import ImageSettings, JudgeSettings, PreparedPicture, keep_pictures, prepare_picture
 from ..outputs.layout import nothing_to_judge
 from ..outputs.videos import MethodVideos, check_methods, check_videos, frame_count, is_judgeable, videos_of
 

@@ -32,20 +32,21 @@ from ..report.model import (
     Verdict,
 )
 from ..report.people import SPEARMAN, between_people, if_any, people_of, plain_score
-from ..report.pictures import Pictures, pictures_of_run
 from ..report.showing import (
     Accounts,
+    Pictures,
     Valued,
     comparison,
     comparison_note,
     day_of,
     examples_of,
+    pictures_of_run,
     read_lines,
     resampling_definition,
     sentences,
 )
+from .judging import METRIC, NONRESPONSE, Definitions
 from .score import AVERAGE, EventScores, PanelScore, Video, event_comparisons, pairs_within, score_folder
-from .votes import METRIC, NONRESPONSE, Definitions
 
 CONDITION = "video"
 EACH = 8

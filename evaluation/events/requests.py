@@ -20,11 +20,11 @@ from ...schemas.paths import RELEASE as RELEASE_DOCUMENT
 from ...schemas.text import tallied
 from ..archive.archive import ArchiveForm, Beside
 from ..archive.replies import ReplyTally
-from ..judging.presets import asking_with
+from ..judging.answers import asking_with
 from ..judging.settings import JUDGES, judges_of, public_judge
 from ..outputs.videos import check_methods, videos_of
 from ..running import Evaluating, check_intact, check_request
-from .judging import PUBLISHED
+from .judging import METRIC, PUBLISHED
 from .load_videos import (
     OUTPUTS,
     SUITE_ROLE,
@@ -33,7 +33,6 @@ from .load_videos import (
     chosen_prompts,
     outputs_sha256,
 )
-from .votes import METRIC
 
 # -- The stages of judging videos, the files of a finished run, and what the evaluation says about itself
 

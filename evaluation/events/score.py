@@ -28,9 +28,9 @@ from ..archive.replies import archive_notes, lacks, last_attempts, not_judged
 from ..comparing import Comparisons, read_sides
 from ..protocol import UNCERTAINTY, Chosen, Scoring, later
 from ..report.model import ReportDocument
-from ..stats.paired import Pair, Paired, paired
 from ..stats.tables import number_of, read_table
-from .votes import Definitions, Panel, Votes, collect_votes, completion_rate
+from ..stats.uncertainty import Pair, Paired, paired
+from .judging import Definitions, Panel, Votes, collect_votes, completion_rate
 
 _problem = partial(mismatch, fix="give the folder of fabula evaluate events")
 

@@ -23,8 +23,7 @@ from ...schemas.paths import format_path
 from ...schemas.text import contains_phrase, is_unspaced, normalize_answer
 from ...schemas.values import vocabulary
 from ..outputs.storyboards import Storyboards
-from .pictures import foreign_chunks
-from .settings import MAIN, PromptSet, judge_prompt
+from .settings import MAIN, PromptSet, foreign_chunks, judge_prompt
 
 Evidence = Literal["text", "image", "text_image"]
 EVIDENCE: tuple[Evidence, ...] = ("text", "image", "text_image")

@@ -23,10 +23,8 @@ from ...releases.loading import load
 from ...schemas.canonical import Json
 from ..judging.answers import pictures_of, record_of
 from ..judging.packets import EVIDENCE, Evidence, Packet, question_packets
-from ..judging.pictures import ImageSettings
-from ..judging.settings import ScanSettings, SelectionSettings
-from ..recoverability.definitions import Definitions
-from ..recoverability.matching import Key, Marker, matcher_of
+from ..judging.settings import ImageSettings, ScanSettings, SelectionSettings
+from ..recoverability.matching import Definitions, Key, Marker, matcher_of
 from . import prepare_images, scan_packets
 from .load_items import OUTPUTS, RELEASE, generations
 

@@ -23,10 +23,9 @@ from ...schemas.judgement import Judgement
 from ...schemas.values import vocabulary
 from ..archive.archive import write_judgements, write_manifest
 from ..archive.replies import ReplyTally, labels_of
-from ..judging.answers import judgement_of
-from ..judging.presets import Published
+from ..judging.answers import Published, judgement_of
 from ..judging.settings import MAIN, of_sets, public_judge
-from ..recoverability.definitions import PROTOCOL
+from ..recoverability.matching import PROTOCOL
 from ..recoverability.method import versions
 
 KEPT = (

@@ -5,7 +5,7 @@ from pathlib import Path
 from ...engine.stage import Failed, Item, Made, Outcome, StageSpec, Tools
 from ...errors import InputError
 from ...schemas.canonical import sha256_file
-from ..judging.pictures import ImageSettings, keep_pictures, prepare_storyboard
+from ..judging.settings import ImageSettings, keep_pictures, prepare_storyboard
 from ..outputs.layout import UNREADABLE
 
 SPEC = StageSpec(

@@ -19,8 +19,8 @@ from ...releases.loading import Release, load
 from ...schemas.katha import StoryRecord
 from ...schemas.text import tallied, tallies
 from ..archive.archive import ArchiveForm
+from ..judging.answers import OFFICIAL, OWN, asking_with
 from ..judging.packets import EVIDENCE
-from ..judging.presets import OFFICIAL, OWN, asking_with
 from ..judging.settings import (
     FOLDERS,
     JUDGES,
@@ -41,7 +41,7 @@ from .load_items import OUTPUTS, RELEASE, chosen_records, variant_stories
 from .pipeline import ASKING, PIPELINE, PUBLISHED
 
 if TYPE_CHECKING:
-    from ...engine.progress import Reporter
+    from ...engine.hooks import Reporter
 
 STAGE_OF = {"text": "judge_text", "image": "judge_images", "text_image": "judge_both"}
 """Evidence condition -> the stage that asks under it."""

@@ -28,10 +28,10 @@ from ..recoverability.compare import (
     compare_folders,
     compare_within,
 )
-from ..recoverability.definitions import PROTOCOL, Definitions
+from ..recoverability.matching import PROTOCOL, Definitions
 from ..recoverability.method import DIFFERENCE
+from ..recoverability.pooling import KathaScores
 from ..recoverability.score import Judged, judged_folder, read_weights, scores_of, write_tables
-from ..recoverability.scores import KathaScores
 from ..report.model import ReportDocument
 from .load_items import chosen_records
 

@@ -47,7 +47,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from .items import LABELS, Items
+from .matching import LABELS, Items
 from .pooling import IMAGE, TEXT, UNJUDGED, Outcomes, Verdicts, per_story, seed_weights
 from .recoverability import Rate, gap, share
 from .replies import CONTRASTIVE, SOURCE, Generations

@@ -23,17 +23,14 @@ from ...schemas.text import counted
 from ...schemas.values import Score
 from ..archive.archive import Difference, check_alike, nothing_to_compare, read_manifest
 from ..archive.replies import notes_of_both
-from ..stats.correlation import Correlation, cohen_kappa, spearman
-from ..stats.paired import Pair as Twosome
-from ..stats.paired import Paired, paired, paired_lines
-from ..stats.ranks import known
+from ..stats.tables import Correlation, cohen_kappa, spearman
+from ..stats.uncertainty import Pair as Twosome
+from ..stats.uncertainty import Paired, known, paired, paired_lines
 from .columns import MORAL, moral_columns
-from .definitions import PROTOCOL, Definitions
-from .estimates import Estimates
-from .items import CONDITIONS, Items
+from .matching import CONDITIONS, PROTOCOL, Definitions, Items
 from .method import VALUE, Method, compared, comparisons, story_gaps
 from .pooling import RIGHT_VERDICT, SILENT, UNJUDGED, sums_of
-from .recoverability import Rates, values_of
+from .recoverability import Estimates, Rates, values_of
 from .score import Judged, estimated, judge_notes, judged_folder
 
 Pair = tuple[Method, Method]

@@ -17,16 +17,94 @@ Example: accepted answers "Fear" and "He is afraid."; the answer "he is afraid" 
 Which rules there are is said in :data:`MATCHERS`.
 """
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
-from functools import cache
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cache, cached_property
 from importlib import import_module
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ...errors import ConfigError, InputError
-from ...schemas.katha import Question
+from ...schemas.katha import Question, StoryRecord, Variant
 from ...schemas.plugins import plugins
 from ...schemas.text import normalize_answer
-from .definitions import Support
+from ...schemas.values import vocabulary
+from ..stats.uncertainty import Uncertainty
+
+# -- The named definitions with which replies are scored; every report says which were used
+
+Nonresponse = Literal["incorrect", "excluded"]
+Support = Literal["contradicted", "eq51"]
+Common = Literal["every-seed", "majority"]
+
+PROTOCOL = "katha"
+"""Name of the recoverability protocol, which its archives and scores bear."""
+NONRESPONSES: Mapping[str, str] = {
+    "incorrect": "a judge that was asked and did not answer counts as a vote for a wrong answer",
+    "excluded": "a judge that did not answer has no vote; without any vote the question is left out",
+}
+SUPPORTS: Mapping[str, str] = {
+    "contradicted": "under text+image, an answer whose image support is contradicted or ambiguous is wrong",
+    "eq51": "under text+image, an answer whose image support is omitted is wrong too (Eq. 51 to the letter)",
+}
+COMMONS: Mapping[str, str] = {
+    "every-seed": "common-valid are questions that are valid for every method with every seed",
+    "majority": "common-valid are questions that are valid for every method with most of its seeds; each"
+    " counts once, as the mean over the seeds with which it is valid",
+}
+
+
+@dataclass(frozen=True)
+class Definitions(Uncertainty):
+    """How replies become numbers; how sure they are is :class:`.Uncertainty`'s.
+
+    ``support`` exists because the paper contradicts itself: by Eq. 51 a question is invalid wherever a judge
+    says that the images omit the answer, and then no loss could ever be measured (the second row of Table 30
+    would be empty, against 89.6 % valid questions in Table 73). The default keeps such questions.
+
+    Attributes:
+        matcher: how answers are compared: {evaluation.recoverability.matching:MATCHERS}; some take a value,
+            as NAME=VALUE.
+        nonresponse: what a judge counts as that was asked and did not answer: ``incorrect`` or ``excluded``.
+        support: which image support spoils a text+image answer: ``contradicted`` or ``eq51`` [contradicted].
+        common: which questions methods are compared on: {evaluation.recoverability.definitions:COMMONS}
+            [every-seed].
+        weights: weight of each judge, fitted on people's answers; None for one vote each.
+    """
+
+    matcher: str = "accepted"
+    nonresponse: Nonresponse = "excluded"
+    support: Support = "contradicted"
+    weights: Mapping[str, float] | None = field(default=None, hash=False)
+    common: Common = "every-seed"
+
+    def __post_init__(self) -> None:
+        _known("nonresponse", self.nonresponse, NONRESPONSES)
+        _known("support", self.support, SUPPORTS)
+        _known("common", self.common, COMMONS)
+        super().__post_init__()
+
+    def as_json(self) -> dict[str, Any]:
+        """Return them as plain JSON; ``common`` came later and stands there where it is not the usual one."""
+        given = None if self.weights is None else dict(self.weights)
+        fields = asdict(self)
+        if self.common == "every-seed":
+            del fields["common"]
+        return {
+            **fields, "weights": given, "aggregation": "majority" if given is None else "weighted",
+            "ties": "incorrect",
+        }  # fmt: skip
+
+
+def _known(name: str, value: str, there: Mapping[str, str]) -> None:
+    if value not in there:
+        raise ConfigError(name, expected=" or ".join(there), found=value, fix="choose one of them")
+
+
+# --
 
 UNCERTAIN = frozenset({"unclear", "ambiguous", "omitted", "contradicted"})
 """Statuses that say a judge could not tell (Eq. 51)."""
@@ -151,7 +229,7 @@ MATCHERS = {
     "accepted": ".matching:ACCEPTED",
     "exact": ".matching:EXACT",
     "keyword": ".matching:KEYWORD",
-    "token-f1": ".token_f1:MATCHER",
+    "token-f1": ".matching:MATCHER",
 }
 """Name -> where it is. Each passes ``tests/contract/test_matchers.py``."""
 GROUP = "fabula.matchers"
@@ -202,3 +280,160 @@ def matcher_of(name: str, verdicts: "Mapping[str, Mapping[tuple[str, str], bool]
         wanted = "no setting" if rule.setting is None else f"a number from {least:g} to {most:g}"
         raise ConfigError(f"matcher {base}", expected=wanted, found=text, fix=f"for example {base}")
     return rule.rule(value)
+
+
+# -- Matching answers by the words that they share: token F1 with a threshold
+#
+# Question: does an answer say mostly the words of an accepted answer, and little else?
+# Formula: F1 = 2 s / (a + b), with s words shared (as often as both have them), a words of the answer and
+#     b of an accepted answer; the highest over the accepted answers. Right where it is the threshold or more.
+# Input: an answer, any text; the accepted answers, as :func:`fabula.schemas.text.normalize_answer` leaves
+# them. Output: F1 in [0, 1]; right or wrong. Undefined when: never; an answer without a word shares
+# nothing, and is wrong. Source: F1 of SQuAD, Rajpurkar et al. 2016, section 6.1. Departures from the
+# source: SQuAD reports the mean of F1, here a threshold decides, since a question is right
+#     or wrong (Eq. 50). Texts are normalised as for ``accepted``: NFKC, case folded, without punctuation.
+#     Articles stay, which SQuAD drops in English alone. Words are what stands between spaces, so in a script
+#     without spaces an answer is one word, and is right only where it is an accepted one. The default of 0.5
+#     asks that half of all words of both texts be shared: as ``keyword`` asks for half of the canonical
+#     answer's, but words too many count too.
+# Example: accepted "the mouse frees the lion", answer "the lion is free": shared the, lion;
+#     2 * 2 / (4 + 5) = 0.44, wrong at 0.5, right at 0.4.
+
+
+def token_f1(answer: str, accepted: Iterable[str]) -> float:
+    """Return the highest F1 of an answer with any of the accepted answers, all normalised; 0 with none."""
+    return max((_f1(Counter(answer.split()), Counter(text.split())) for text in accepted), default=0.0)
+
+
+def _f1(said: Counter[str], wanted: Counter[str]) -> float:
+    shared = (said & wanted).total()
+    return 2 * shared / (said.total() + wanted.total()) if shared else 0.0
+
+
+def _rule(threshold: float) -> Compare:
+    def compare(key: Key, answer: str) -> bool:
+        value = token_f1(normalize_answer(answer), key.accepted)
+        return value > 0 and value >= threshold
+
+    return compare
+
+
+MATCHER = Matcher("Words shared with an accepted answer: F1 of the threshold or more.", _rule, (0.5, 0, 1))
+
+
+# -- What is scored: the stories and questions of a release as arrays
+
+Ints = NDArray[np.int64]
+
+DIMENSIONS = ("action_visibility", "causal", "emotional", "consequence", "temporal_order", "moral")
+"""The scored dimensions (Eq. 5)."""
+LATENT = ("causal", "emotional", "consequence", "moral")
+"""The dimensions of the latent gap (Eq. 13)."""
+CONDITIONS = ("text", "image", "text_image")
+GROUPINGS = ("source_family", "narrative_type", "split")
+LABELS = vocabulary("moral_label").values
+UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True)
+class Items:
+    """Stories, questions and contrastive pairs in the order of the release, places counted from 0."""
+
+    records: tuple[StoryRecord, ...] = field(repr=False)  # the stories
+    keys: tuple[Key, ...] = field(repr=False)  # what answers to each question are compared with
+    story: Ints = field(repr=False)  # question -> place of its story, shape (questions,)
+    dimension: Ints = field(repr=False)  # question -> place in :data:`DIMENSIONS`, shape (questions,)
+    # story -> place in :data:`LABELS`; -1 where it has none. Shape (stories,).
+    moral: Ints = field(repr=False)
+    pairs: tuple[str, ...] = field(repr=False)  # the ids of the contrastive pairs
+    pair_story: Ints = field(repr=False)  # pair -> place of its story, shape (pairs,)
+    # pair -> place of the contrastive label in :data:`LABELS`, -1 where it has none
+    pair_moral: Ints = field(repr=False)
+    pair_kind: tuple[str, ...] = field(repr=False)  # kind of change of each pair
+
+    @property
+    def stories(self) -> int:
+        """How many stories there are."""
+        return len(self.records)
+
+    @property
+    def questions(self) -> int:
+        """How many questions there are."""
+        return len(self.keys)
+
+    @cached_property
+    def story_places(self) -> dict[str, int]:
+        """Story id -> place."""
+        return {record.story_id: index for index, record in enumerate(self.records)}
+
+    @cached_property
+    def question_places(self) -> dict[str, int]:
+        """Question id -> place."""
+        return {key.question_id: index for index, key in enumerate(self.keys)}
+
+    @cached_property
+    def pair_places(self) -> dict[str, int]:
+        """Pair id -> place."""
+        return {pair: index for index, pair in enumerate(self.pairs)}
+
+    def chosen(self, stories: Sequence[str]) -> "Items":
+        """Return some of the stories, in the order that they have here, with their questions and pairs."""
+        wanted = set(stories)
+        records = tuple(record for record in self.records if record.story_id in wanted)
+        kept = np.array([record.story_id in wanted for record in self.records], dtype=bool)
+        new = np.cumsum(kept) - 1
+        of_story, of_pair = kept[self.story], kept[self.pair_story]
+        return Items(
+            records=records,
+            keys=tuple(key for key, there in zip(self.keys, of_story, strict=True) if there),
+            story=new[self.story[of_story]],
+            dimension=self.dimension[of_story],
+            moral=self.moral[kept],
+            pairs=tuple(pair for pair, there in zip(self.pairs, of_pair, strict=True) if there),
+            pair_story=new[self.pair_story[of_pair]],
+            pair_moral=self.pair_moral[of_pair],
+            pair_kind=tuple(kind for kind, there in zip(self.pair_kind, of_pair, strict=True) if there),
+        )
+
+    def groups(self, grouping: str) -> dict[str, NDArray[np.bool_]]:
+        """Return name -> which stories belong to it, shape (stories,), for one of :data:`GROUPINGS`."""
+        names = np.array([_group(record, grouping) for record in self.records], dtype=object)
+        return {name: names == name for name in sorted(set(names))}
+
+
+def items_of(records: Sequence[StoryRecord], variants: Sequence[Variant]) -> Items:
+    """Return the stories with their questions and active contrastive variants.
+
+    Questions of a type that is no scored dimension are left out.
+    """
+    places = {record.story_id: index for index, record in enumerate(records)}
+    asked = [
+        (index, DIMENSIONS.index(question.question_type), Key.of(question))
+        for index, record in enumerate(records)
+        for question in record.questions
+        if question.question_type in DIMENSIONS
+    ]
+    pairs = [variant for variant in variants if variant.has_variant and variant.base_story_id in places]
+    return Items(
+        records=tuple(records),
+        keys=tuple(key for _, _, key in asked),
+        story=np.array([record for record, _, _ in asked], dtype=np.int64),
+        dimension=np.array([dimension for _, dimension, _ in asked], dtype=np.int64),
+        moral=_labels([record.moral_label for record in records]),
+        pairs=tuple(pair.pair_id for pair in pairs),
+        pair_story=np.array([places[pair.base_story_id] for pair in pairs], dtype=np.int64),
+        pair_moral=_labels([pair.contrastive_moral for pair in pairs]),
+        pair_kind=tuple(pair.change_type for pair in pairs),
+    )
+
+
+def _labels(labels: Sequence[str | None]) -> Ints:
+    places = {label: index for index, label in enumerate(LABELS)}
+    return np.array([-1 if label is None else places.get(label, -1) for label in labels], dtype=np.int64)
+
+
+def _group(record: StoryRecord, grouping: str) -> str:
+    if grouping == "source_family":
+        return record.provenance.source_dataset
+    value = record.narrative_type if grouping == "narrative_type" else record.split
+    return value or UNKNOWN

@@ -15,14 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...validators.resampling import divided
-from ..stats.correlation import rank_correlations, spearman
-from ..stats.paired import Pair, Paired, paired
-from ..stats.ranks import known
+from ..stats.tables import rank_correlations, spearman
+from ..stats.uncertainty import Pair, Paired, known, paired
 from . import columns
 from .columns import ambiguity_columns, contrast_columns, moral_columns, twin_columns
-from .definitions import Common, Definitions
-from .estimates import Estimates, Key, Sheet
-from .items import DIMENSIONS, Items
+from .matching import DIMENSIONS, Common, Definitions, Items
 from .pooling import (
     IMAGE,
     LEVELS,
@@ -30,6 +27,7 @@ from .pooling import (
     SETS,
     UNJUDGED,
     Board,
+    GroupScores,
     Outcomes,
     SetName,
     Sums,
@@ -40,9 +38,8 @@ from .pooling import (
     widely_valid,
     with_common,
 )
-from .recoverability import METRICS, Rate, Rates, named, values_of
+from .recoverability import METRICS, Estimates, Key, Rate, Rates, Sheet, named, values_of
 from .replies import Generations
-from .scores import GroupScores
 
 Floats = NDArray[np.float64]
 

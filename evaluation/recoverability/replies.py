@@ -17,9 +17,7 @@ from ...schemas.katha import Question
 from ...schemas.text import tallied
 from ..archive.archive import JUDGEMENTS, lines_of, read_archive, sort_key
 from ..archive.replies import last_attempts
-from .definitions import Definitions
-from .items import CONDITIONS, LABELS, Items
-from .matching import Key, Marker, is_rule, matcher_of
+from .matching import CONDITIONS, LABELS, Definitions, Items, Key, Marker, is_rule, matcher_of
 
 Codes = NDArray[np.int64]
 

@@ -26,12 +26,10 @@ from ..archive.archive import (
     sources_of,
 )
 from ..archive.replies import archive_notes, last_attempts, not_judged
-from ..stats.ranks import TOLERANCE
+from ..stats.uncertainty import TOLERANCE
 from . import columns
 from .columns import CHANCE, NO_LABEL, majority_share, moral_columns, question_counts
-from .definitions import PROTOCOL, Definitions
-from .estimates import Estimates, Sheet
-from .items import CONDITIONS, DIMENSIONS, GROUPINGS, Items, items_of
+from .matching import CONDITIONS, DIMENSIONS, GROUPINGS, PROTOCOL, Definitions, Items, items_of
 from .method import (
     GROUP_SETS,
     JUDGE_SETS,
@@ -53,8 +51,12 @@ from .pooling import (
     RIGHT_VERDICT,
     SETS,
     UNJUDGED,
+    GapScores,
+    GroupScores,
+    KathaScores,
     Level,
     Mask,
+    MethodScores,
     SetName,
     Sums,
     Verdicts,
@@ -62,7 +64,7 @@ from .pooling import (
     sums_of,
     triples_of,
 )
-from .recoverability import METRICS
+from .recoverability import METRICS, Estimates, Sheet
 from .replies import (
     KINDS,
     Replies,
@@ -75,7 +77,6 @@ from .replies import (
     read_replies,
     requested_of,
 )
-from .scores import GapScores, GroupScores, KathaScores, MethodScores
 
 # -- From estimates to the scores that are reported
 

@@ -33,7 +33,7 @@ from ..outputs.shots import (
     check_shots,
     story_folders,
 )
-from .settings import ShotSelection
+from .judging import ShotSelection
 
 if TYPE_CHECKING:
     from PIL.Image import Image

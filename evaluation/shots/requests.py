@@ -20,17 +20,15 @@ from ...schemas.canonical import Json, digest
 from ...schemas.text import tallied
 from ..archive.merging import LineForm, Lines
 from ..archive.replies import ReplyTally
-from ..judging.presets import asking_with
+from ..judging.answers import asking_with
 from ..judging.settings import JUDGES, JudgeSettings, judges_of, public_judge
 from ..metrics.alignment import DIMENSIONS
 from ..metrics.metric import Metric, Need, metrics, names, needs
 from ..metrics.metric import metrics as all_metrics
 from ..metrics.story import FoundFacts
 from ..running import Evaluating, check_weights, device_named, given_settings, pinned
-from .found import IMAGES, read_found
-from .judging import PUBLISHED
-from .load_stories import OUTPUTS, SHOTS, chosen_stories
-from .settings import (
+from .judging import (
+    PUBLISHED,
     AlignmentSettings,
     MatchSettings,
     PictureSettings,
@@ -38,6 +36,8 @@ from .settings import (
     check_needs,
     models_needed,
 )
+from .load_stories import OUTPUTS, SHOTS, chosen_stories
+from .looking import IMAGES, read_found
 
 # -- The stages of evaluating shot images, the files of a finished run, and what it says of itself
 

@@ -43,9 +43,8 @@ from ..metrics.cids import Match, matched
 from ..metrics.metric import Metric, Terms, base_of, metric_of, metrics
 from ..metrics.story import FoundStory, Story
 from ..report.model import coverages
-from ..stats.ranks import mean_ranks
-from .definitions import Definitions
-from .found import (
+from ..stats.uncertainty import mean_ranks
+from .looking import (
     CHARACTER_KINDS,
     STORY_KINDS,
     UNSTATED,
@@ -54,7 +53,7 @@ from .found import (
     kinds_of_story,
     read_found,
 )
-from .ratings import Panel, Stability, actions_of, by_story, collect_panels, stability
+from .ratings import Definitions, Panel, Stability, actions_of, by_story, collect_panels, stability
 
 CATEGORIES: Mapping[str, tuple[str, ...]] = {
     "character": ("cids_self", "cids_cross"),

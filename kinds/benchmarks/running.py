@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...engine.progress import Event
+from ...engine.hooks import Event
 from ...engine.run_options import RunOptions
 from ...errors import ConfigError, FabulaError
 from ...models.spec import parse_spec
@@ -19,7 +19,7 @@ from .getting import needs_of, require_set, set_of
 from .row import Rows, rows_of
 
 if TYPE_CHECKING:
-    from ...engine.progress import Reporter
+    from ...engine.hooks import Reporter
     from ...engine.status import RunReport
     from ...evaluation.running import Evaluating
 

@@ -38,7 +38,7 @@ from .form import Audit, judged, page_of, read_form
 
 if TYPE_CHECKING:
     from ...engine.estimate import CallPlan
-    from ...engine.progress import Reporter
+    from ...engine.hooks import Reporter
 
 
 # -- Stage: a model answers the questions of a record from its text alone, without having seen an answer

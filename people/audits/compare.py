@@ -20,8 +20,7 @@ from ...builders.katha.drafts import by_person, maker_of
 from ...builders.text.boundaries import scene_spans
 from ...builders.text.segments import sentence_spans
 from ...errors import InputError, UserError
-from ...evaluation.recoverability.matching import Compare, Key
-from ...evaluation.recoverability.token_f1 import token_f1
+from ...evaluation.recoverability.matching import Compare, Key, token_f1
 from ...evaluation.stats.uncertainty import Uncertainty
 from ...schemas.canonical import Json
 from ...schemas.text import normalize_answer, tallies

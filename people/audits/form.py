@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...errors import InputError, TargetError, UserError
-from ...evaluation.stats.correlation import cohen_kappa
+from ...evaluation.stats.tables import cohen_kappa
 from ...evaluation.stats.uncertainty import Uncertainty
 from ...pages.grid import Tabular
 from ...schemas.canonical import Json, csv_text, digest, without_guard, write_atomic
@@ -448,7 +448,7 @@ def score_text(score: Score) -> str:
 
 def page_of(audit: Audit) -> str:
     """Return the page."""
-    from ...evaluation.report.page import with_parts
+    from ...evaluation.report.formats import with_parts
 
     groups = {name: list(cases) for name, cases in groupby(audit.cases, key=lambda case: case.group)}
     shown = [(name, title, *_shown(groups[name])) for name, title in GROUPS.items() if name in groups]

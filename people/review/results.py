@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ...evaluation.stats.correlation import krippendorff_alpha, observed_agreement
+from ...evaluation.stats.tables import krippendorff_alpha, observed_agreement
 from ...schemas.canonical import Json, canonical_text
 from ...validators.resampling import Floats, fleiss_kappa
 from .flow import CONFIDENCE, Counted, KeptVotes, counted_votes, kept_votes

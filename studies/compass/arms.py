@@ -56,7 +56,7 @@ from .boards import TERMS, Board, Encoders, Floats, Seed, Term, Terms, copy_pena
 from .judging import Ledger
 
 if TYPE_CHECKING:
-    from ...engine.progress import Reporter
+    from ...engine.hooks import Reporter
 
 Shows: TypeAlias = Literal["transition", "captions", "setting"]
 """What an inserted frame shows."""

@@ -18,8 +18,7 @@ from ...errors import ConfigError, InputError, TargetError
 from ...evaluation.archive.archive import release_sha256
 from ...evaluation.judging.settings import MAIN, JudgeSettings, judge_prompt, judges_of, public_judge
 from ...evaluation.katha.requests import EvaluateOptions, evaluate_katha, evaluation_request
-from ...evaluation.recoverability.definitions import Definitions
-from ...evaluation.recoverability.items import DIMENSIONS
+from ...evaluation.recoverability.matching import DIMENSIONS, Definitions
 from ...evaluation.recoverability.pooling import IMAGE, RIGHT_VERDICT, UNJUDGED
 from ...evaluation.recoverability.score import Judged, judged_folder
 from ...people.audits.compare import read_records
@@ -34,7 +33,7 @@ from ...schemas.values import Score
 from .boards import Board, Seed, recoverability, write_boards
 
 if TYPE_CHECKING:
-    from ...engine.progress import Reporter
+    from ...engine.hooks import Reporter
     from ...engine.status import RunReport
 
 

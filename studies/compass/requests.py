@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ...errors import ConfigError, InputError
 from ...evaluation.katha.requests import EvaluateOptions
 from ...evaluation.outputs.storyboards import check_splits
-from ...evaluation.recoverability.definitions import Definitions
+from ...evaluation.recoverability.matching import Definitions
 from ...evaluation.running import check_intact, device_named
 from ...models.vision.weights import Place
 from ...releases.loading import Release, load
@@ -67,7 +67,7 @@ from .judging import (
 )
 
 if TYPE_CHECKING:
-    from ...engine.progress import Reporter
+    from ...engine.hooks import Reporter
 
 
 # -- Tuning: weights and thresholds chosen on validation stories, then frozen

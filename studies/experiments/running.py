@@ -9,12 +9,12 @@ from typing import cast
 
 from ...engine.budget import check_models
 from ...engine.calls import model_uses
+from ...engine.hooks import Event
 from ...engine.journal_file import NAME as JOURNAL
-from ...engine.progress import Event
 from ...errors import ConfigError, TargetError
 from ...evaluation.judging.settings import MAIN, PromptSet
 from ...evaluation.katha.requests import EvaluateOptions, evaluate_katha, evaluation_request
-from ...evaluation.recoverability.definitions import Definitions
+from ...evaluation.recoverability.matching import Definitions
 from ..compass.arms import BASE, FULL, FrameMaker
 from ..compass.frozen import FROZEN
 from ..compass.judging import Half, Ledger

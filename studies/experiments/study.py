@@ -22,7 +22,7 @@ from ...evaluation.judging.packets import EVIDENCE, Evidence
 from ...evaluation.judging.settings import FOLDERS, PromptSet
 from ...evaluation.katha.pipeline import PIPELINE as JUDGING
 from ...evaluation.katha.requests import STAGE_OF, EvaluateOptions, evaluate_katha
-from ...evaluation.recoverability.definitions import Common
+from ...evaluation.recoverability.matching import Common
 from ...models.spec import parse_spec
 from ...pages.grid import Grid, Tabular
 from ...people.audits.compare import read_records
@@ -38,7 +38,7 @@ from ..pictures.pipeline import PIPELINE as GENERATING
 from ..pictures.plans import ORDERS, Order, PanelOrder, Plan, check_panels, plan_named, write_orders
 
 if TYPE_CHECKING:
-    from ...engine.progress import Reporter
+    from ...engine.hooks import Reporter
 
 SEEDS = (42, 123, 2026)
 """Generation seeds of the KathaTrace paper (Table 44)."""

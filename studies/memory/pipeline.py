@@ -17,7 +17,7 @@ from ...engine.status import RunReport
 from ...errors import ConfigError, MissingRequirement
 from ...evaluation.entities.looking.settings import EpisodeSelection
 from ...evaluation.report.model import Frame
-from ...evaluation.report.pictures import Thumbnails
+from ...evaluation.report.showing import Thumbnails
 from ...evaluation.running import check_places, check_weights, device_named, missing_libraries, pinned
 from ...pages.page import policy_of, save_page, style_of, template_of
 from ...releases.entities.tree import read_entity_set
@@ -45,7 +45,7 @@ from .scripts import BOXES, EPISODES, OUTPUTS, MemoryScript, classify_by_rules
 from .write_bank import kept_entities, write_bank
 
 if TYPE_CHECKING:
-    from ...engine.progress import Reporter
+    from ...engine.hooks import Reporter
 
 
 # -- The bank as one page, a wall of entities: each with its picture, what it was chosen from, and why

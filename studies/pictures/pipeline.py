@@ -21,7 +21,7 @@ from .load_orders import ROLE
 from .plans import read_orders
 
 if TYPE_CHECKING:
-    from ...engine.progress import Reporter
+    from ...engine.hooks import Reporter
 
 GENERATIONS = "generations.jsonl"
 """One line for each picture that was ordered: what was asked, and what came of it."""

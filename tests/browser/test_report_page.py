@@ -9,11 +9,11 @@ import pytest
 from fabula.evaluation.entities.metrics.aggregate import Definitions as EpisodeDefinitions
 from fabula.evaluation.entities.report.page import episodes_report
 from fabula.evaluation.katha.report.page import katha_report
-from fabula.evaluation.recoverability.definitions import Definitions
+from fabula.evaluation.recoverability.matching import Definitions
 from fabula.evaluation.report.formats import write_report
 from fabula.evaluation.report.people import write_calibration
 from fabula.evaluation.report.showing import Wanted
-from fabula.evaluation.shots.definitions import Definitions as ImageDefinitions
+from fabula.evaluation.shots.ratings import Definitions as ImageDefinitions
 from fabula.evaluation.shots.report.page import images_report
 from fabula.kinds.evaluations import calibrate
 from fabula.people.recoverability import Resampling

@@ -14,7 +14,7 @@ import pytest
 
 from fabula.builders.katha.building import BuildOptions, build_katha
 from fabula.evaluation.events.report import events_report
-from fabula.evaluation.recoverability.definitions import Definitions
+from fabula.evaluation.recoverability.matching import Definitions
 from fabula.evaluation.report.formats import write_report
 from fabula.kinds.verbs import diff, editable_of, pack
 from fabula.leaderboard.making import BoardOptions, init

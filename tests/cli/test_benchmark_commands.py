@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 import fabula
 from fabula.cli.main import app
-from fabula.evaluation.entities.facts import QUALITY
+from fabula.evaluation.entities.archived import QUALITY
 from fabula.schemas.canonical import Json
 from fabula.testing import stand_in
 from fabula.testing.drawn import write_outputs, write_video

@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 from PIL import Image as Pictures
 
-from fabula.cli.model_check import check_model
-from fabula.cli.questioning import ModelCheck
+from fabula.cli.model_check import ModelCheck, check_model
 from fabula.errors import MissingRequirement
 from fabula.models.chat import Image
 from fabula.testing import stand_in

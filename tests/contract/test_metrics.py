@@ -10,10 +10,10 @@ from fabula.engine.pipeline import load_pipeline
 from fabula.errors import ConfigError
 from fabula.evaluation.metrics.metric import METRICS, Metric, registered
 from fabula.evaluation.metrics.story import FoundStory, Story
-from fabula.evaluation.recoverability.definitions import Definitions as DefinitionsOfMatchers
+from fabula.evaluation.recoverability.matching import Definitions as DefinitionsOfMatchers
 from fabula.evaluation.recoverability.matching import Key, is_rule, matcher_of, rules
-from fabula.evaluation.shots.definitions import Definitions
-from fabula.evaluation.shots.found import read_found
+from fabula.evaluation.shots.looking import read_found
+from fabula.evaluation.shots.ratings import Definitions
 from fabula.evaluation.shots.requests import PIPELINE
 from fabula.evaluation.shots.scores import score_folder
 from fabula.schemas.text import normalize_answer

@@ -23,8 +23,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fabula.evaluation.entities.archived import answer_of
-from fabula.evaluation.entities.facts import (
+from fabula.evaluation.entities.archived import (
     ACTION_CRITERIA,
     CRITERIA,
     QUALITY,
@@ -33,12 +32,11 @@ from fabula.evaluation.entities.facts import (
     EpisodeFacts,
     Gate,
     ShotFacts,
+    answer_of,
     appearance_of,
 )
-from fabula.evaluation.entities.metrics.aggregate import Definitions, number, tally
-from fabula.evaluation.entities.metrics.catalogue import METRICS
-from fabula.evaluation.entities.metrics.decay import entity_details, gap_pairs
-from fabula.evaluation.entities.metrics.instances import admitted, anchor
+from fabula.evaluation.entities.metrics.aggregate import Definitions, entity_details, gap_pairs, number, tally
+from fabula.evaluation.entities.metrics.catalogue import METRICS, admitted, anchor
 from fabula.evaluation.entities.published import import_results, unseen
 from fabula.evaluation.entities.scores.scores import score_episode, score_folder
 from fabula.schemas.entities import LISTS, EntityEpisode, EntityType

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fabula.evaluation.entities.facts import QUALITY
+from fabula.evaluation.entities.archived import QUALITY
 from fabula.evaluation.entities.metrics.aggregate import Definitions
 from fabula.evaluation.entities.metrics.catalogue import METRICS
 from fabula.evaluation.entities.requests import EVALUATING, EpisodeOptions

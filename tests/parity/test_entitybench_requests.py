@@ -16,7 +16,7 @@ from PIL import Image
 
 from fabula.engine.stage import BadReply, Item, Tools
 from fabula.evaluation.entities import judging
-from fabula.evaluation.entities.facts import CRITERIA
+from fabula.evaluation.entities.archived import CRITERIA
 from fabula.evaluation.entities.judging import EpisodeJudgeSettings, LocationSettings, objects_named
 from fabula.evaluation.entities.looking import draw_grids
 from fabula.evaluation.entities.looking.settings import GridSettings

@@ -19,7 +19,7 @@ from fabula.builders.katha.building import STAGES
 from fabula.builders.katha.draft_scenes import describe_scenes, draft_scene_texts
 from fabula.builders.text.boundaries import analyze
 from fabula.evaluation.archive.archive import read_archive
-from fabula.evaluation.judging.pictures import ImageSettings, prepare_storyboard
+from fabula.evaluation.judging.settings import ImageSettings, prepare_storyboard
 from fabula.evaluation.katha.requests import EvaluateOptions, evaluate_katha
 from fabula.evaluation.outputs.storyboards import check_outputs
 from fabula.evaluation.report.formats import write_report

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from fabula.cli.main import app
 from fabula.evaluation.archive.archive import write_archive
-from fabula.evaluation.events.published import Results, import_results
+from fabula.evaluation.events.judging import Results, import_results
 from fabula.kinds.benchmarks.row import published_table
 from fabula.leaderboard.checking import check
 from fabula.leaderboard.making import BoardOptions, init

@@ -26,11 +26,10 @@ from fabula.engine.stage import Item, Tools
 from fabula.evaluation.metrics.inception import inception_score
 from fabula.evaluation.metrics.story import FoundStory
 from fabula.evaluation.shots import looking
-from fabula.evaluation.shots.definitions import Definitions
-from fabula.evaluation.shots.ratings import Panel, Rated, story_ratings
+from fabula.evaluation.shots.judging import CropSettings, PictureSettings
+from fabula.evaluation.shots.ratings import Definitions, Panel, Rated, story_ratings
 from fabula.evaluation.shots.requests import line_of
 from fabula.evaluation.shots.scores import StoryScore, pooled, score_story
-from fabula.evaluation.shots.settings import CropSettings, PictureSettings
 from fabula.models.vision.store import VectorStore
 
 pytestmark = [pytest.mark.slow, pytest.mark.parity]

@@ -16,7 +16,7 @@ import fabula
 from fabula.engine.manifest import read_manifest
 from fabula.errors import ConfigError, InputError
 from fabula.evaluation.katha.requests import EvaluateOptions
-from fabula.evaluation.recoverability.definitions import Definitions
+from fabula.evaluation.recoverability.matching import Definitions
 from fabula.evaluation.recoverability.score import score_folder
 from fabula.evaluation.report.formats import write_report
 from fabula.kinds import evaluations, verbs

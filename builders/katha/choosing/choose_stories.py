@@ -17,8 +17,8 @@ from typing import Literal, Self
 from pydantic import Field
 
 from ....engine.execute import RunRequest, execute
+from ....engine.hooks import Event, Reporter
 from ....engine.manifest import read_manifest
-from ....engine.progress import Event, Reporter
 from ....engine.stage import Item, Made, OneStage, Outcome, Rejected, StageSpec, Tools
 from ....engine.status import RunReport
 from ....schemas.canonical import Json, pretty_bytes, write_atomic

@@ -13,7 +13,7 @@ from unicodedata import combining, normalize
 from ....engine.stage import Item, Made, Outcome, StageSpec, Tools
 from ....media.images import Picture, open_picture
 from ....schemas.canonical import Json
-from ...judging.pictures import ImageSettings, keep_pictures, prepare_picture
+from ...judging.settings import ImageSettings, keep_pictures, prepare_picture
 from .settings import GRID_FRAMES, GridSettings
 
 if TYPE_CHECKING:

@@ -16,9 +16,9 @@ from ....models.vision.store import Device
 from ....releases.entities.tree import EntitySet
 from ....schemas.entities import LISTS, EpisodeShot
 from ....schemas.values import Listed, Own
-from ...judging.pictures import ImageSettings
+from ...judging.settings import ImageSettings
 from ...outputs.entities import FEWEST
-from ..facts import entity_key
+from ..archived import entity_key
 
 Grounding = Literal["paper", "code"]
 Locations = Literal["paper", "code"]

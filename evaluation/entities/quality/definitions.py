@@ -5,18 +5,25 @@ public evaluator runs. Where the paper is silent, what we took is a setting, or 
 ``docs/episodes-evaluation.md``.
 """
 
-from collections.abc import Mapping
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, Literal, Self, get_args
 
 from pydantic import Field, field_validator
 
-from ....errors import ConfigError
+from ....errors import ConfigError, InputError, TargetError, UserError, mismatch
 from ....models.vision.needs import VisionSettings, opened
 from ....models.vision.registry import Kind
+from ....schemas.canonical import Json, canonical_bytes, sha256_bytes, sha256_file, write_atomic
+from ....schemas.plain_files import composed, parse_json, read_plain
+from ....schemas.text import tallied
 from ....schemas.values import Listed
-from ..facts import QUALITY
+from ...outputs.layout import VIDEOS
+from ..archived import QUALITY
 from ..looking.settings import Grounding
 from .meters import (
     Likeness,
@@ -32,7 +39,214 @@ from .meters import (
     share_above,
     with_first,
 )
-from .vbench_results import read_results
+
+# -- VBench's own result files: read, matched to videos by name, kept under the hashes of these videos
+#
+# VBench writes ``{dimension: [summary, [{"video_path": ..., "video_results": ...}]]}``. Its summaries are not
+# used: one of them is a mean over frames, another one a hundredth of the values.
+
+FORM = "fabula.vbench_results/1"
+_BOOLEAN = "dynamic_degree"
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """What :func:`write_results` wrote."""
+
+    sha256: str  # of the file
+    measures: tuple[str, ...]  # those that it has, in the order of Table 12
+    videos: Mapping[str, Mapping[str, float]] = field(repr=False)  # SHA-256 of a video -> measure -> value
+
+
+@dataclass(frozen=True, slots=True)
+class Matched:
+    """What came of matching results to videos."""
+
+    document: Json = field(repr=False)  # what is written
+    values: int  # how many values found their video
+    strangers: tuple[str, ...]  # results without a video, each with the reason
+    without: tuple[str, ...]  # videos without any result
+    others: tuple[str, ...]  # dimensions that are none of the six measures
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the outcome as plain JSON."""
+        return {
+            "measures": self.document["measures"], "videos": len(self.document["videos"]),
+            "values": self.values, "strangers": list(self.strangers), "without": list(self.without),
+            "others": list(self.others),
+        }  # fmt: skip
+
+    def lines(self) -> Iterator[str]:
+        """Yield the outcome as lines for people."""
+        measures = ", ".join(self.document["measures"])
+        videos = tallied(len(self.document["videos"]), "videos")
+        yield f"{tallied(self.values, 'values')} of {videos}: {measures}"
+        yield from (f"not used: {name}" for name in self.strangers)
+        yield from (f"no result: {name}" for name in self.without)
+        if self.others:
+            yield f"dimensions that are not among the six measures: {', '.join(self.others)}"
+
+
+def match_results(files: Sequence[Path], folders: Sequence[Path]) -> Matched:
+    """Match VBench's results to videos.
+
+    A result belongs to the video of the same name in a folder of the same name (``EPISODE/001_002.mp4``),
+    where the folder of the result may have words before (``vbench_batch_EPISODE``); else to the only video of
+    that name.
+    """
+    problems: list[UserError] = []
+    records, others = [], Counter[str]()
+    for file in files:
+        for dimension, rows in _dimensions(file, problems):
+            if dimension not in QUALITY:
+                others[dimension] += 1
+                continue
+            records += [(dimension, path, value) for path, value in _rows(file, dimension, rows, problems)]
+    paths = [path for folder in folders for path in _videos(folder, problems)]
+    if problems:
+        raise InputError(problems)
+    names = _Names(paths)
+    hashes = {path: sha256_file(path) for path in paths}
+    videos: dict[str, dict[str, Json]] = {}
+    strangers: list[str] = []
+    for dimension, name, value in records:
+        path = names.find(name)
+        if isinstance(path, str):
+            strangers.append(f"{dimension} of {name}: {path}")
+            continue
+        video = videos.setdefault(hashes[path], {"name": f"{path.parent.name}/{path.name}", "values": {}})
+        if video["values"].setdefault(dimension, value) != value:
+            strangers.append(f"{dimension} of {name}: another value than {video['values'][dimension]} before")
+    if not videos:
+        raise InputError(
+            [mismatch(str(files[0]), "a result of one of the videos", strangers[0] if strangers else "none",
+                      "give the folder with the videos that VBench saw")]
+        )  # fmt: skip
+    measures = [name for name in QUALITY if any(name in video["values"] for video in videos.values())]
+    document = {
+        "form": FORM, "measures": measures, "videos": videos,
+        "files": [{"name": file.name, "sha256": sha256_file(file)} for file in files],
+    }  # fmt: skip
+    without = sorted({f"{path.parent.name}/{path.name}" for path in paths if hashes[path] not in videos})
+    values = sum(len(video["values"]) for video in videos.values())
+    return Matched(document, values, tuple(strangers), tuple(without), tuple(sorted(others)))
+
+
+def write_results(out: Path, matched: Matched) -> None:
+    """Write the values under the hashes of their videos into a new file."""
+    fix = "choose another file, or move that one away"
+    if out.exists():
+        raise TargetError(str(out), what="the file is there already", fix=fix)
+    try:
+        write_atomic(out, [canonical_bytes(matched.document), b"\n"])
+    except OSError as error:
+        raise TargetError(
+            str(out), what=f"it cannot be written: {error.strerror or error}", fix=fix
+        ) from error
+
+
+def read_results(path: Path) -> Results:
+    """Read what :func:`write_results` wrote."""
+    wanted = "a file that fabula import vbench-results wrote"
+    try:
+        content = read_plain(path, follow=True)
+        document = parse_json(content)
+        if document["form"] != FORM:
+            raise ValueError(f"the form {document['form']!r}")
+        measures = tuple(name for name in QUALITY if name in document["measures"])
+        videos = {
+            str(sha256): {str(name): _number(name, value) for name, value in video["values"].items()}
+            for sha256, video in document["videos"].items()
+        }
+    except OSError as error:
+        actual = str(error.strerror)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        actual = f"{type(error).__name__}: {error}"
+    else:
+        return Results(sha256_bytes(content), measures, videos)
+    raise InputError([mismatch(str(path), wanted, actual[:200], "give that one")])
+
+
+def _dimensions(file: Path, problems: list[UserError]) -> Iterator[tuple[str, Any]]:
+    try:
+        document = parse_json(read_plain(file, follow=True))
+        if not isinstance(document, dict) or not document:
+            raise ValueError(f"a {type(document).__name__}")
+    except (OSError, ValueError) as error:
+        actual = getattr(error, "strerror", None) or str(error)
+        problems.append(_problem(str(file), "an object of dimensions", str(actual)))
+        return
+    for dimension, content in document.items():
+        summed = isinstance(content, list) and len(content) == 2 and isinstance(content[1], list)
+        if not summed:
+            problems.append(_problem(f"{file}: {dimension}", "[summary, [results of videos]]", str(content)))
+            continue
+        yield dimension, content[1]
+
+
+def _rows(
+    file: Path, dimension: str, rows: Sequence[Any], problems: list[UserError]
+) -> Iterator[tuple[str, float]]:
+    for number, row in enumerate(rows):
+        where = f"{file}: {dimension}[1][{number}]"
+        try:
+            path, value = row["video_path"], _number(dimension, row["video_results"])
+            if not isinstance(path, str):
+                raise TypeError(f"the path {path!r}")
+        except (KeyError, TypeError, ValueError) as error:
+            actual = f"{type(error).__name__}: {error}"
+            problems.append(_problem(where, "video_path, and video_results as a number", actual))
+            continue
+        yield path, value
+
+
+def _number(dimension: str, value: Any) -> float:  # noqa: ANN401 - any JSON value
+    if isinstance(value, bool) and dimension != _BOOLEAN:
+        raise ValueError(f"{value} is no number")
+    if not isinstance(value, int | float) or not math.isfinite(value):
+        raise ValueError(f"{value!r} is no number")
+    return float(value)
+
+
+def _videos(folder: Path, problems: list[UserError]) -> list[Path]:
+    paths = sorted(path for path in folder.rglob("*") if path.suffix.lower() in VIDEOS and path.is_file())
+    if not paths:
+        problems.append(_problem(str(folder), "a folder with videos", "none"))
+    return paths
+
+
+class _Names:
+    """Finds videos by the paths that VBench saw."""
+
+    def __init__(self, paths: Iterable[Path]) -> None:
+        self._by_stem: dict[str, list[Path]] = {}
+        for path in paths:
+            self._by_stem.setdefault(_plain(path.stem), []).append(path)
+
+    def find(self, name: str) -> Path | str:
+        """Return the video, or why there is none."""
+        path = PurePosixPath(name.replace("\\", "/"))
+        stem = path.stem if path.suffix.lower() in VIDEOS else path.name
+        there = self._by_stem.get(_plain(stem), [])
+        folder = _plain(path.parent.name)
+        for fits in (folder.__eq__, lambda known: folder.endswith(f"_{known}")):
+            near = [video for video in there if fits(_plain(video.parent.name))]
+            if len(near) == 1:
+                return near[0]
+        if len(there) == 1:
+            return there[0]
+        return "several videos have that name" if there else "there is no video of that name"
+
+
+def _plain(name: str) -> str:
+    return composed(name).replace(" ", "_")  # as VBench writes names of folders of frames
+
+
+def _problem(where: str, expected: str, actual: str) -> UserError:
+    return mismatch(where, expected, actual[:200], "give a *_eval_results.json of VBench")
+
+
+# --
 
 Definition = Literal["paper", "vbench"]
 Quality = Literal[

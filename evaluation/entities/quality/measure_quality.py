@@ -15,11 +15,10 @@ from ....media.images import MediaProblem
 from ....models.vision.needs import opened
 from ....models.vision.store import VectorStore, vector_key
 from ....schemas.canonical import Json
-from ..facts import QUALITY
+from ..archived import QUALITY
 from ..looking.take_frames import FrameKeeper, ShotVideo
-from .definitions import QualitySettings, make_meters, reasons
+from .definitions import QualitySettings, Results, make_meters, read_results, reasons
 from .meters import Unmeasured, read_off
-from .vbench_results import Results, read_results
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -31,9 +31,9 @@ from ...report.model import (
     WorstEntities,
 )
 from ...report.people import if_any, people_of, plain_score, score_of
-from ...report.pictures import Thumbnails
 from ...report.showing import (
     Accounts,
+    Thumbnails,
     Valued,
     Wanted,
     comparison,
@@ -42,14 +42,10 @@ from ...report.showing import (
     examples_of,
     resampling_definition,
 )
-from ..archived import read_facts
-from ..facts import EPISODES, EpisodeFacts
-from ..metrics.aggregate import MEANINGS, Definitions, Number
-from ..metrics.catalogue import METRICS, EntityMetric, metric_named
-from ..metrics.decay import EntityDetail, Signal
-from ..metrics.instances import Instance
-from ..scores.compare import entity_effects
-from ..scores.scores import EntityScores, EpisodeScore, score_folder
+from ..archived import EPISODES, EpisodeFacts, read_facts
+from ..metrics.aggregate import MEANINGS, Definitions, EntityDetail, Number, Signal
+from ..metrics.catalogue import METRICS, EntityMetric, Instance, metric_named
+from ..scores.scores import EntityScores, EpisodeScore, entity_effects, score_folder
 from ..scores.tables import TABLE_4, counts_text, score_tables
 from .seen import NOT_LOOKED, Episode, Key, Seen, asked_about
 

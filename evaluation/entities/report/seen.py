@@ -7,10 +7,10 @@ from pathlib import Path
 from ....schemas.canonical import Json, canonical_bytes
 from ....schemas.judgement import Judgement
 from ...report.model import SeenCell, SeenEntity, SeenEpisode, SeenShot, Snap, Verdict
-from ...report.pictures import Thumbnails, kept_picture
-from ..facts import ACTION_CRITERIA, CRITERIA, Answer, Appearance, EpisodeFacts, ShotFacts
-from ..metrics.decay import ShotDetail, entity_details
-from ..metrics.instances import Instance
+from ...report.showing import Thumbnails, kept_picture
+from ..archived import ACTION_CRITERIA, CRITERIA, Answer, Appearance, EpisodeFacts, ShotFacts
+from ..metrics.aggregate import ShotDetail, entity_details
+from ..metrics.catalogue import Instance
 
 Key = tuple[str, str]
 """Method and episode."""

@@ -11,13 +11,11 @@ from ....schemas.values import Score
 from ...report.formats import p_measures
 from ...report.model import Measure, ScoreRow, ScoreTable
 from ...report.people import plain_score
-from ...stats.ranks import ranks
-from ..facts import ACTION_CRITERIA, CRITERIA, QUALITY
-from ..metrics.aggregate import MEANINGS, Number
+from ...stats.uncertainty import ranks
+from ..archived import ACTION_CRITERIA, CRITERIA, QUALITY
+from ..metrics.aggregate import MEANINGS, GapCurve, Number, Signal
 from ..metrics.catalogue import EntityMetric, metric_named
-from ..metrics.decay import GapCurve, Signal
-from .compare import Effect, EntityComparisons
-from .scores import EntityScores, MethodScores
+from .scores import Effect, EntityComparisons, EntityScores, MethodScores
 
 # -- The tables of the EntityBench paper as data: which metrics stand in which rows, under which headings
 

@@ -13,14 +13,11 @@ from ....schemas.katha import Question
 from ....schemas.text import counted
 from ....schemas.values import Score
 from ...recoverability import recoverability
-from ...recoverability.definitions import Definitions
-from ...recoverability.items import CONDITIONS, Items
-from ...recoverability.matching import Key, Marker, is_rule, matcher_of
+from ...recoverability.matching import CONDITIONS, Definitions, Items, Key, Marker, is_rule, matcher_of
 from ...recoverability.method import Method
 from ...recoverability.pooling import IMAGE, RIGHT_VERDICT, TEXT, UNJUDGED
 from ...report.model import Case, CaseItem, Cases, Examples, Frame, Measure, Verdict
-from ...report.pictures import Pictures
-from ...report.showing import Valued, examples_of
+from ...report.showing import Pictures, Valued, examples_of
 
 ALL, WORST, TYPICAL = 48, 12, 12
 """Up to how many transitions all are shown; else how many of the worst, and how many typical ones."""

@@ -17,15 +17,22 @@ from ....schemas.text import counted, tallied
 from ....schemas.values import Score
 from ....validators.resampling import fleiss_kappa
 from ...recoverability.compare import Strongest
-from ...recoverability.definitions import COMMONS, NONRESPONSES, PROTOCOL, SUPPORTS, Definitions
-from ...recoverability.items import CONDITIONS
+from ...recoverability.matching import COMMONS, CONDITIONS, NONRESPONSES, PROTOCOL, SUPPORTS, Definitions
+from ...recoverability.pooling import KathaScores
 from ...recoverability.score import Judged, judged_folder, scores_of
-from ...recoverability.scores import KathaScores
 from ...report.model import CountRow, CountTable, Definition, Measure, ReportDocument, ScoreRow, ScoreTable
 from ...report.people import people_of
-from ...report.pictures import pictures_of_outputs, pictures_of_run
-from ...report.showing import Accounts, comparison_note, day_of, read_lines, resampling_definition, sentences
-from ...stats.correlation import counts_of, krippendorff_alpha, observed_agreement
+from ...report.showing import (
+    Accounts,
+    comparison_note,
+    day_of,
+    pictures_of_outputs,
+    pictures_of_run,
+    read_lines,
+    resampling_definition,
+    sentences,
+)
+from ...stats.tables import counts_of, krippendorff_alpha, observed_agreement
 from .cases import NAMES, Replies, Shown, cases_of, chosen_spots, examples, spots_of
 from .people import people_drawn, people_tables, with_people
 from .tables import (

@@ -11,7 +11,7 @@ from ....pages.grid import interval_text, label_text, value_text
 from ....schemas.text import counted
 from ....schemas.values import Score
 from ...recoverability.columns import CHANCE
-from ...recoverability.items import DIMENSIONS
+from ...recoverability.matching import DIMENSIONS
 from ...recoverability.recoverability import GAP
 from ...report.model import Measure, ScoreRow, ScoreTable
 from ...report.people import (

@@ -9,10 +9,10 @@ from ....schemas.text import counted
 from ....schemas.values import Score
 from ...recoverability import columns, recoverability
 from ...recoverability.compare import AIMS, DAGGER, SURE, KathaComparison, Strongest
-from ...recoverability.items import DIMENSIONS
+from ...recoverability.matching import DIMENSIONS
 from ...recoverability.method import DIFFERENCE, Method
+from ...recoverability.pooling import GapScores, KathaScores, MethodScores
 from ...recoverability.recoverability import Rate
-from ...recoverability.scores import GapScores, KathaScores, MethodScores
 from ...report.formats import comparison_table
 from ...report.model import Comparison, CountRow, CountTable, Measure, ScoreRow, ScoreTable
 from ...report.people import plain_score

@@ -35,11 +35,10 @@ from ...report.model import (
     WallRow,
     WorstShots,
 )
-from ...report.pictures import Thumbnails, kept_picture
-from ...report.showing import Valued, examples_of
+from ...report.showing import Thumbnails, Valued, examples_of, kept_picture
 from ..load_stories import OUTPUTS, SHOTS, generated_references
 from ..scores import ImageScores
-from ..tables import Key, ShotScore, style_table
+from ..scoring import Key, ShotScore, style_table
 
 MOST_BYTES, MOST_FILES = 64_000_000, 400
 """Largest picture that is looked at, and most pictures of one story."""

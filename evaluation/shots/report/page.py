@@ -19,20 +19,19 @@ from ...report.model import (
     ShotsPart,
 )
 from ...report.people import people_of
-from ...report.pictures import Thumbnails
 from ...report.showing import (
     Accounts,
+    Thumbnails,
     Wanted,
     comparison_note,
     day_of,
     resampling_definition,
     sentences,
 )
-from ..definitions import Definitions
-from ..found import read_found
+from ..looking import read_found
+from ..ratings import Definitions
 from ..scores import ImageScores, score_archive
-from ..scoring import Leaderboard, image_comparisons, leaderboard
-from ..tables import Key, ShotScore, scored_shots, shot_scores
+from ..scoring import Key, Leaderboard, ShotScore, image_comparisons, leaderboard, scored_shots, shot_scores
 from .cards import (
     Looked,
     ShotFiles,

@@ -25,10 +25,9 @@ from ...report.people import between_people, if_any, plain_score, score_of
 from ...report.showing import (
     comparison,
 )
-from ...stats.paired import Paired
+from ...stats.uncertainty import Paired
 from ..scores import CATEGORIES, ImageScores, MethodScores
-from ..scoring import Leaderboard
-from ..tables import ShotScore
+from ..scoring import Leaderboard, ShotScore
 from .cards import (
     mapping_of,
 )

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from fabula.engine.progress import Reporter
+from fabula.engine.hooks import Reporter
 from fabula.engine.status import RunReport
 from fabula.evaluation.katha.pipeline import PIPELINE as STORIES
 from fabula.evaluation.katha.requests import PROTOCOL as STORYBOARDS

@@ -23,8 +23,7 @@ from fabula.evaluation.archive.archive import check_alike, read_archive
 from fabula.evaluation.archive.replies import last_attempts
 from fabula.evaluation.protocol import UNCERTAINTY, Chosen, Scoring
 from fabula.evaluation.report.model import Measure, ReportDocument, ScoreRow, ScoreTable
-from fabula.evaluation.stats.paired import Pair, Paired, paired
-from fabula.evaluation.stats.uncertainty import Uncertainty
+from fabula.evaluation.stats.uncertainty import Pair, Paired, Uncertainty, paired
 from fabula.schemas.values import Score
 
 MEASURE = Measure(name="pairs_in_order", label="Pairs in order", better="high")

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 from ....engine.execute import STORE
 from ....errors import InputError, UserError
 from ....evaluation.archive.archive import JUDGEMENTS, read_archive
-from ....evaluation.entities.facts import CRITERIA, entity_parts
+from ....evaluation.entities.archived import CRITERIA, entity_parts
 from ....evaluation.entities.judging import described, pairs_of
-from ....evaluation.entities.metrics.instances import admitted
+from ....evaluation.entities.metrics.catalogue import admitted
 from ....evaluation.entities.pipeline import read_lines
 from ....schemas.canonical import Json, sha256_file
 from ....schemas.entities import TYPES, EntityType

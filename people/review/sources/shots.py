@@ -8,9 +8,9 @@ from ....engine.manifest import read_manifest as read_run
 from ....errors import InputError, RunError, UserError
 from ....evaluation.archive.archive import Archive, check_hash, read_manifest
 from ....evaluation.outputs.shots import ShotOutputs
-from ....evaluation.shots.found import read_found
+from ....evaluation.shots.judging import ShotSelection
 from ....evaluation.shots.load_stories import OUTPUTS, SHOTS, checked_outputs, chosen_stories
-from ....evaluation.shots.settings import ShotSelection
+from ....evaluation.shots.looking import read_found
 from ....releases.shots.tree import ShotSet, ShotStory, read_shot_set
 from ....schemas.canonical import Json
 from ....schemas.shots import Shot, TwoTexts

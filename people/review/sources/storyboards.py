@@ -19,7 +19,7 @@ from ....evaluation.archive.archive import (
     release_sha256,
     sources_of,
 )
-from ....evaluation.report.pictures import Place, Shown, pictures_of_outputs, pictures_of_run
+from ....evaluation.report.showing import Place, Shown, pictures_of_outputs, pictures_of_run
 from ....releases.loading import Release
 from ....schemas.canonical import Json, digest, sha256_file
 from ....schemas.katha import StoryRecord

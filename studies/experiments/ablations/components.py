@@ -49,9 +49,15 @@ from typing import Any
 
 from ....errors import InputError, UserError
 from ....evaluation.archive.archive import JUDGEMENTS, lines_of
-from ....evaluation.recoverability.definitions import Definitions
-from ....evaluation.recoverability.items import DIMENSIONS, LATENT
-from ....evaluation.recoverability.matching import Compare, Key, is_rule, matcher_of
+from ....evaluation.recoverability.matching import (
+    DIMENSIONS,
+    LATENT,
+    Compare,
+    Definitions,
+    Key,
+    is_rule,
+    matcher_of,
+)
 from ....evaluation.recoverability.replies import marker_for
 from ....evaluation.stats.uncertainty import Uncertainty
 from ....schemas.canonical import plain_fields, without_guard

@@ -21,9 +21,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ....evaluation.archive.archive import read_archive
-from ....evaluation.recoverability.definitions import Definitions
+from ....evaluation.recoverability.matching import Definitions
 from ....evaluation.recoverability.score import Judged as Evaluation
-from ....evaluation.stats.correlation import cohen_kappa
+from ....evaluation.stats.tables import cohen_kappa
 from ....people.against import ENSEMBLE, LEVELS, NAMES, Judged, against, fitted_weights, judged, unit_of
 from ....people.recoverability import Resampling, lines_of, majorities
 from ....schemas.canonical import plain_fields

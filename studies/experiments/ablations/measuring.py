@@ -8,8 +8,7 @@ from typing import Literal
 import numpy as np
 
 from ....evaluation.archive.archive import read_manifest
-from ....evaluation.recoverability.definitions import Definitions
-from ....evaluation.recoverability.matching import is_rule
+from ....evaluation.recoverability.matching import Definitions, is_rule
 from ....evaluation.recoverability.score import Judged
 from ....releases.loading import Release, load
 from ....schemas.canonical import digest, plain_fields

@@ -28,9 +28,8 @@ from numpy.typing import NDArray
 
 from ....evaluation.archive.archive import read_archive
 from ....evaluation.recoverability.columns import MORAL, NO_LABEL, moral_columns
-from ....evaluation.recoverability.definitions import Definitions
-from ....evaluation.recoverability.estimates import Sheet, estimates
-from ....evaluation.recoverability.items import LABELS
+from ....evaluation.recoverability.matching import LABELS, Definitions
+from ....evaluation.recoverability.recoverability import Sheet, estimates
 from ....evaluation.recoverability.replies import UNCLEAR_LABEL
 from ....evaluation.recoverability.score import Judged
 from ....evaluation.stats.uncertainty import mean_of_known

@@ -25,7 +25,7 @@ from .load_stories import RELEASE
 from .write_questions import PIPELINE, QUESTIONS
 
 if TYPE_CHECKING:
-    from ....engine.progress import Reporter
+    from ....engine.hooks import Reporter
 
 SIDECAR = "evaluator.json"
 """In the folder of a derived release: what is known of its questions beside the questions."""

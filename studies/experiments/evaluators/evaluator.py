@@ -15,7 +15,7 @@ from importlib import import_module
 from typing import Any, Literal
 
 from ....errors import ConfigError
-from ....evaluation.recoverability.items import DIMENSIONS
+from ....evaluation.recoverability.matching import DIMENSIONS
 from ....schemas.canonical import Json, digest
 from ....schemas.katha import Question, Scene, StoryRecord
 from ....schemas.text import contains_phrase, normalize_answer, primary_language

@@ -29,7 +29,7 @@ from pydantic import ConfigDict, Field, ValidationError
 
 from ....errors import InputError, UserError
 from ....evaluation.metrics.metric import Quantity
-from ....evaluation.recoverability.items import DIMENSIONS
+from ....evaluation.recoverability.matching import DIMENSIONS
 from ....evaluation.recoverability.method import Method
 from ....evaluation.recoverability.pooling import BOTH, IMAGE, RIGHT_VERDICT, UNJUDGED
 from ....evaluation.stats.uncertainty import Uncertainty

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from ....evaluation.archive.archive import read_manifest
 from ....evaluation.metrics.metric import Quantity
-from ....evaluation.recoverability.definitions import Definitions
+from ....evaluation.recoverability.matching import Definitions
 from ....evaluation.recoverability.score import Judged, judged_folder, release_path
 from ....evaluation.stats.uncertainty import Uncertainty
 from ....people.read import Known, read_human

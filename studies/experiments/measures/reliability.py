@@ -23,8 +23,7 @@ from numpy.typing import NDArray
 
 from ....evaluation.metrics.metric import Quantity
 from ....evaluation.recoverability.pooling import IMAGE, RIGHT_VERDICT, TEXT
-from ....evaluation.stats.ranks import levelled
-from ....evaluation.stats.uncertainty import Uncertainty
+from ....evaluation.stats.uncertainty import Uncertainty, levelled
 from ....people.recoverability import is_right
 from ....schemas.judgement import HumanRow
 from ....schemas.katha import Question

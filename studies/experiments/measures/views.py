@@ -22,12 +22,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....evaluation.recoverability.columns import CONTRASTS, contrast_columns
-from ....evaluation.recoverability.definitions import Definitions
-from ....evaluation.recoverability.estimates import Sheet, estimates
-from ....evaluation.recoverability.items import DIMENSIONS
+from ....evaluation.recoverability.matching import DIMENSIONS, Definitions
 from ....evaluation.recoverability.method import Method
 from ....evaluation.recoverability.pooling import SetName, Sums, sums_of
-from ....evaluation.recoverability.recoverability import GAP, IMAGE, TEXT, Rates, values_of
+from ....evaluation.recoverability.recoverability import GAP, IMAGE, TEXT, Rates, Sheet, estimates, values_of
 from ....evaluation.recoverability.score import Judged
 from ....evaluation.stats.uncertainty import Uncertainty, mean_of_known
 from ....schemas.canonical import plain_fields

@@ -34,9 +34,7 @@ from ....evaluation.katha.report.page import controls
 from ....evaluation.katha.report.tables import details
 from ....evaluation.recoverability import columns, recoverability
 from ....evaluation.recoverability.columns import moral_columns
-from ....evaluation.recoverability.definitions import COMMONS, Definitions
-from ....evaluation.recoverability.estimates import Estimates, Sheet
-from ....evaluation.recoverability.items import LATENT, Items
+from ....evaluation.recoverability.matching import COMMONS, LATENT, Definitions, Items
 from ....evaluation.recoverability.method import (
     Method,
     ValiditySet,
@@ -46,11 +44,11 @@ from ....evaluation.recoverability.method import (
     validity_sets,
 )
 from ....evaluation.recoverability.pooling import Sums, sums_of
-from ....evaluation.recoverability.recoverability import Rates, values_of
+from ....evaluation.recoverability.recoverability import Estimates, Rates, Sheet, values_of
 from ....evaluation.report.formats import comparison_table
 from ....evaluation.report.model import CountRow, CountTable, Measure, ScoreRow, ScoreTable
 from ....evaluation.report.showing import sentences
-from ....evaluation.stats.paired import Pair, Paired, paired
+from ....evaluation.stats.uncertainty import Pair, Paired, paired
 from ....pages.grid import value_text
 from ....schemas.text import counted
 from ....schemas.values import Score

@@ -1,12 +1,12 @@
 """Semantic Compass: what was frozen, controls of length, terms, held-out questions (43, 55, 63, 64, 75)."""
 
-from ....evaluation.recoverability.estimates import Estimates
 from ....evaluation.recoverability.method import gaps_over
+from ....evaluation.recoverability.recoverability import Estimates
 from ....evaluation.recoverability.score import Judged
 from ....evaluation.report.model import CountRow, CountTable, Measure, ScoreRow, ScoreTable
 from ....evaluation.report.people import plain_score
 from ....evaluation.report.showing import sentences
-from ....evaluation.stats.paired import Paired
+from ....evaluation.stats.uncertainty import Paired
 from ....schemas.text import counted
 from ....schemas.values import Score
 from ...compass.arms import BASE, FULL, STILL_FRAME, Arm

@@ -8,7 +8,7 @@ from typing import Any
 
 from ....errors import InputError
 from ....evaluation.archive.archive import EVALUATION, JUDGEMENTS, read_manifest
-from ....evaluation.recoverability.definitions import Definitions
+from ....evaluation.recoverability.matching import Definitions
 from ....evaluation.recoverability.method import Method
 from ....evaluation.recoverability.score import Judged, judged_folder
 from ....schemas.plain_files import read_json, reason_of

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from ....evaluation.recoverability.items import DIMENSIONS, Items
+from ....evaluation.recoverability.matching import DIMENSIONS, Items
 from ....evaluation.recoverability.method import Method
 from ....evaluation.recoverability.pooling import IMAGE, RIGHT_VERDICT, TEXT
 from ....evaluation.recoverability.score import Judged, judged_folder

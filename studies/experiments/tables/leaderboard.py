@@ -4,12 +4,10 @@ import numpy as np
 
 from ....evaluation.katha.report.page import unit_text
 from ....evaluation.recoverability import columns, recoverability
-from ....evaluation.recoverability.definitions import Definitions
-from ....evaluation.recoverability.estimates import Sheet
-from ....evaluation.recoverability.items import LATENT
+from ....evaluation.recoverability.matching import LATENT, Definitions
 from ....evaluation.recoverability.method import Method
-from ....evaluation.recoverability.recoverability import Rate, share, values_of
-from ....evaluation.recoverability.scores import GapScores, MethodScores
+from ....evaluation.recoverability.pooling import GapScores, MethodScores
+from ....evaluation.recoverability.recoverability import Rate, Sheet, share, values_of
 from ....evaluation.report.model import Measure, ScoreRow, ScoreTable
 from ....pages.grid import label_text
 from ....schemas.text import counted

@@ -10,18 +10,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....errors import TargetError
-from ....evaluation.recoverability.definitions import COMMONS, NONRESPONSES, SUPPORTS, Definitions
-from ....evaluation.recoverability.items import DIMENSIONS, LATENT, Items
+from ....evaluation.recoverability.matching import (
+    COMMONS,
+    DIMENSIONS,
+    LATENT,
+    NONRESPONSES,
+    SUPPORTS,
+    Definitions,
+    Items,
+)
 from ....evaluation.recoverability.method import Method
 from ....evaluation.recoverability.pooling import sums_of
 from ....evaluation.recoverability.recoverability import Rates
 from ....evaluation.recoverability.score import Judged
-from ....evaluation.report.formats import Table
+from ....evaluation.report.formats import Table, with_parts
 from ....evaluation.report.model import CountTable, Definition, Frame
-from ....evaluation.report.page import with_parts
-from ....evaluation.report.pictures import Pictures, Thumbnails, pictures_of_run
-from ....evaluation.report.showing import resampling_definition, sentences
-from ....evaluation.stats.ranks import TOLERANCE
+from ....evaluation.report.showing import (
+    Pictures,
+    Thumbnails,
+    pictures_of_run,
+    resampling_definition,
+    sentences,
+)
+from ....evaluation.stats.uncertainty import TOLERANCE
 from ....pages.figures import Plot, PlotPoint
 from ....pages.grid import label_text, value_text
 from ....schemas.canonical import pretty_bytes, write_atomic

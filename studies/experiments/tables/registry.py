@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from ....errors import ConfigError, TargetError
-from ....evaluation.recoverability.definitions import Definitions
+from ....evaluation.recoverability.matching import Definitions
 from ....evaluation.report.formats import Table, written
 from ....evaluation.report.model import CountRow, CountTable
 from ....schemas.canonical import pretty_bytes, write_atomic

@@ -16,10 +16,10 @@ from pydantic import Field
 from ....errors import InputError
 from ....evaluation.archive.archive import EVALUATION as ARCHIVE_MANIFEST
 from ....evaluation.archive.archive import JUDGEMENTS
-from ....evaluation.recoverability.definitions import Definitions
+from ....evaluation.recoverability.matching import Definitions
 from ....evaluation.recoverability.method import narrowed
+from ....evaluation.recoverability.pooling import KathaScores
 from ....evaluation.recoverability.score import Judged, judged_folder, scores_of
-from ....evaluation.recoverability.scores import KathaScores
 from ....evaluation.report.formats import Table
 from ....evaluation.report.showing import Accounts, read_lines
 from ....schemas.plain_files import open_plain, parse_json, read_json, reason_of

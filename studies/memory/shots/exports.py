@@ -24,7 +24,7 @@ from ....engine.execute import STORE
 from ....engine.journal import NAME as JOURNAL
 from ....engine.manifest import read_manifest
 from ....errors import ConfigError, InputError, TargetError, UserError
-from ....evaluation.report.pictures import Thumbnails
+from ....evaluation.report.showing import Thumbnails
 from ....media.images import encode_image
 from ....pages.page import policy_of, save_page, style_of, template_of
 from ....releases.entities.tree import read_entity_set

@@ -23,7 +23,7 @@ from .exports import PACKETS
 from .load_packets import PACKETS as ROLE
 
 if TYPE_CHECKING:
-    from ....engine.progress import Reporter
+    from ....engine.hooks import Reporter
 
 GENERATIONS, TRUTH = "generations.jsonl", "truth.jsonl"
 """One line for each shot: what was asked, and what came of it; and what drawn videos show, as data."""

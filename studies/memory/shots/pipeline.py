@@ -22,7 +22,7 @@ from .load_shots import BANK, EPISODES
 from .packets import Memory
 
 if TYPE_CHECKING:
-    from ....engine.progress import Reporter
+    from ....engine.hooks import Reporter
 
 LAYOUTS_FILE = "layouts.jsonl"
 """One line for each shot: its layout."""

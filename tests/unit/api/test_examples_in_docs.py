@@ -17,9 +17,9 @@ from huggingface_hub import parse_eval_result_entries
 
 import fabula
 from fabula.engine.calls import answered
-from fabula.engine.progress import Event
+from fabula.engine.hooks import Event
 from fabula.errors import ConfigError, TargetError
-from fabula.evaluation.archive.hub_results import HubResults
+from fabula.evaluation.archive.archive import HubResults
 from fabula.evaluation.judging.settings import SelectionSettings
 from fabula.evaluation.katha import inspect_task
 from fabula.evaluation.katha.inspect_task import Shown, shown_questions

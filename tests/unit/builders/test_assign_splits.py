@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from fabula.builders.katha.building import BuildOptions, build_katha
 from fabula.builders.katha.choosing.choose_stories import Groups, Settings, choose, fill_splits, strata_of
 from fabula.builders.katha.extend import ExtendOptions, extend_katha
-from fabula.engine.progress import Event
+from fabula.engine.hooks import Event
 from fabula.engine.stage import Item
 from fabula.schemas.values import vocabulary
 from fabula.testing.made_stories import make_story, near_copy

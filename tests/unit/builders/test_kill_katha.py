@@ -12,7 +12,7 @@ import pytest
 
 from fabula.builders.katha.building import BuildOptions, build_katha
 from fabula.builders.katha.extend import ExtendOptions, extend_katha
-from fabula.engine.progress import SilentReporter
+from fabula.engine.hooks import SilentReporter
 from fabula.errors import Interrupted, RunError
 from fabula.kinds.verbs import continue_run
 from fabula.testing.endurance import rounds

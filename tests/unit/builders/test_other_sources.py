@@ -14,7 +14,7 @@ from fabula.builders.events.building import SuiteOptions, suite_request
 from fabula.builders.katha.building import BuildOptions, build_katha, build_request
 from fabula.builders.shots.building import ShotOptions, shot_request
 from fabula.engine.execute import RunRequest, execute
-from fabula.engine.progress import Event
+from fabula.engine.hooks import Event
 from fabula.errors import ConfigError, FabulaError
 from fabula.testing.katha_model import KathaModel
 from fabula.testing.model_server import ModelServer, Unauthorized

@@ -10,7 +10,7 @@ import pytest
 
 from fabula.builders.katha.building import BuildOptions, build_katha
 from fabula.builders.katha.extend import ExtendOptions, extend_katha
-from fabula.engine.progress import Event
+from fabula.engine.hooks import Event
 from fabula.kinds.verbs import continue_run, correct, load, pack, verify, withdraw
 from fabula.releases.options import PackOptions
 from fabula.testing.katha_folders import write_run

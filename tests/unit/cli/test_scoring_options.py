@@ -11,18 +11,18 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-from fabula.cli import memory_shots
+from fabula.cli import memory
 from fabula.cli.build import incomplete_lines
 from fabula.cli.command import COMMANDS, Command
 from fabula.cli.main import app
 from fabula.cli.stats import Counted
 from fabula.errors import ConfigError, FabulaError
 from fabula.evaluation.archive.archive import write_manifest
+from fabula.evaluation.events.judging import Definitions as EventDefinitions
 from fabula.evaluation.events.score import definitions_of as event_definitions
-from fabula.evaluation.events.votes import Definitions as EventDefinitions
 from fabula.evaluation.katha.scoring import definitions_of as katha_definitions
 from fabula.evaluation.protocol import Chosen
-from fabula.evaluation.recoverability.definitions import Definitions
+from fabula.evaluation.recoverability.matching import Definitions
 from fabula.evaluation.report.formats import written
 from fabula.kinds.evaluations import compare, make_report, score
 from fabula.schemas.judgement import EvaluationManifest
@@ -239,7 +239,7 @@ SAME = ("--workers", "0", "--created-at", "2026-01-01T00:00:00Z")
 def fabula(*words: str) -> Result:
     group = typer.Typer(name="memory", no_args_is_help=True, rich_markup_mode=None, add_completion=False)
     for command in COMMANDS:
-        if command.function.__module__ == memory_shots.__name__:
+        if command.function.__module__ == memory.__name__:
             command.add_to(group)
     return CliRunner().invoke(group, list(words))
 

@@ -19,7 +19,7 @@ import sys
 from pathlib import Path
 from fabula.engine.execute import Options
 from fabula.api.calling import choose_reporter
-from fabula.engine.progress import JsonReporter
+from fabula.engine.hooks import JsonReporter
 from fabula.errors import FabulaError
 from fabula.testing.toy_pipeline import run_toy
 folder, source, workers = sys.argv[1:4]

@@ -11,10 +11,10 @@ import pytest
 
 from fabula.engine.config import RunSettings, resolve_config
 from fabula.engine.execute import Options, RunRequest, execute
+from fabula.engine.hooks import Event
 from fabula.engine.manifest import read_manifest
 from fabula.engine.pipeline import Pipeline, load_pipeline
 from fabula.engine.pool import WorkerPool
-from fabula.engine.progress import Event
 from fabula.engine.status import RunReport, read_report, run_status, show_item
 from fabula.errors import BelowThreshold, ConfigError, InputError, Interrupted, RunError, TargetError
 from fabula.prompts.loader import load_prompt

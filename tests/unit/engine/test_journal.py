@@ -23,7 +23,7 @@ from fabula.engine.check_journal import check_journal
 from fabula.engine.execute import execute
 from fabula.engine.journal import NAME, Entry, Journal, decode, encode, lines_of
 from fabula.engine.journal_file import SALVAGED, GroupCommit, NotStored, Statement
-from fabula.engine.made_with import commit, made_with, note_made_with
+from fabula.engine.manifest import commit, made_with, note_made_with
 from fabula.engine.salvage import salvage
 from fabula.engine.stage import Failed, Made
 from fabula.errors import FabulaError, RunError, TargetError

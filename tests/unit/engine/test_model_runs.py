@@ -23,10 +23,10 @@ from fabula.engine import runner
 from fabula.engine.calls import model_uses
 from fabula.engine.estimate import plan_calls
 from fabula.engine.execute import Options, RunRequest, execute
+from fabula.engine.hooks import Event
 from fabula.engine.journal import NAME as JOURNAL
 from fabula.engine.journal import Journal, decisions
 from fabula.engine.manifest import read_manifest
-from fabula.engine.progress import Event
 from fabula.engine.status import RunReport, StageView, run_status, show_item
 from fabula.errors import BudgetStop, ConfigError, MissingRequirement, RunError
 from fabula.models.spec import ANSWERED

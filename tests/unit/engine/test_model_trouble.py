@@ -20,10 +20,10 @@ from fabula.engine.asker import FACT, model_error
 from fabula.engine.calls import Call, Calls, Sending, answered, model_uses
 from fabula.engine.estimate import plan_calls
 from fabula.engine.execute import Options, RunRequest, execute
+from fabula.engine.hooks import Event
 from fabula.engine.journal import NAME as JOURNAL
 from fabula.engine.journal import Journal
 from fabula.engine.manifest import read_manifest
-from fabula.engine.progress import Event
 from fabula.engine.status import RunReport, show_item
 from fabula.errors import BelowThreshold, ConfigError, FabulaError, Interrupted, TargetError
 from fabula.models.chat import CallFault, ChatRequest, Message, Reply

@@ -10,6 +10,7 @@ import pytest
 from fabula.builders.katha.building import BuildOptions
 from fabula.engine.config import RunSettings, resolve_config
 from fabula.engine.execute import Options, RunRequest, execute
+from fabula.engine.hooks import SilentReporter
 from fabula.engine.journal import decisions
 from fabula.engine.pipeline import (
     Pipeline,
@@ -20,7 +21,6 @@ from fabula.engine.pipeline import (
     prompt_hashes,
 )
 from fabula.engine.pool import Task, run_items
-from fabula.engine.progress import SilentReporter
 from fabula.engine.run_options import RunOptions
 from fabula.engine.stage import StageSpec, Tools
 from fabula.engine.status import RunReport, run_status

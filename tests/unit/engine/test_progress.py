@@ -25,8 +25,8 @@ from fabula.api.calling import choose_reporter
 from fabula.api.progress_block import INTERVAL, BlockReporter, Standing
 from fabula.engine.calls import answered, model_uses
 from fabula.engine.execute import Options, RunRequest, execute
+from fabula.engine.hooks import Event, JsonReporter, PlainReporter, waiting
 from fabula.engine.journal import NAME as JOURNAL
-from fabula.engine.progress import Event, JsonReporter, PlainReporter, waiting
 from fabula.engine.status import NAME as REPORT
 from fabula.errors import BelowThreshold, BudgetStop
 from fabula.testing.endurance import rounds

@@ -16,9 +16,9 @@ from fabula.engine.calls import answered, model_uses
 from fabula.engine.edits import append_edits
 from fabula.engine.estimate import plan_calls
 from fabula.engine.execute import Options, RunRequest, execute, last_stage_costs
+from fabula.engine.hooks import Event
 from fabula.engine.journal import NAME as JOURNAL
 from fabula.engine.pipeline import Pipeline
-from fabula.engine.progress import Event
 from fabula.engine.running import Forecast, Forecasting
 from fabula.engine.status import BY, Status, read_report, run_spend, run_status, show_item
 from fabula.errors import BudgetStop, ConfigError, RunError

@@ -29,7 +29,7 @@ from fabula.evaluation.archive.archive import (
 from fabula.evaluation.archive.replies import stand_in_notes
 from fabula.evaluation.katha.requests import EvaluateOptions, evaluate_katha
 from fabula.evaluation.recoverability.compare import compare_folders
-from fabula.evaluation.recoverability.definitions import Definitions
+from fabula.evaluation.recoverability.matching import Definitions
 from fabula.evaluation.recoverability.score import score_folder
 from fabula.kinds.evaluations import merge_archives
 from fabula.models.spec import stand_ins_among

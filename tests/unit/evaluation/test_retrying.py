@@ -17,7 +17,7 @@ from fabula.evaluation.events.requests import EVALUATING, EventOptions, events_r
 from fabula.evaluation.events.score import score_folder as score_events
 from fabula.evaluation.katha.requests import EvaluateOptions, estimate_evaluation, evaluate_katha
 from fabula.evaluation.recoverability.compare import compare_folders
-from fabula.evaluation.recoverability.definitions import Definitions
+from fabula.evaluation.recoverability.matching import Definitions
 from fabula.evaluation.recoverability.score import score_folder
 from fabula.kinds.evaluations import merge_archives
 from fabula.kinds.verbs import continue_run

@@ -13,7 +13,7 @@ from fabula.evaluation.archive.archive import EVALUATION, JUDGEMENTS, Archive, r
 from fabula.evaluation.archive.keeping import EARLIER
 from fabula.evaluation.archive.replies import lacks
 from fabula.evaluation.katha.requests import EvaluateOptions, evaluate_katha
-from fabula.evaluation.recoverability.definitions import Definitions
+from fabula.evaluation.recoverability.matching import Definitions
 from fabula.evaluation.recoverability.score import score_folder
 from fabula.evaluation.running import check_intact
 from fabula.kinds.evaluations import export_so_far

@@ -14,11 +14,10 @@ from scipy.stats import kendalltau, spearmanr
 from sklearn.metrics import accuracy_score, cohen_kappa_score, confusion_matrix
 
 from fabula.errors import InputError
-from fabula.evaluation.recoverability.definitions import Definitions, Nonresponse
-from fabula.evaluation.recoverability.items import items_of
+from fabula.evaluation.recoverability.matching import Definitions, Nonresponse, items_of
 from fabula.evaluation.recoverability.pooling import UNJUDGED, boards
 from fabula.evaluation.recoverability.replies import RIGHT, replies_of
-from fabula.evaluation.stats.correlation import correlate
+from fabula.evaluation.stats.tables import correlate
 from fabula.people.against import (
     ENSEMBLE,
     LEVELS,

@@ -15,7 +15,7 @@ import pytest
 
 from fabula.builders.entities.building import EntityOptions, build_entities, estimate_entities
 from fabula.engine.execute import execute
-from fabula.engine.progress import PlainReporter
+from fabula.engine.hooks import PlainReporter
 from fabula.errors import BelowThreshold, ConfigError, InputError
 from fabula.kinds.verbs import continue_run
 from fabula.releases.entities.tree import read_entity_set
@@ -132,7 +132,7 @@ PROGRAM = """
 import sys
 from pathlib import Path
 from fabula.engine.execute import execute
-from fabula.engine.progress import JsonReporter
+from fabula.engine.hooks import JsonReporter
 from fabula.testing.load_films import film_request
 films, out, url = sys.argv[1:]
 execute(film_request(Path(films), Path(out), base_url=url, workers=1), JsonReporter())

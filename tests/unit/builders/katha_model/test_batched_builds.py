@@ -13,8 +13,8 @@ from fabula.builders.katha.extend import ExtendOptions, extend_katha
 from fabula.engine.batches.books import Batching, batches_in
 from fabula.engine.calls import model_uses
 from fabula.engine.execute import execute
+from fabula.engine.hooks import SilentReporter
 from fabula.engine.journal import NAME as JOURNAL
-from fabula.engine.progress import SilentReporter
 from fabula.errors import BudgetStop
 from fabula.testing.katha_model import KathaModel
 from fabula.testing.model_server import ModelServer

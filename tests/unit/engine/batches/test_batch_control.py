@@ -18,9 +18,9 @@ from fabula.engine.budget import Budget
 from fabula.engine.calls import Calls, model_uses
 from fabula.engine.estimate import plan_calls
 from fabula.engine.execute import execute
+from fabula.engine.hooks import Event, plain_line
 from fabula.engine.journal import NAME as JOURNAL
 from fabula.engine.journal import Journal
-from fabula.engine.progress import Event, plain_line
 from fabula.engine.status import run_status
 from fabula.errors import BudgetStop, FabulaError, Interrupted
 from fabula.models.chat import ChatRequest, Image, Message

@@ -13,16 +13,16 @@ import pytest
 
 from fabula.errors import InputError
 from fabula.evaluation.archive.archive import Archive, write_archive
-from fabula.evaluation.entities.archived import answer_of, read_facts
-from fabula.evaluation.entities.facts import EPISODES, Answer, EpisodeFacts
+from fabula.evaluation.entities.archived import EPISODES, Answer, EpisodeFacts, answer_of, read_facts
 from fabula.evaluation.entities.metrics.aggregate import Definitions, Tally, tally
 from fabula.evaluation.entities.metrics.catalogue import METRICS, metric_named
 from fabula.evaluation.entities.published import check_b5, fingerprints
-from fabula.evaluation.entities.scores.compare import entity_effects, pooled_d
 from fabula.evaluation.entities.scores.scores import (
     EntityScores,
     EpisodeScore,
     MethodScores,
+    entity_effects,
+    pooled_d,
     score_episode,
     score_folder,
     score_methods,

@@ -9,11 +9,15 @@ import numpy as np
 import pytest
 
 from fabula.engine.stage import Item, Made, Tools
-from fabula.evaluation.entities.facts import QUALITY
+from fabula.evaluation.entities.archived import QUALITY
 from fabula.evaluation.entities.quality import measure_quality
-from fabula.evaluation.entities.quality.definitions import MODELS, QualitySettings
+from fabula.evaluation.entities.quality.definitions import (
+    MODELS,
+    QualitySettings,
+    match_results,
+    write_results,
+)
 from fabula.evaluation.entities.quality.measure_quality import run
-from fabula.evaluation.entities.quality.vbench_results import match_results, write_results
 from fabula.models.vision.needs import with_weights
 from fabula.schemas.canonical import canonical_bytes, sha256_file
 from fabula.testing.drawn_videos import Take, draw_takes, write_frames, write_sound

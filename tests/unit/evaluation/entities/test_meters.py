@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from fabula.evaluation.entities.facts import QUALITY
+from fabula.evaluation.entities.archived import QUALITY
 from fabula.evaluation.entities.quality import definitions
 from fabula.evaluation.entities.quality import meters as windows
 from fabula.evaluation.entities.quality.definitions import QualitySettings, make_meters

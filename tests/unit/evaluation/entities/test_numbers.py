@@ -12,14 +12,23 @@ from fabula.evaluation.entities.metrics.aggregate import (
     COUNTED,
     Counters,
     Definitions,
+    GapPair,
     Tally,
+    bin_of,
+    gap_curves,
+    gap_pairs,
     number,
     numbers,
     tally,
 )
-from fabula.evaluation.entities.metrics.catalogue import METRICS, metric_named
-from fabula.evaluation.entities.metrics.decay import GapPair, bin_of, gap_curves, gap_pairs
-from fabula.evaluation.entities.metrics.instances import admitted, anchor, centroid, similarities_to_centroid
+from fabula.evaluation.entities.metrics.catalogue import (
+    METRICS,
+    admitted,
+    anchor,
+    centroid,
+    metric_named,
+    similarities_to_centroid,
+)
 from fabula.evaluation.entities.scores.scores import score_episode, score_methods
 
 from .worked import ANA, FAILED, HALL, episode, said

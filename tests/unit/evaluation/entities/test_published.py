@@ -10,8 +10,7 @@ import pytest
 from fabula.errors import InputError
 from fabula.evaluation.entities.metrics.aggregate import Definitions
 from fabula.evaluation.entities.published import import_results
-from fabula.evaluation.entities.scores.compare import compare_folders
-from fabula.evaluation.entities.scores.scores import score_folder
+from fabula.evaluation.entities.scores.scores import compare_folders, score_folder
 
 SCRIPT = {
     "story_name": "film__run1",

@@ -15,7 +15,7 @@ from fabula.engine.stage import Ask, BadReply, Failed, Item, Made, Tools
 from fabula.errors import ConfigError
 from fabula.evaluation.archive.archive import read_archive
 from fabula.evaluation.entities import gate_appearances, group_episodes
-from fabula.evaluation.entities.facts import ACTION_CRITERIA, CRITERIA
+from fabula.evaluation.entities.archived import ACTION_CRITERIA, CRITERIA
 from fabula.evaluation.entities.judging import (
     PUBLISHED,
     EpisodeJudgeSettings,

@@ -9,8 +9,7 @@ from fabula.evaluation.entities.metrics.aggregate import Definitions
 from fabula.evaluation.entities.report.page import episodes_report
 from fabula.evaluation.entities.scores.scores import score_folder
 from fabula.evaluation.report.formats import verdicts_csv
-from fabula.evaluation.report.pictures import kept_picture
-from fabula.evaluation.report.showing import Wanted
+from fabula.evaluation.report.showing import Wanted, kept_picture
 from fabula.kinds.evaluations import make_report, score
 from fabula.testing.simulated_episodes import write_run
 

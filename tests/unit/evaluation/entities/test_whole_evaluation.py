@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from fabula.cli.main import app
-from fabula.engine.made_with import commit
+from fabula.engine.manifest import commit
 from fabula.engine.status import RunReport
 from fabula.errors import ConfigError, InputError
 from fabula.evaluation.archive.archive import Archive, read_archive

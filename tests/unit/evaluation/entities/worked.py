@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from fabula.evaluation.entities.facts import CRITERIA, Answer, Appearance, EpisodeFacts, Gate, ShotFacts
+from fabula.evaluation.entities.archived import CRITERIA, Answer, Appearance, EpisodeFacts, Gate, ShotFacts
 from fabula.schemas.entities import EntityType
 
 ANA, BEN, CUP, HALL = "character:Ana", "character:Ben", "object:cup", "location:Hall"

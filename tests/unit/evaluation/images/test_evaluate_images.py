@@ -11,8 +11,8 @@ from PIL import Image
 
 from fabula.errors import ConfigError, InputError
 from fabula.evaluation.archive.archive import read_archive, read_manifest
-from fabula.evaluation.shots.definitions import Definitions
-from fabula.evaluation.shots.found import read_found
+from fabula.evaluation.shots.looking import read_found
+from fabula.evaluation.shots.ratings import Definitions
 from fabula.evaluation.shots.requests import EVALUATING, ImageOptions
 from fabula.evaluation.shots.scores import score_folder
 from fabula.kinds.evaluations import export_archive

@@ -11,7 +11,7 @@ import pytest
 from fabula.errors import ConfigError, InputError
 from fabula.evaluation.outputs.layout import require_shots
 from fabula.evaluation.outputs.shots import FATAL, CheckOptions, Choice, ShotOutputs, check_shots
-from fabula.evaluation.shots.found import BoxRows, boxes_of
+from fabula.evaluation.shots.looking import BoxRows, boxes_of
 from fabula.evaluation.shots.requests import EVALUATING, ImageOptions, _account
 from fabula.models.vision.store import Box
 from fabula.releases.shots.tree import ShotSet, read_shot_set

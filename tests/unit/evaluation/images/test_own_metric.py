@@ -11,13 +11,13 @@ import fabula
 from fabula.errors import ConfigError, InputError
 from fabula.evaluation.archive.archive import read_archive
 from fabula.evaluation.metrics.metric import names, registered
-from fabula.evaluation.report.page import render_page
+from fabula.evaluation.report.formats import render_page
 from fabula.evaluation.report.showing import Wanted
-from fabula.evaluation.shots.definitions import Definitions, read_definitions
-from fabula.evaluation.shots.found import read_found
+from fabula.evaluation.shots.looking import read_found
+from fabula.evaluation.shots.ratings import Definitions, read_definitions
 from fabula.evaluation.shots.report.page import images_report
 from fabula.evaluation.shots.scores import score_folder
-from fabula.evaluation.shots.tables import scored_shots, shot_rows
+from fabula.evaluation.shots.scoring import scored_shots, shot_rows
 
 Evaluate = Callable[..., Any]
 PACKAGE = '''

@@ -17,10 +17,10 @@ from fabula.evaluation.metrics.story import FoundShot, FoundStory, Story
 from fabula.evaluation.metrics.vectors import packed, unpacked
 from fabula.evaluation.protocol import Chosen
 from fabula.evaluation.shots import looking
-from fabula.evaluation.shots.definitions import Definitions
+from fabula.evaluation.shots.judging import CropSettings
+from fabula.evaluation.shots.ratings import Definitions
 from fabula.evaluation.shots.report.tables import by_official_ranks
 from fabula.evaluation.shots.scores import ImageScores, MethodScores, official_ranks, score_story
-from fabula.evaluation.shots.settings import CropSettings
 from fabula.evaluation.stats.tables import read_aliases
 from fabula.kinds.evaluations import compare, definitions_said, score
 from fabula.models.vision.store import VectorStore

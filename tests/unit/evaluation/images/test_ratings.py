@@ -14,8 +14,7 @@ from fabula.evaluation.archive.archive import Archive
 from fabula.evaluation.metrics.story import FoundShot, FoundStory
 from fabula.evaluation.metrics.vectors import packed
 from fabula.evaluation.report.model import below_the_line, least_covered, with_coverage
-from fabula.evaluation.shots.definitions import Definitions
-from fabula.evaluation.shots.ratings import collect_panels, stability, story_ratings
+from fabula.evaluation.shots.ratings import Definitions, collect_panels, stability, story_ratings
 from fabula.evaluation.shots.report.tables import headline
 from fabula.evaluation.shots.scores import ImageScores, MethodScores, StoryScore, pooled, score_archive
 from fabula.evaluation.shots.scoring import Leaderboard, leaderboard

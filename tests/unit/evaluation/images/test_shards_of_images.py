@@ -13,8 +13,8 @@ from fabula.engine.status import RunReport
 from fabula.errors import InputError
 from fabula.evaluation.archive.archive import read_archive, read_manifest
 from fabula.evaluation.archive.replies import last_attempts
-from fabula.evaluation.shots.definitions import Definitions
 from fabula.evaluation.shots.judging import PUBLISHED
+from fabula.evaluation.shots.ratings import Definitions
 from fabula.evaluation.shots.scores import score_folder
 from fabula.kinds.evaluations import merge_archives
 from fabula.kinds.verbs import merge_runs

@@ -12,11 +12,10 @@ import pytest
 from fabula.evaluation.archive.archive import read_archive
 from fabula.evaluation.metrics.story import FoundFacts, FoundShot, FoundStory
 from fabula.evaluation.metrics.vectors import packed
-from fabula.evaluation.shots.definitions import Definitions
-from fabula.evaluation.shots.found import kinds_of_story, read_found
-from fabula.evaluation.shots.ratings import actions_of, collect_panels
+from fabula.evaluation.shots.looking import kinds_of_story, read_found
+from fabula.evaluation.shots.ratings import Definitions, actions_of, collect_panels
 from fabula.evaluation.shots.scores import Stratum, score_folder, score_story, strata_of
-from fabula.evaluation.shots.tables import scored_shots, write_scores
+from fabula.evaluation.shots.scoring import scored_shots, write_scores
 from fabula.schemas.judgement import Judge, Judgement
 
 Evaluate = Callable[..., Any]

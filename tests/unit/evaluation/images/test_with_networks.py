@@ -18,8 +18,8 @@ from fabula.errors import MissingRequirement
 from fabula.evaluation.metrics.metric import CROPS
 from fabula.evaluation.outputs import layout
 from fabula.evaluation.running import check_weights
-from fabula.evaluation.shots import found
-from fabula.evaluation.shots.definitions import Definitions
+from fabula.evaluation.shots import looking
+from fabula.evaluation.shots.ratings import Definitions
 from fabula.evaluation.shots.requests import EVALUATING, ImageOptions, images_request
 from fabula.evaluation.shots.scores import score_folder
 from fabula.media import images
@@ -102,12 +102,12 @@ def test_weights_when_several_are_missing_are_listed_at_once(tmp_path, monkeypat
     request = images_request(draw_shot_set(tmp_path / "set"), [], tmp_path / "run", options)
     with pytest.raises(MissingRequirement) as told:
         check_weights(request.config)
-    found = told.value.found
+    looking = told.value.found
     for name in (
         "grounding-dino-swin-t", "clip-vit-l-14", "arcface-r100", "adaface-ir101", "facenet-vggface2",
         "csd-vit-l", "aesthetic-v2.5", "inception-v3",
     ):  # fmt: skip
-        assert name in found
+        assert name in looking
     assert "fabula models fetch vision --model grounding-dino-swin-t" in told.value.fix
     assert "--model adaface-ir101" in told.value.fix
 
@@ -171,7 +171,7 @@ def asked_for(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
         return opened
 
     monkeypatch.setattr(layout, "open_picture", counted("check"))
-    monkeypatch.setattr(found, "open_picture", counted("stages"))
+    monkeypatch.setattr(looking, "open_picture", counted("stages"))
     return counts
 
 

@@ -10,7 +10,7 @@ import pytest
 from fabula.errors import InputError
 from fabula.evaluation.archive.archive import JUDGEMENTS, Archive, read_archive
 from fabula.evaluation.katha.requests import EvaluateOptions, evaluate_katha
-from fabula.evaluation.recoverability.definitions import Definitions
+from fabula.evaluation.recoverability.matching import Definitions
 from fabula.evaluation.recoverability.score import score_folder
 from fabula.releases.loading import Release
 from fabula.schemas.judgement import Judgement

@@ -13,7 +13,7 @@ from fabula.errors import ConfigError, InputError, MissingRequirement
 from fabula.evaluation.archive.archive import check_alike, read_archive
 from fabula.evaluation.events.judging import PUBLISHED, read_completion
 from fabula.evaluation.events.requests import EventOptions, events_request
-from fabula.evaluation.judging.presets import asking_with
+from fabula.evaluation.judging.answers import asking_with
 from fabula.evaluation.katha.load_items import variant_stories
 from fabula.evaluation.katha.report.page import katha_report
 from fabula.evaluation.katha.requests import EvaluateOptions, evaluate_katha

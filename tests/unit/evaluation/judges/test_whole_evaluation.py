@@ -11,8 +11,7 @@ from PIL import Image
 
 from fabula.engine.stage import Failed, Item, Tools
 from fabula.evaluation.archive.archive import EVALUATION, JUDGEMENTS, Archive, read_archive
-from fabula.evaluation.judging.pictures import ImageSettings
-from fabula.evaluation.judging.settings import judge_specs
+from fabula.evaluation.judging.settings import ImageSettings, judge_specs
 from fabula.evaluation.katha import prepare_images
 from fabula.evaluation.katha.pipeline import FRAMES
 from fabula.evaluation.katha.requests import (
@@ -22,7 +21,7 @@ from fabula.evaluation.katha.requests import (
     evaluation_request,
     judging_budget,
 )
-from fabula.evaluation.recoverability.definitions import Definitions
+from fabula.evaluation.recoverability.matching import Definitions
 from fabula.evaluation.recoverability.score import score_folder
 from fabula.releases.loading import Release
 from fabula.schemas.canonical import sha256_bytes

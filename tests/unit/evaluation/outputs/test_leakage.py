@@ -7,7 +7,7 @@ from PIL import Image as Images
 from PIL.PngImagePlugin import PngInfo
 
 from fabula.evaluation.judging.packets import fixed_texts, scan_packet
-from fabula.evaluation.judging.pictures import foreign_chunks
+from fabula.evaluation.judging.settings import foreign_chunks
 from fabula.media.images import encode, open_picture
 from fabula.models.chat import Image, Part
 from fabula.prompts.loader import fenced

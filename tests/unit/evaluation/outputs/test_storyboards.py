@@ -15,7 +15,7 @@ from PIL import Image
 from fabula.errors import InputError
 from fabula.evaluation.archive.archive import read_archive
 from fabula.evaluation.events.load_videos import prepare_video
-from fabula.evaluation.judging.pictures import (
+from fabula.evaluation.judging.settings import (
     ImageSettings,
     foreign_chunks,
     keep_pictures,
@@ -33,7 +33,7 @@ from fabula.evaluation.outputs.storyboards import (
     find_story_folders,
 )
 from fabula.evaluation.outputs.videos import frame_count
-from fabula.evaluation.recoverability.definitions import Definitions
+from fabula.evaluation.recoverability.matching import Definitions
 from fabula.media.images import MediaProblem
 from fabula.media.moving import pictures_in
 from fabula.media.video import middle_indices

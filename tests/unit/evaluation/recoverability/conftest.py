@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 
 from fabula.evaluation.archive.archive import release_sha256, write_archive
-from fabula.evaluation.recoverability.definitions import Definitions
-from fabula.evaluation.recoverability.items import CONDITIONS
+from fabula.evaluation.recoverability.matching import CONDITIONS, Definitions
+from fabula.evaluation.recoverability.pooling import KathaScores
 from fabula.evaluation.recoverability.score import score_folder
-from fabula.evaluation.recoverability.scores import KathaScores
 from fabula.releases.loading import Release, load
 from fabula.schemas.judgement import EvaluationManifest, Judge, Judgement
 from fabula.testing.katha_samples import sample_bundles

@@ -5,8 +5,7 @@ import random
 import numpy as np
 import pytest
 
-from fabula.evaluation.recoverability.definitions import Definitions
-from fabula.evaluation.recoverability.items import items_of
+from fabula.evaluation.recoverability.matching import Definitions, items_of
 from fabula.evaluation.recoverability.method import methods_of
 from fabula.evaluation.recoverability.pooling import boards
 from fabula.evaluation.recoverability.replies import KINDS, generations

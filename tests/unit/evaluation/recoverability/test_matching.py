@@ -11,9 +11,16 @@ import fabula
 from fabula.cli.main import app
 from fabula.errors import InputError
 from fabula.evaluation.recoverability.compare import compare_folders
-from fabula.evaluation.recoverability.definitions import Definitions
-from fabula.evaluation.recoverability.matching import Key, Marker, accepted, exact, keyword, matcher_of
-from fabula.evaluation.recoverability.token_f1 import token_f1
+from fabula.evaluation.recoverability.matching import (
+    Definitions,
+    Key,
+    Marker,
+    accepted,
+    exact,
+    keyword,
+    matcher_of,
+    token_f1,
+)
 from fabula.testing.latex import latex_problems
 
 

@@ -10,8 +10,7 @@ from fabula.evaluation.katha.report.page import katha_report
 from fabula.evaluation.katha.report.tables import strongest_table
 from fabula.evaluation.recoverability import columns
 from fabula.evaluation.recoverability.compare import against_strongest
-from fabula.evaluation.recoverability.definitions import COMMONS, Definitions
-from fabula.evaluation.recoverability.items import DIMENSIONS
+from fabula.evaluation.recoverability.matching import COMMONS, DIMENSIONS, Definitions
 from fabula.evaluation.recoverability.method import (
     common_questions,
     common_stories,

@@ -11,8 +11,7 @@ from fabula.cli.common import chosen_form
 from fabula.errors import ConfigError
 from fabula.evaluation.report.formats import COLUMNS, comparison_table, written
 from fabula.evaluation.report.model import CountRow, CountTable, Measure, ScoreRow, ScoreTable
-from fabula.evaluation.stats.paired import Pair, paired
-from fabula.evaluation.stats.uncertainty import Uncertainty
+from fabula.evaluation.stats.uncertainty import Pair, Uncertainty, paired
 from fabula.schemas.values import Score
 
 HOSTILE = r"a|b_c* & 5% <b>$x$ \n {z}"

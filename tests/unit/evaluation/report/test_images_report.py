@@ -12,14 +12,12 @@ import pytest
 
 from fabula.errors import ConfigError, InputError
 from fabula.evaluation.metrics.metric import metrics
-from fabula.evaluation.report.formats import scores_csv, shots_csv, write_report
+from fabula.evaluation.report.formats import coverage_text, render_page, scores_csv, shots_csv, write_report
 from fabula.evaluation.report.model import ReportDocument, ShotCard, ShotsPart, Snap
-from fabula.evaluation.report.page import coverage_text, render_page
 from fabula.evaluation.report.people import write_calibration
-from fabula.evaluation.report.pictures import GONE, SPENT
-from fabula.evaluation.report.showing import METHODS, Wanted
-from fabula.evaluation.shots.definitions import Definitions
-from fabula.evaluation.shots.found import IMAGES, read_found
+from fabula.evaluation.report.showing import GONE, METHODS, SPENT, Wanted
+from fabula.evaluation.shots.looking import IMAGES, read_found
+from fabula.evaluation.shots.ratings import Definitions
 from fabula.evaluation.shots.report.cards import CARDS, EACH
 from fabula.evaluation.shots.report.page import images_report
 from fabula.evaluation.shots.scores import score_folder

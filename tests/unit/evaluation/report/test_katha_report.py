@@ -10,11 +10,10 @@ from fabula.errors import InputError
 from fabula.evaluation.archive.archive import read_archive
 from fabula.evaluation.katha.report.cases import ALL, TYPICAL, WORST
 from fabula.evaluation.katha.report.page import katha_report
-from fabula.evaluation.recoverability.definitions import Definitions
+from fabula.evaluation.recoverability.matching import Definitions
 from fabula.evaluation.recoverability.score import score_folder
-from fabula.evaluation.report.formats import scores_csv
+from fabula.evaluation.report.formats import render_page, scores_csv
 from fabula.evaluation.report.model import ReportDocument
-from fabula.evaluation.report.page import render_page
 from fabula.evaluation.report.showing import Accounts
 from fabula.kinds.evaluations import make_report
 from fabula.schemas.canonical import jsonl_lines, write_atomic

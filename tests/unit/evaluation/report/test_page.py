@@ -12,9 +12,8 @@ from pathlib import Path
 import pytest
 
 from fabula.errors import TargetError
-from fabula.evaluation.report.formats import scores_csv, verdicts_csv, write_report
+from fabula.evaluation.report.formats import render_page, scores_csv, verdicts_csv, write_report
 from fabula.evaluation.report.model import ReportDocument
-from fabula.evaluation.report.page import render_page
 from fabula.testing.report_documents import HOSTILE, made_report
 
 VOID = {"meta", "link", "img", "input", "br", "wbr"}

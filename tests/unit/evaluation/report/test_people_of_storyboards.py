@@ -11,10 +11,9 @@ import pytest
 
 from fabula.errors import InputError
 from fabula.evaluation.katha.report.page import katha_report
-from fabula.evaluation.recoverability.definitions import Definitions
-from fabula.evaluation.report.formats import scores_csv, write_report, written
+from fabula.evaluation.recoverability.matching import Definitions
+from fabula.evaluation.report.formats import render_page, scores_csv, write_report, written
 from fabula.evaluation.report.model import ReportDocument
-from fabula.evaluation.report.page import render_page
 from fabula.evaluation.report.people import CALIBRATION, SHORT, people_warnings, write_calibration
 from fabula.kinds.evaluations import calibrate
 from fabula.people.recoverability import Resampling

@@ -4,7 +4,7 @@ import base64
 import json
 from pathlib import Path
 
-from fabula.evaluation.report.pictures import MOST, SIDE, Pictures, Shown, Thumbnails, pictures_of_run
+from fabula.evaluation.report.showing import MOST, SIDE, Pictures, Shown, Thumbnails, pictures_of_run
 from fabula.media.images import open_picture
 from fabula.testing.drawn import draw_panel, write_storyboard
 

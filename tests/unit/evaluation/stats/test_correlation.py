@@ -12,7 +12,7 @@ from scipy import stats
 from scipy.stats import rankdata, ttest_1samp, wilcoxon
 from sklearn.metrics import cohen_kappa_score, confusion_matrix
 
-from fabula.evaluation.stats.correlation import (
+from fabula.evaluation.stats.tables import (
     NAMES,
     Level,
     cohen_kappa,
@@ -24,17 +24,24 @@ from fabula.evaluation.stats.correlation import (
     rank_correlations,
     spearman,
 )
-from fabula.evaluation.stats.paired import (
+from fabula.evaluation.stats.uncertainty import (
     EXACT,
     Alternative,
     Pair,
+    Uncertainty,
+    bonferroni,
     cohen_d,
+    holm,
+    levelled,
+    mean_ranks,
     paired,
     paired_lines,
+    rank_intervals,
+    ranks,
+    scale_of,
     signed_rank,
+    two_sided_p,
 )
-from fabula.evaluation.stats.ranks import levelled, mean_ranks, rank_intervals, ranks, scale_of
-from fabula.evaluation.stats.uncertainty import Uncertainty, bonferroni, holm, two_sided_p
 from fabula.validators.resampling import draws, fleiss_kappa, percentile_interval, resampled_sums
 
 X = [2.0, 4.0, 6.0, 8.0, 10.0, 3.0, 7.0, 1.0]

@@ -11,7 +11,7 @@ from PIL import Image
 from scipy.stats import binom
 
 from fabula.errors import ConfigError
-from fabula.evaluation.judging.pictures import ImageSettings, prepare_picture
+from fabula.evaluation.judging.settings import ImageSettings, prepare_picture
 from fabula.media.images import Picture
 from fabula.models.chat import CallFault
 from fabula.models.generators.drawn.figures import Drawing, draw_scene, feeling_in

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from fabula.cli.main import app
 from fabula.errors import InputError, TargetError
-from fabula.evaluation.stats.correlation import cohen_kappa
+from fabula.evaluation.stats.tables import cohen_kappa
 from fabula.evaluation.stats.uncertainty import Uncertainty
 from fabula.people.audits.auditing import AuditOptions, audit
 from fabula.people.audits.compare import (

@@ -13,7 +13,7 @@ from PIL import Image
 from fabula.engine.execute import execute
 from fabula.errors import ConfigError, FabulaError, InputError
 from fabula.evaluation.archive.archive import EVALUATION, read_archive
-from fabula.evaluation.entities.facts import CRITERIA
+from fabula.evaluation.entities.archived import CRITERIA
 from fabula.evaluation.events.requests import EventOptions, events_request
 from fabula.kinds.making_studies import SOURCES, draw_items, source_of
 from fabula.people.audits.compare import read_records

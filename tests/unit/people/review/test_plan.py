@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from scipy.stats import binom, norm
 
 from fabula.errors import ConfigError
-from fabula.evaluation.stats.correlation import counts_of, krippendorff_alpha
+from fabula.evaluation.stats.tables import counts_of, krippendorff_alpha
 from fabula.kinds.making_studies import Wanted, make
 from fabula.people.ratings import agreements
 from fabula.people.review.design import Place, Seat, Unit, design

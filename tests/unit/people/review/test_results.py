@@ -12,7 +12,7 @@ import pytest
 from scipy.stats import wilcoxon
 
 from fabula.evaluation.archive.archive import release_sha256, write_archive
-from fabula.evaluation.stats.correlation import krippendorff_alpha
+from fabula.evaluation.stats.tables import krippendorff_alpha
 from fabula.kinds.evaluations import calibrate
 from fabula.kinds.making_studies import Wanted, make
 from fabula.people.read import Known, read_human

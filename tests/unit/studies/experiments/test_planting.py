@@ -19,7 +19,7 @@ from fabula.errors import BudgetStop, ConfigError, InputError, MissingRequiremen
 from fabula.evaluation.archive.archive import Archive, read_archive
 from fabula.evaluation.katha.requests import EvaluateOptions, evaluate_katha
 from fabula.evaluation.outputs.storyboards import check_outputs
-from fabula.evaluation.recoverability.definitions import Definitions
+from fabula.evaluation.recoverability.matching import Definitions
 from fabula.evaluation.recoverability.score import judged_folder
 from fabula.models.generators.drawn.images import read_marks
 from fabula.models.generators.drawn.scene import NEUTRAL, code_of

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from fabula.errors import InputError, UserError
-from fabula.evaluation.recoverability.definitions import Definitions
-from fabula.evaluation.recoverability.matching import keyword
+from fabula.evaluation.recoverability.matching import Definitions, keyword
 from fabula.evaluation.recoverability.score import score_folder
 from fabula.evaluation.stats.uncertainty import Uncertainty
 from fabula.people.against import Judged as Followed

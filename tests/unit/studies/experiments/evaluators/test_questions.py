@@ -15,8 +15,7 @@ from fabula.engine.run_options import RunOptions
 from fabula.errors import BelowThreshold, InputError
 from fabula.evaluation.judging.packets import question_packets
 from fabula.evaluation.katha.requests import EvaluateOptions, evaluate_katha
-from fabula.evaluation.recoverability.definitions import Definitions
-from fabula.evaluation.recoverability.items import DIMENSIONS
+from fabula.evaluation.recoverability.matching import DIMENSIONS, Definitions
 from fabula.evaluation.recoverability.score import judged_folder, scores_of
 from fabula.evaluation.stats.uncertainty import Uncertainty
 from fabula.releases.loading import Release, load

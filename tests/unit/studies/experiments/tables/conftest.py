@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from fabula.evaluation.recoverability.definitions import Definitions
+from fabula.evaluation.recoverability.matching import Definitions
 from fabula.studies.experiments.study import Closed, Renderer
 from fabula.studies.experiments.tables.results import StudyResults, read_results
 from fabula.testing.simulated_judgements import Truth

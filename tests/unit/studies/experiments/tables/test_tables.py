@@ -12,8 +12,7 @@ import pytest
 
 from fabula.errors import InputError
 from fabula.evaluation.archive.archive import release_sha256
-from fabula.evaluation.recoverability.definitions import Definitions
-from fabula.evaluation.recoverability.items import DIMENSIONS
+from fabula.evaluation.recoverability.matching import DIMENSIONS, Definitions
 from fabula.evaluation.recoverability.score import question_rows
 from fabula.evaluation.report.formats import written
 from fabula.studies.compass.boards import Weights
