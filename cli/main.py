@@ -15,6 +15,27 @@ from typer.core import TyperGroup
 
 from ..errors import ConfigError, ExitCode, UserError
 from ..kinds import SPOKEN
+from . import (  # noqa: F401 - each notes its commands
+    benchmark,
+    build,
+    calibrate,
+    checkup,
+    edit,
+    evaluate,
+    exports,
+    imports,
+    init,
+    leaderboard,
+    memory,
+    models,
+    outputs,
+    prompts,
+    release,
+    review,
+    run,
+    score,
+    stats,
+)
 from .command import COMMANDS, examples, first_example
 from .common import emit, log_to_stderr, report_error, say
 from .folders import KINDS, recognise

@@ -192,7 +192,7 @@ MARK = "[COMPLETE_LIST]"
 _MARK = re.compile(r"\[COMPLETE[_ ]LIST\]", re.IGNORECASE)
 # Possessive: a reply may be long and hostile, and nothing is to be tried twice.
 _VOTE_NUMBER = r"(?<![\w.])[01](?![\w.])"
-_REMARK = rf"\((?![^()\n]*{_NUMBER})[^()\n]{{1,300}}\)"
+_REMARK = rf"\((?![^()\n]*{_VOTE_NUMBER})[^()\n]{{1,300}}\)"
 _FLAG = rf"[01](?:\s*+{_REMARK})?+"
 _OTHER_FLAG = r"\s*+\((?:or|maybe|perhaps|possibly)?\s*+[01]\b|\s++or\s++[01]\b"
 _OTHER_NUMBER = r"\.\d|-\d|%|[^\S\n]++\d|\s*+[;/|&]\s*+[-+]?\d|\s*+,\s*+[-+]?\w"
