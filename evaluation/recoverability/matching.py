@@ -70,7 +70,7 @@ class Definitions(Uncertainty):
             as NAME=VALUE.
         nonresponse: what a judge counts as that was asked and did not answer: ``incorrect`` or ``excluded``.
         support: which image support spoils a text+image answer: ``contradicted`` or ``eq51`` [contradicted].
-        common: which questions methods are compared on: {evaluation.recoverability.definitions:COMMONS}
+        common: which questions methods are compared on: {evaluation.recoverability.matching:COMMONS}
             [every-seed].
         weights: weight of each judge, fitted on people's answers; None for one vote each.
     """

@@ -234,7 +234,7 @@ def _pair(first: Method, second: Method, estimates: Mapping[str, Estimates], ite
 #   as not recovered from images.
 # - ``filtered``: both filters; the number that is reported, the same in both tables.
 # - ``common_questions``: common-valid in Table 26. Those of filtered that are in it for every method and
-#   seed, or most seeds (:mod:`.definitions`).
+#   seed, or most seeds (:mod:`.matching`).
 # - ``common_stories``: common-valid in Table 57. Those of filtered whose story has, for every method that was
 #   asked for it, a generation that is valid.
 #

@@ -47,7 +47,7 @@ from .replies import CATEGORIES, NO_ANSWER, WRONG, Columns, Coverage, Generation
 # Undefined when: nobody was asked, or, with ``nonresponse=excluded``, nobody answered: :data:`UNJUDGED`.
 # Source: KathaTrace, Eq. 23, B.4, E.7.
 # Departures from the source: it does not say what a judge counts as that does not answer; see
-#     :mod:`.definitions`. Among labels no answer is an option of its own, which never is the right one.
+#     :mod:`.matching`. Among labels no answer is an option of its own, which never is the right one.
 # Example: right, right, wrong is right; right, wrong is a tie, so wrong.
 
 Verdicts = NDArray[np.int8]
