@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fabula.builders.books.building import BookOptions, import_books
-from fabula.builders.books.load_books import epub_book
+from fabula.builders.books.load_books import _Element, _facts, epub_book
 from fabula.builders.books.markup import BadBook, Book, flat, html_book, plain_blocks, text_of
 from fabula.builders.books.split_book import Limits, outline
 from fabula.builders.katha.building import BuildOptions, build_katha
@@ -378,3 +378,15 @@ def test_text_when_licence_and_notes_stand_around_a_tale_has_the_tale_alone(arou
     book = Book(list(plain_blocks(around.replace("TALE", f"{TALE}\n\n{TALE[9:]}", 1))))
     text = "He came on the twenty-first--and late\u2014so he said - and left."
     assert told(book) == {"THE FOX": [text, text]}
+
+
+def test_facts_of_a_book_when_read_leave_out_what_is_empty_and_who_only_helped() -> None:
+    said = [
+        ("title", "Fables", {}), ("creator", "Aesop", {}), ("creator", "V. S. Vernon Jones", {"role": "trl"}),
+        ("contributor", "A. Rackham", {"role": "ill"}), ("language", " ", {}), ("date", "1912-10-01", {}),
+        ("identifier", "urn:1", {}), ("source", "https://example.org/11339", {}),
+    ]  # fmt: skip
+    assert _facts([_Element(tag=tag, text=text, attrs=attrs) for tag, text, attrs in said]) == {
+        "title": "Fables", "author": "Aesop", "translator": "V. S. Vernon Jones", "year": "1912",
+        "url": "https://example.org/11339",
+    }  # fmt: skip
