@@ -51,6 +51,28 @@ def katha(
     return 0
 
 
+@command("import kathatrace-demo")
+def kathatrace_demo(folder: Path, *, out: Path, as_json: bool = False) -> int:
+    """Import the authors' demo of KathaTrace: stories, captions of storyboards, and the pictures.
+
+    The new folder holds stories.jsonl and records.jsonl, which `fabula build stories` takes, and the
+    storyboards as outputs. A scene's text is the caption of its picture. Words for collections, morals and
+    transitions that are none of ours stay the demo's, in source_words.jsonl and in each story's reference;
+    summary.json says of each word which of ours it is, and why.
+
+    Options:
+        folder: A copy of the demo's repository.
+        out: A new folder.
+
+    Examples:
+        fabula import kathatrace-demo clones/kathatrace-demo --out runs/demo
+    """
+    from ..kinds.benchmarks.kathatrace_demo import import_demo
+
+    show(import_demo(folder, out), as_json=as_json)
+    return 0
+
+
 @command("import book", "builders.books.building:BookOptions")
 def book(
     books: Sequence[Path],

@@ -1,9 +1,9 @@
 """A record while it is drafted: what a person gave, what was drafted and by whom, and all of it put together.
 
 A hand-written record may hold any of ``narrative_type``, ``moral_label``, ``scenes``, ``transitions``,
-``questions`` and ``variants``, ``checks`` (verdicts of its author) and ``author`` (default: ``unnamed``). A
-list that is given replaces the drafted one; in scenes and transitions, fields left out are filled by the
-steps that draft them.
+``questions`` and ``variants``, ``checks`` (verdicts of its author), ``author`` (default: ``unnamed``) and
+``narrated``. A list that is given replaces the drafted one; in scenes and transitions, fields left out are
+filled by the steps that draft them.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,6 +28,8 @@ LISTS = ("scenes", "transitions", "questions", "variants")
 LABELS = ("narrative_type", "moral_label")
 MAKERS = ("scenes_by", "labels_by", "transitions_by", "questions_by", "variants_by")
 """Fields that say who drafted a part, or both labels; null where a person gave all of it."""
+NARRATED = "narrated"
+"""Field of a hand-written record: whether its scenes tell the story in words that are not the story's."""
 DEFAULT_AUTHOR, AUTHOR = "unnamed", "author:"
 """The author of a record that names none; how the producer of a benchmark's own author begins."""
 _EVERY = 10**9
@@ -95,6 +97,11 @@ def told_story(item: Mapping[str, Json]) -> Json:
     kept = {name: narrative[name] for name in ("source_sha256", "alignment", "left_out")}
     told = {"producer": item["narrative_by"], **kept}
     return {**story, "normalized_text": narrative["text"], "narrative": told}
+
+
+def joined_scenes(texts: Sequence[str]) -> str:
+    """Return the narrative that scenes make."""
+    return normalize_text(("" if is_unspaced("".join(texts)) else " ").join(texts))
 
 
 def scene_texts(scenes: Sequence[Json]) -> list[str]:
@@ -413,8 +420,9 @@ def _told(link: Json) -> str:
 #
 # The model says which source sentences each scene tells and what it left out and why; every sentence is
 # accounted for. Scenes follow each other as the events did in time. The check of the whole draft compares
-# narrative and source. By rules, and where a person gave the scenes, the story is told in its own words: then
-# there is no narrative (null), and all that follows works on the source.
+# narrative and source. By rules, and where a person gave parts of the story as scenes, the story is told in
+# its own words: then there is no narrative (null), and all that follows works on the source. Where a person's
+# scenes tell it in other words, they are the narrative; nobody says then which sentences each tells.
 
 LEAST_WORDS, MOST_WORDS = 4, 110
 """Words of one scene's text; twice as many characters in scripts without spaces."""
@@ -475,14 +483,20 @@ def read_narrative(reply: Json, story: Json, sentences: Sequence[str], count: in
     _check_numbers(alignment, left_out, len(sentences), problems)
     problems.check_script(story, texts)
     problems.settle()
-    joined = normalize_text(("" if is_unspaced("".join(texts)) else " ").join(texts))
-    if scene_spans(joined, texts) is None:
+    if scene_spans(joined_scenes(texts), texts) is None:
         raise BadReply("the scenes hold characters that a plain text cannot; write plain sentences")
+    return _narrative(story, texts, alignment, left_out)
+
+
+def _narrative(
+    story: Json, texts: Sequence[str], alignment: Sequence[Json] = (), left_out: Sequence[Json] = ()
+) -> Json:
+    joined = joined_scenes(texts)
     return {
         "text": joined,
-        "scenes": texts,
-        "alignment": alignment,
-        "left_out": left_out,
+        "scenes": list(texts),
+        "alignment": list(alignment) or [[] for _ in texts],
+        "left_out": list(left_out),
         "source_sha256": digest(story["text"]),
         "analysis": analyze({**story, "normalized_text": joined}),
     }
@@ -510,6 +524,15 @@ def _check_numbers(
             problems.add(f"scene {number}: from_sentences is empty")
 
 
+def _given(sketch: Sketch, settings: NormaliseSettings) -> Drafted[Json] | None:
+    scenes = sketch.given_list("scenes")
+    if scenes is None:
+        return None
+    if not sketch.given.get(NARRATED):
+        return Drafted(None, "")
+    return Drafted(_narrative(sketch.story, scene_texts(scenes)), author_of(sketch.given))
+
+
 NORMALISE_STORY = Step(
     id="katha/normalise_story",
     version=6,
@@ -519,7 +542,7 @@ NORMALISE_STORY = Step(
     rules=lambda sketch, settings: None,
     show=_show,
     read=_read,
-    given=lambda sketch, settings: None if sketch.given_list("scenes") is None else Drafted(None, ""),
+    given=_given,
     settings=NormaliseSettings,
     libraries=("sentencex",),
 )

@@ -18,7 +18,7 @@ from ...schemas.values import Own, Story, vocabulary, wire_of
 from ..rows import Reader, Row, Settings, StoryRows, _report, _story_id, read_edits
 from ..text.boundaries import scene_spans
 from .checks.settling import CODES, SCREEN, Verdict, judges_part, part_of
-from .drafts import DEFAULT_AUTHOR, LABELS, LISTS
+from .drafts import DEFAULT_AUTHOR, LABELS, LISTS, NARRATED, joined_scenes
 
 _TYPES: Mapping[str, type[Own]] = {
     "scenes": Scene,
@@ -26,7 +26,7 @@ _TYPES: Mapping[str, type[Own]] = {
     "questions": Question,
     "variants": Variant,
 }
-_KEYS = ("id", "story_id", "author", *LABELS, *LISTS, "checks")
+_KEYS = ("id", "story_id", "author", NARRATED, *LABELS, *LISTS, "checks")
 _COMPLETE = ("questions", "variants")
 
 
@@ -81,16 +81,19 @@ class _GivenRecord:
         author = data.get("author", DEFAULT_AUTHOR)
         if not isinstance(author, str) or not author.strip():
             self._problem("author", "a name", repr(author)[:60], "write who made the record")
+        told = data.get(NARRATED, False)
+        if not isinstance(told, bool):
+            self._problem(NARRATED, "true or false", repr(told)[:60], "write true or false")
         lists = {name: self._list(name, data[name]) for name in LISTS if name in data}
         if len(self._reader.problems) == before:
-            self._check_fit(lists)
+            self._check_fit(lists, narrated=told is True)
         if len(self._reader.problems) == before:
             self._check_verdicts(data.get("checks", []), {**data, **lists})
         if len(self._reader.problems) > before:
             return None
         labels = {name: vocabulary(name).resolve(data[name]) for name in LABELS if name in data}
         checks = {"checks": data["checks"]} if "checks" in data else {}
-        return {"author": author, **labels, **lists, **checks}
+        return {"author": author, **({NARRATED: True} if told else {}), **labels, **lists, **checks}
 
     def _problem(self, path: str, expected: str, found: str, fix: str) -> None:
         self._reader.problem(f"{self._row.where}, $.{path}", expected, found, fix)
@@ -139,20 +142,22 @@ class _GivenRecord:
         }
         return filled[name]
 
-    def _check_fit(self, lists: Mapping[str, list[Json]]) -> None:
+    def _check_fit(self, lists: Mapping[str, list[Json]], *, narrated: bool) -> None:
         scenes = lists.get("scenes")
         if scenes is None:
-            for name in sorted(set(lists) & {"transitions", "questions", "variants"}):
+            for name in (*sorted(lists), *((NARRATED,) if narrated else ())):
                 self._problem(name, "scenes beside it", "none", "give the scenes that it refers to")
             return
         for scene in scenes:
             if isinstance(scene.get("scene_text"), str):
                 scene["scene_text"] = normalize_text(scene["scene_text"])
         texts = [scene.get("scene_text") or "" for scene in scenes]
-        if len(texts) < 2 or scene_spans(self._story.normalized_text, texts) is None:
+        text = joined_scenes(texts) if narrated else self._story.normalized_text
+        if len(texts) < 2 or scene_spans(text, texts) is None:
             self._problem(
                 "scenes", "two or more scenes whose texts, in order, are the story", "texts that are not",
-                "copy each scene's text from the story; white space does not count",
+                "copy each scene's text from the story; white space does not count"
+                f" ({NARRATED}: true where the scenes tell it in other words)",
             )  # fmt: skip
         transitions = lists.get("transitions")
         if transitions is not None and len(transitions) != len(scenes) - 1:

@@ -269,6 +269,9 @@ class SplitSettings(Own):
     """Settings of the stage."""
 
     least: int = Field(default=20, ge=1, description="Stories that a stratum needs to stand by itself.")
+    only: Literal["train", "validation", "public_test", "hidden_test"] | None = Field(
+        default=None, description="The split of all new stories; null: the four, by their shares."
+    )
 
 
 def assign_splits(items: Iterable[Item], tools: Tools) -> Mapping[str, Mapping[str, Json]]:
@@ -288,7 +291,8 @@ def assign_splits(items: Iterable[Item], tools: Tools) -> Mapping[str, Mapping[s
         if key in labels and fields["split"] is not None
     }
     groups = Groups.of(labels, links, before)
-    splits = fill_splits({key: strata[key] for key in groups.root}, before, groups.units())
+    units = [(stories, split or settings.only) for stories, split in groups.units()]
+    splits = fill_splits({key: strata[key] for key in groups.root}, before, units)
     names = groups.names()
     return {
         key: {

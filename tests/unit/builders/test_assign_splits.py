@@ -26,13 +26,14 @@ def stories(count, first=0):
     return {f"s{n:05d}": (TYPES[n * n % 8], MORALS[n % 12]) for n in range(first, first + count)}
 
 
-def assign(katha, labels, previous=None, least=20):
+def assign(katha, labels, previous=None, least=20, **more):
     module = katha.stage("assign_splits")
     items = [
         Item(key, {"labels": {"narrative_type": kind, "moral_label": moral}, "links": []})
         for key, (kind, moral) in labels.items()
     ]
-    return dict(module.run(items, katha.tools_for(module.SPEC, {"least": least}, previous=previous or {})))
+    set_to = {"least": least, **more}
+    return dict(module.run(items, katha.tools_for(module.SPEC, set_to, previous=previous or {})))
 
 
 @pytest.mark.parametrize("count", [100, 1000, 5000])
@@ -64,6 +65,13 @@ def test_splits_when_stories_go_forget_them_and_keep_the_rest(katha) -> None:
     assert {key: fields["split"] for key, fields in after.items()} == {
         key: before[key]["split"] for key in stories(50)
     }
+
+
+def test_splits_when_one_is_set_take_all_new_stories_and_move_none(katha) -> None:
+    before = assign(katha, stories(50))
+    after = assign(katha, stories(80), previous=before, only="public_test")
+    new = {fields["split"] for key, fields in after.items() if key not in before}
+    assert new == {"public_test"} and all(after[key]["split"] == before[key]["split"] for key in before)
 
 
 def test_strata_when_small_are_collapsed_over_label_then_type() -> None:

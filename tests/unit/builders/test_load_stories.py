@@ -227,6 +227,18 @@ def test_records_when_given_are_attached_with_ids_filled_in(katha, write_rows, t
     assert [scene["scene_index"] for scene in given["scenes"]] == [1, 2]
 
 
+def test_records_when_their_scenes_are_said_to_narrate_need_not_be_the_text(
+    katha, write_rows, tmp_path
+) -> None:
+    scenes = [{"scene_text": "A cow flew."}, {"scene_text": "It fell."}]
+    path = write(
+        tmp_path / "gold.jsonl", json.dumps({"story_id": "one", "narrated": True, "scenes": scenes}).encode()
+    )
+    given = katha.load([("stories", write_rows({})), ("records", path)])["one"]["given"]
+    assert given["narrated"] is True
+    assert [scene["scene_text"] for scene in given["scenes"]] == ["A cow flew.", "It fell."]
+
+
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
@@ -242,6 +254,9 @@ def test_records_when_given_are_attached_with_ids_filled_in(katha, write_rows, t
         ({"moral_label": "zeal"}, "zeal"),
         ({"sceens": []}, "an unknown field"),
         ({"scenes": "none"}, "a list of objects"),
+        ({"narrated": "yes"}, "$.narrated: expected true or false"),
+        ({"narrated": True, "scenes": None}, "$.narrated: expected scenes beside it"),
+        ({"narrated": True, "scenes": [{"scene_text": "A cow flew."}, {}]}, "in order, are the story"),
     ],
 )
 def test_records_when_wrong_are_refused(katha, write_rows, tmp_path, change, expected) -> None:

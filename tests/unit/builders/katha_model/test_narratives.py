@@ -9,7 +9,8 @@ from fabula.builders.katha.choosing.screen_stories import ASSESS_STORY
 from fabula.builders.katha.draft_scenes import STEP as SCENES
 from fabula.builders.katha.draft_scenes import ask_scenes
 from fabula.builders.katha.drafts import NORMALISE_STORY as NORMALISE
-from fabula.builders.katha.drafts import Settings, Sketch, make_bundle, read_narrative, told_story
+from fabula.builders.katha.drafts import NormaliseSettings as Settings
+from fabula.builders.katha.drafts import Sketch, make_bundle, read_narrative, told_story
 from fabula.builders.step import PlannerSettings
 from fabula.builders.text.boundaries import analyze
 from fabula.engine.stage import Item, Made, Rejected
@@ -108,6 +109,18 @@ def test_bundle_when_a_narrative_was_written_says_how(model, hat, draft) -> None
     assert isinstance(kept, Narrative)
     assert bundle["record"]["provenance"]["normalised_by"] == kept.producer
     assert bundle["record"]["source_text"] == hat.story["text"]
+
+
+def test_scenes_when_an_author_narrates_are_the_narrative_and_what_they_tell_is_not_said(model, hat) -> None:
+    scenes = [{"scene_text": "A hat flies."}, {"scene_text": "A boy runs."}]
+    fields, outcome, asker = normalised(model, hat.story, narrated=True, author="author:us", scenes=scenes)
+    assert asker.asks == [] and outcome.fields["narrative_by"] == "author:us"
+    story = told_story(fields | outcome.fields)
+    assert story["normalized_text"] == "A hat flies. A boy runs." and story["text"] == hat.story["text"]
+    assert story["narrative"]["alignment"] == [[], []] and story["narrative"]["left_out"] == []
+    # Whoever gives parts of the story as scenes has it told in its own words.
+    _, outcome, _ = normalised(model, hat.story, scenes=scenes)
+    assert outcome.fields == {"narrative": None, "narrative_by": None}
 
 
 def test_narrative_when_the_source_tells_a_flashback_may_follow_the_events(model) -> None:
