@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ..evaluation.archive.archive import HubResults
     from ..releases.entities.requests import RequestOptions as EntityRequests
     from ..releases.entities.tree import EntitySet
+    from ..releases.shots.imports import ExportedInputs
     from ..releases.shots.tree import RequestOptions as ShotRequests
     from ..releases.shots.tree import ShotSet
 
@@ -41,12 +42,14 @@ def katha(
     return 0
 
 
-@command("export plans")
+@command("export plans", generator="--for", values="--value")
 def export_plans(
     folder: Annotated[Path, typer.Argument(metavar="RELEASE")],
     *,
     out: Path,
     splits: Sequence[str] = (),
+    generator: str | None = None,
+    values: Sequence[str] = (),
     as_json: bool = False,
 ) -> int:
     """Write what generators have to draw, scene by scene.
@@ -54,19 +57,31 @@ def export_plans(
     Each story has a plan, and so has each contrastive variant.
     plans.jsonl has one line per storyboard: its id, the prompts of its scenes, and the file to write each
     picture to. The pictures of a variant lie beside those of the stories, in a folder of the variant's id.
+    With --for, the files are those that a generator of whole stories reads, each scene as a shot, and
+    results.jsonl says where it leaves each picture and the file that the picture is to be among the outputs.
 
     Options:
         folder: Release of stories.
         out: A new folder.
         splits: Only stories of this split [all].
+        generator: Generator to write the inputs of: animdirector, seedstory, storyadapter, storydiffusion,
+            storygen, uno, vlogger; or a TOML file that describes another [plans.jsonl].
+        values: With --for, a value of its description, as NAME=VALUE, such as root=/data/requests/.
 
     Examples:
         fabula export plans dist/mine-0.1.0 --out plans
         fabula export plans dist/mine-0.1.0 --split public_test --out plans
+        fabula export plans dist/mine-0.1.0 --for storydiffusion --out storydiffusion-inputs
     """
     from ..evaluation.katha.load_items import PLANS, write_plans
+    from ..evaluation.katha.load_items import export_plans as export_for
     from ..releases.loading import load
 
+    if generator is not None:
+        made = export_for(load(released(folder)), out, generator, _named_values(values), splits)
+        return _inputs_written(out, made, f"{made.shots} scenes", as_json=as_json)
+    if values:
+        raise ConfigError("--value", what="values are those of a generator", fix="give --for, too")
     counts = write_plans(load(released(folder)), out, splits)
     line = (
         f"{out / PLANS}: {tallied(counts['stories'], 'stories')}, {tallied(counts['variants'], 'variants')}"
@@ -354,23 +369,37 @@ def _for_generator(
     as_json: bool,
 ) -> int:
     """Write what a named generator reads, and say what the scripts lack for it."""
-    from ..releases.shots.imports import RESULTS, export_inputs
+    from ..releases.shots.imports import export_inputs
 
+    made = export_inputs(shot_set, out, generator, options, _named_values(values))
+    lacks = [f"{story}: {key} has no reference image" for story, key in made.unshown]
+    if made.missing:
+        lacks.insert(0, f"the scripts lack {tallied(len(made.missing), 'texts')}, such as {made.missing[0]}")
+    return _inputs_written(out, made, f"{made.shots} shots", lacks, as_json=as_json)
+
+
+def _named_values(values: Sequence[str]) -> dict[str, str | int | float]:
+    """Return values of a description by name."""
     given: dict[str, str | int | float] = {}
     for value in values:
         name, equals, text = value.partition("=")
         if not equals:
             raise ConfigError("--value", expected="NAME=VALUE", found=value, fix="write it so")
         given[name] = text
-    made = export_inputs(shot_set, out, generator, options, given)
+    return given
+
+
+def _inputs_written(
+    out: Path, made: "ExportedInputs", parts: str, lacks: Sequence[str] = (), *, as_json: bool
+) -> int:
+    """Say what was written for a generator, and what is lacking."""
+    from ..releases.shots.imports import RESULTS
+
     files = made.files[0] if len(made.files) == 1 else tallied(len(made.files), "files")
     lines = [
-        f"{out}: {files}, {tallied(made.references, 'images')}; "
-        f"results of {made.shots} shots: {out / RESULTS}"
+        f"{out}: {files}, {tallied(made.references, 'images')}; results of {parts}: {out / RESULTS}",
+        *lacks,
     ]
-    if made.missing:
-        lines.append(f"the scripts lack {tallied(len(made.missing), 'texts')}, such as {made.missing[0]}")
-    lines += [f"{story}: {key} has no reference image" for story, key in made.unshown]
     return answer({"out": str(out), **made.as_json()}, lines, as_json=as_json)
 
 

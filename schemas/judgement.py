@@ -12,8 +12,8 @@ JUDGEMENT_VERSION = "1"
 Protocol = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,63}$")]
 """Name of a judge protocol: katha, events, images, episodes, or that of a package."""
 KINDS = (
-    *("question", "moral_label", "contrast", "variant", "completion", "match", "alignment"),
-    *("fidelity", "action", "pair", "location"),
+    *("question", "moral_label", "contrast", "variant", "variant_question", "completion", "match"),
+    *("alignment", "fidelity", "action", "pair", "location"),
 )
 Kind = Annotated[str, Field(pattern=rf"^({'|'.join(KINDS)}|[a-z0-9_-]+\.[a-z0-9_-]+)$")]
 """What is asked. What a package asks has a dot in its name, such as ``panels.order``."""

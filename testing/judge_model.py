@@ -31,7 +31,8 @@ class JudgeModel:
     # condition (``text``, ``image``, ``text_image``, ``contrast``) -> the share of questions that are
     # answered rightly; all of them where it is not there
     table: Mapping[str, float] = field(default_factory=dict)
-    # ``condition/dimension`` -> the same for one dimension, ``condition/moral_label`` for the moral target
+    # ``condition/dimension`` -> the same for one dimension, ``condition/moral_label`` for the moral target,
+    # ``image/variant`` for questions about variants, whose stories then stand behind the records
     dimensions: Mapping[str, float] = field(default_factory=dict)
     # story id -> SHA-256 of the pictures that a judge is sent of it, in order, where they are not drawn ones
     boards: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -53,8 +54,9 @@ class JudgeModel:
         if kind == "label":
             right = self.answers(record.story_id, condition, "moral_label", asked.model)
             return {"answer": record.moral_label if right else "unclear", "confidence": "high"}
-        question = _question(record, fenced[-1])
-        right = self.answers(question.question_id, condition, question.question_type, asked.model)
+        question = self._question(record, fenced[-1])
+        about = question.question_type if question.story_id == record.story_id else "variant"
+        right = self.answers(question.question_id, condition, about, asked.model)
         return _reply(question, condition, right=right)
 
     def answers(self, item: str, condition: str, dimension: str, model: str) -> bool:
@@ -81,6 +83,14 @@ class JudgeModel:
             raise ValueError(f"not the drawn storyboard of one story, in order: {numbers}")
         return self.records[stories.pop()]
 
+    def _question(self, record: StoryRecord, text: str) -> Question:
+        prefix = f"{record.story_id}_"
+        for told in (record, *(each for each in self.records if each.story_id.startswith(prefix))):
+            for question in told.questions:
+                if question.question == text:
+                    return question
+        raise ValueError(f"story {record.story_id} has no question {text[:80]!r}")
+
     def _contrast(self, asked: Asked, fenced: Sequence[str]) -> Json:
         record = self._shown(asked)
         source = "first" if fenced[0] == record.story_text else "second"
@@ -88,13 +98,6 @@ class JudgeModel:
         pair = digest(sorted(fenced))
         right = self.answers(pair, "contrast", "contrast", asked.model)
         return {"answer": source if right else other, "confidence": "medium"}
-
-
-def _question(record: StoryRecord, text: str) -> Question:
-    for question in record.questions:
-        if question.question == text:
-            return question
-    raise ValueError(f"story {record.story_id} has no question {text[:80]!r}")
 
 
 def _reply(question: Question, condition: str, *, right: bool) -> Json:

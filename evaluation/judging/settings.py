@@ -200,6 +200,10 @@ class SelectionSettings(Own):
     )
     stories: Listed[str] = Field(default=(), description="Only stories with these ids; none: all.")
     limit: int | None = Field(default=None, ge=1, description="Only the first so many of those, by id.")
+    variant_questions: bool = Field(
+        default=True, exclude_if=lambda asked: asked,
+        description="Whether the questions about contrastive variants are asked, too.",
+    )  # fmt: skip
 
 
 class JudgeSettings(ModelSettings):

@@ -12,11 +12,16 @@ from ...engine.stage import Child, Item, Made, StageSpec, Tools
 from ...errors import ConfigError, InputError, UserError
 from ...media.moving import is_video
 from ...releases.loading import Release, load
+from ...releases.shots.imports import ExportedInputs, export_inputs
+from ...releases.shots.tree import ShotSet, ShotStory
 from ...releases.subsets import FOLDER
 from ...schemas.canonical import Json, digest, jsonl_lines, write_atomic
 from ...schemas.katha import Scene, StoryRecord, Variant
 from ...schemas.paths import JSONL_FILES, VOTE_FILES
 from ...schemas.plain_files import parse_json, read_plain, reason_of
+from ...schemas.shots import ShotScript
+from ...schemas.text import normalize_answer
+from ...validators.katha.scene_rules import without_article
 from ..archive.archive import release_sha256
 from ..judging.settings import SelectionSettings
 from ..outputs.layout import Output, nothing_to_judge
@@ -34,13 +39,13 @@ def variant_story(record: StoryRecord, variant: Variant) -> StoryRecord:
 
     The changed scene has the variant's text and prompts made of it; what else was said of that scene is not
     known of the variant and left out, but for the characters, which a variant keeps. The record has no title,
-    questions, transitions or moral label: those are of the base story.
+    transitions or moral label: those are of the base story. Its questions are the variant's own.
     """
     scenes = [
         _changed(scene, record, variant) if scene.scene_index == variant.changed_scene_id else scene
         for scene in record.scenes
     ]
-    none: Json = {"title": "", "moral_label": None, "questions": (), "transitions": ()}
+    none: Json = {"title": "", "moral_label": None, "transitions": (), "questions": variant.questions or ()}
     told = {"story_id": variant.variant_id, "story_text": variant.contrastive_story_text}
     return record.model_copy(update={**none, **told, "scenes": tuple(scenes)})
 
@@ -122,13 +127,79 @@ def _plan(told: StoryRecord, record: StoryRecord, variant: Variant | None) -> Js
     return {**made, "scenes": scenes}
 
 
+def told_in_shots(release: Release, records: Iterable[StoryRecord]) -> ShotSet:
+    """Return stories and their active variants as shot scripts, a shot for each scene, without pictures.
+
+    ``plot`` is the scene's text, ``static`` its prompt; who draws stories decides on place and camera. The
+    texts are the story's, in whatever language, under both keys of the form.
+    """
+    told = [
+        story for record in records for story in (record, *variant_stories(release, [record]))
+    ]  # fmt: skip
+    return ShotSet(release.path, tuple(map(_in_shots, told)))
+
+
+def _in_shots(story: StoryRecord) -> ShotStory:
+    from ...builders.katha.draft_scenes import looks_in
+
+    looks = looks_in([scene.as_json() for scene in story.scenes])
+    names = dict.fromkeys(name for scene in story.scenes for name in scene.characters)
+    sheets: Json = {}
+    for name in names:
+        look = looks.get(normalize_answer(without_article(name)), name)
+        sheets[name] = {"name_en": name, "name_ch": name, "prompt_en": look, "prompt_ch": look}
+    shots = [
+        {
+            "index": scene.scene_index,
+            "Plot Correspondence": _twice(scene.scene_text),
+            "Static Shot Description": _twice(scene.generation_prompt or ""),
+            "Characters Appearing": _twice(list(scene.characters)),
+        }
+        for scene in story.scenes
+    ]
+    kind = _twice((story.narrative_type or "").replace("_", " "))
+    script = ShotScript.model_validate({"Story_type": kind, "Characters": sheets, "Shots": shots})
+    return ShotStory(story.story_id, script, dict.fromkeys(names, ()))
+
+
+def _twice(value: Json) -> Json:
+    return {"en": value, "ch": value}
+
+
+def export_plans(
+    release: Release,
+    out: Path,
+    generator: str,
+    values: Mapping[str, str | int | float],
+    splits: Sequence[str] = (),
+) -> ExportedInputs:
+    """Write the plans of a release as a generator of whole stories reads them; see :func:`export_inputs`.
+
+    ``results.jsonl`` says where the generator leaves each picture (``made``), and the ``file`` that it is to
+    be in the folder of outputs.
+    """
+    records = _of_splits(release, splits)
+
+    def rename(line: Json) -> Json:
+        file = f"{line['story_id']}/{line['shot']:02}.png"
+        return {"story_id": line["story_id"], "scene": line["shot"], "made": line["file"], "file": file}
+
+    return export_inputs(
+        told_in_shots(release, records), out, generator, values=values, rename=rename
+    )  # fmt: skip
+
+
+def _of_splits(release: Release, splits: Sequence[str]) -> list[StoryRecord]:
+    check_splits(release, splits)
+    wanted = set(splits)
+    return [record for record in release.records if not wanted or record.split in wanted]
+
+
 def write_plans(release: Release, out: Path, splits: Sequence[str] = ()) -> dict[str, int]:
     """Write the plans of a release, or of some of its splits, into a new folder; return how many of what."""
     from ...releases.target import require_free, staged
 
-    check_splits(release, splits)
-    wanted = set(splits)
-    records = [record for record in release.records if not wanted or record.split in wanted]
+    records = _of_splits(release, splits)
     lines = list(plans(release, records))
     require_free(out)
     with staged(out.absolute()) as (draft,):
@@ -218,7 +289,7 @@ RELEASE, OUTPUTS = "release", "outputs"
 
 SPEC = StageSpec(
     name="load_items",
-    version=7,
+    version=8,
     shape="expand",
     reads=("sources",),
     writes=("record", "variants", "shown", "about"),
@@ -248,7 +319,23 @@ def generations(item: Item, tools: Tools, read: Callable[[Path], Release]) -> It
                 "about": about,
             }
             yield Child(item_id(shown), Made(fields))
+            if tools.own(SelectionSettings).variant_questions:
+                yield from _about_variants(release, record, shown, about)
         yield from _of_variants(report, release, about)
+
+
+def _about_variants(
+    release: Release, record: StoryRecord, shown: dict[str, Json], about: Json
+) -> Iterator[Child]:
+    """Yield one child per variant with questions: its text, and the storyboard of its base story."""
+    for variant in release.variants_of[record.story_id]:
+        if variant.has_variant and variant.questions:
+            fields = {
+                "record": variant_story(record, variant).as_json(), "variants": [], "shown": shown,
+                "about": {**about, "variant": variant.variant_id},
+            }  # fmt: skip
+            told = f"{shown['story_id']}/{variant.variant_id}"
+            yield Child(item_id({**shown, "story_id": told}), Made(fields))
 
 
 def _of_variants(report: Storyboards, release: Release, about: Json) -> Iterator[Child]:

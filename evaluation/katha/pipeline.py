@@ -27,6 +27,7 @@ from ..judging.answers import Published, judgement_of
 from ..judging.settings import MAIN, of_sets, public_judge
 from ..recoverability.matching import PROTOCOL
 from ..recoverability.method import versions
+from ..recoverability.replies import VARIANT_QUESTION
 
 KEPT = (
     "stories_requested",
@@ -248,11 +249,14 @@ def finish(folder: Path, items: Iterable[Item]) -> None:
     def judgements() -> Iterator[Judgement]:
         for item in items:
             made = {"kind": VARIANT} if "variant" in item["shown"] else {}
-            if not made:
+            is_about_variant = "variant" in item["about"]
+            if not made and not is_about_variant:
                 about.add(item)
                 frames.append(_frames_line(item))
             for answers in ANSWERS:
-                for row in item[answers]:
+                for said in item[answers]:
+                    is_of_variant = is_about_variant and said["kind"] == "question"
+                    row = {**said, "kind": VARIANT_QUESTION} if is_of_variant else said
                     if row["outcome"] == UNASKED:
                         about.leave_once(row, item["shown"]["story_id"])
                         continue

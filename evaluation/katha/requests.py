@@ -58,6 +58,7 @@ class JudgingBudget:
     questions: int  # recoverability questions of the stories
     labels: int  # stories with a moral target, asked for once per condition
     pairs: int  # contrastive pairs
+    variant_questions: int  # questions about contrastive variants
     judges: int  # how many judges are asked; the largest number of any condition
     # what is asked -> calls of all judges, all votes counted: ``text`` once per story whatever the methods,
     # the others once per complete generation. Exact unless a picture cannot be read.
@@ -88,6 +89,9 @@ class JudgingBudget:
                     "questions": self.questions,
                     "moral targets": self.labels,
                     "contrastive pairs": self.pairs,
+                    **(
+                        {"questions about variants": self.variant_questions} if self.variant_questions else {}
+                    ),
                 }
             ),
             "each question is asked of the text, of the pictures and of both: "
@@ -172,6 +176,15 @@ def _budget(
         record.story_id: sum(one.has_variant for one in release.variants_of[record.story_id])
         for record in records
     }
+    wanted = config.own("load_items", SelectionSettings).variant_questions
+    of_variants = {
+        record.story_id: sum(
+            len(one.questions or ())
+            for one in release.variants_of[record.story_id]
+            if one.has_variant and wanted
+        )
+        for record in records
+    }
     complete = sum((made.complete for made in shown), Counter[str]())
     generations = len(records) * sum(made.seeds for made in shown)
     calls: dict[str, int] = {}
@@ -179,7 +192,11 @@ def _budget(
     for condition in EVIDENCE:
         settings = config.own(STAGE_OF[condition], LabelledSettings)
         items = sum(
-            (len(record.questions) + (settings.labels and record.moral_label is not None))
+            (
+                len(record.questions)
+                + of_variants[record.story_id]
+                + (settings.labels and record.moral_label is not None)
+            )
             * (1 if condition == "text" else complete[record.story_id])
             for record in records
         )
@@ -191,7 +208,8 @@ def _budget(
     pictures = [made.there for made in shown if made.there is not None]
     return JudgingBudget(
         len(records), generations, sum(made.seeds * made.panels for made in shown),
-        questions, labels, sum(pairs.values()), most, calls, len(EVIDENCE) * questions,
+        questions, labels, sum(pairs.values()), sum(of_variants.values()), most, calls,
+        len(EVIDENCE) * questions,
         sum(pictures) if pictures else None, generations - complete.total(),
     )  # fmt: skip
 
@@ -281,6 +299,7 @@ def evaluation_request(
         options = replace(options, prompts=None)
     if options.questions_only:
         given["judge_contrasts.judges"] = ()
+        given["load_items.variant_questions"] = False
         given |= {f"{stage}.labels": False for stage in STAGE_OF.values()}
     sources = [Source(RELEASE, Path(release)), *(Source(OUTPUTS, Path(folder)) for folder in outputs)]
     request = options.request(

@@ -31,9 +31,10 @@ from ..recoverability.compare import (
 from ..recoverability.matching import PROTOCOL, Definitions
 from ..recoverability.method import DIFFERENCE
 from ..recoverability.pooling import KathaScores
+from ..recoverability.replies import VARIANT_QUESTION
 from ..recoverability.score import Judged, judged_folder, read_weights, scores_of, write_tables
 from ..report.model import ReportDocument
-from .load_items import chosen_records
+from .load_items import chosen_records, variant_story
 
 # -- Which judgements of an evaluation stay valid when the release that was judged gets a new version
 #
@@ -188,12 +189,19 @@ def _sent(release: Release, story_id: str, seed: int, prompts: PromptSet) -> dic
     if record is None:
         return {}
     pictures = tuple(Image(b"", "image/jpeg") for _ in record.scenes)
+    told = [variant_story(record, one) for one in release.variants_of[story_id] if one.has_variant]
     sent: dict[Place, str] = {}
     for condition in EVIDENCE:
         shown = () if condition == "text" else pictures
-        for question in record.questions:
-            place = ("question", question.question_id, condition)
-            alone = record.model_copy(update={"questions": (question,)})
+        asks = [
+            (kind, each, question)
+            for kind, some in (("question", [record]), (VARIANT_QUESTION, told))
+            for each in some
+            for question in each.questions
+        ]
+        for kind, each, question in asks:
+            place = (kind, question.question_id, condition)
+            alone = each.model_copy(update={"questions": (question,)})
             asked = partial(question_packets, alone, condition, shown, seed, prompts)
             sent[place] = _question_digest(question, asked)
             # A matcher is given the answer to the question, so its verdict goes with it.

@@ -36,10 +36,24 @@ Output: accuracy in [0, 1], higher is better; the gap in [-1, 1], higher than th
     chosen; and the share of pairs with both outputs for which both choices are right.
 Undefined when: no pair was judged; for the gap, no pair has a contrastive label; no variant was drawn.
 Source: KathaTrace, C.8, Eq. 29-30; section 4.2 and Table 4 for the gap.
-Departures from the source: it does not say how STG on contrastive trajectories is computed. Ours needs no
-    further question: the label that judges read from the images is held against the variant's label.
+Departures from the source: this gap needs no further question: the label that judges read from the images is
+    held against the variant's label.
 Example: of 4 pairs the source is chosen for 3, the variant for none, one is unclear: accuracy 0.75,
     confusion 0.25, of which chosen wrongly 0.
+
+STG on contrastive trajectories
+-------------------------------
+Question: how much of what a variant tells is lost in pictures that were made of its base story?
+Formula: Eq. 17-18 over the questions about variants: text is the variant's, images are the source's
+    storyboard, of questions answered rightly from both together (the filter of Eq. 7 and 16).
+Input: verdicts on the questions about variants, shape (seeds, conditions, questions).
+Output: recoverability in [0, 1]; the gap in [-1, 1], above the source's where pictures tell their story.
+Undefined when: no variant has questions of its own, or none of them was counted.
+Source: KathaTrace, section 4.2 and Table 4: 41.2 beside 28.4 on source trajectories.
+Departures from the source: it says neither what is asked nor what is shown. With a text and pictures that
+    contradict it, a judge who trusts the pictures finds fewer questions valid; their number stands beside.
+Example: two causal questions about variants, both right from the variants' texts and with the pictures, one
+    from the pictures alone: text 1, images 0.5, gap 0.5.
 """
 
 from functools import partial
@@ -47,9 +61,9 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from .matching import LABELS, Items
-from .pooling import IMAGE, TEXT, UNJUDGED, Outcomes, Verdicts, per_story, seed_weights
-from .recoverability import Rate, gap, share
+from .matching import CONDITIONS, DIMENSIONS, LABELS, Items
+from .pooling import IMAGE, TEXT, UNJUDGED, Outcomes, Sums, Verdicts, per_story, seed_weights, sums_of
+from .recoverability import Of, Rate, Rates, gap, share
 from .replies import CONTRASTIVE, SOURCE, Generations
 
 Floats = NDArray[np.float64]
@@ -155,8 +169,36 @@ CONTRASTS = (
     _label(name="gap", label="Gap to contrastive labels", direction="higher", range=(-1, 1), of=gap(3, 4, 5)),
 )
 """Of the columns of :func:`contrast_columns`."""
-PAIRS = (*CONTRASTS, *TWINS)
-"""Of the columns of :func:`contrast_columns`, then of :func:`twin_columns`."""
+NO_VARIANT = "no variant has questions of its own, or none of them was counted"
+
+
+def _trajectory(place: int) -> Of:
+    return lambda sums: Rates.of(Sums.of(sums[..., _BEFORE:])).overall()[place]
+
+
+_BEFORE = 10
+"""How many columns stand before those of :func:`trajectory_columns`."""
+_told = partial(Rate, needs=tuple(f"variant_question:{name}" for name in CONDITIONS), why=NO_VARIANT)
+TRAJECTORIES = (
+    _told(
+        name="variant_text", label="From variants' texts", direction="higher", range=(0, 1), of=_trajectory(0)
+    ),
+    _told(
+        name="variant_image", label="From images of the source", direction="lower", range=(0, 1),
+        of=_trajectory(1),
+    ),
+    _told(name="variant_gap", label="STG on variants", direction="higher", range=(-1, 1), of=_trajectory(2)),
+)  # fmt: skip
+"""Of the columns of :func:`trajectory_columns`, behind those of :func:`twin_columns`."""
+PAIRS = (*CONTRASTS, *TWINS, *TRAJECTORIES)
+"""Of the columns of :func:`contrast_columns`, of :func:`twin_columns`, of :func:`trajectory_columns`."""
+
+
+def trajectory_columns(outcomes: Outcomes | None, items: Items) -> Floats:
+    """Return the sums per story over the questions about its variants, shape (stories, 3 x dimensions)."""
+    if outcomes is None or items.contrast is None:
+        return np.zeros((items.stories, 3 * len(DIMENSIONS)))
+    return sums_of(outcomes, outcomes.sets["filtered"], items.contrast).columns()
 
 
 def contrast_columns(choices: Verdicts, labels: Verdicts, made: Generations, items: Items) -> Floats:

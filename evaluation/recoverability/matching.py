@@ -350,6 +350,9 @@ class Items:
     # pair -> place of the contrastive label in :data:`LABELS`, -1 where it has none
     pair_moral: Ints = field(repr=False)
     pair_kind: tuple[str, ...] = field(repr=False)  # kind of change of each pair
+    # the same stories with the questions about their active variants in place of their own; None where no
+    # variant has any
+    contrast: "Items | None" = field(default=None, repr=False)
 
     @property
     def stories(self) -> int:
@@ -393,6 +396,7 @@ class Items:
             pair_story=new[self.pair_story[of_pair]],
             pair_moral=self.pair_moral[of_pair],
             pair_kind=tuple(kind for kind, there in zip(self.pair_kind, of_pair, strict=True) if there),
+            contrast=None if self.contrast is None else self.contrast.chosen(stories),
         )
 
     def groups(self, grouping: str) -> dict[str, NDArray[np.bool_]]:
@@ -414,6 +418,7 @@ def items_of(records: Sequence[StoryRecord], variants: Sequence[Variant]) -> Ite
         if question.question_type in DIMENSIONS
     ]
     pairs = [variant for variant in variants if variant.has_variant and variant.base_story_id in places]
+    contrasted = _with_questions_of(records, pairs) if any(pair.questions for pair in pairs) else None
     return Items(
         records=tuple(records),
         keys=tuple(key for _, _, key in asked),
@@ -424,7 +429,16 @@ def items_of(records: Sequence[StoryRecord], variants: Sequence[Variant]) -> Ite
         pair_story=np.array([places[pair.base_story_id] for pair in pairs], dtype=np.int64),
         pair_moral=_labels([pair.contrastive_moral for pair in pairs]),
         pair_kind=tuple(pair.change_type for pair in pairs),
+        contrast=None if contrasted is None else items_of(contrasted, ()),
     )
+
+
+def _with_questions_of(records: Sequence[StoryRecord], variants: Sequence[Variant]) -> list[StoryRecord]:
+    """Return records with the questions about their variants in place of their own."""
+    asked: dict[str, list[Question]] = {record.story_id: [] for record in records}
+    for variant in variants:
+        asked[variant.base_story_id].extend(variant.questions or ())
+    return [record.model_copy(update={"questions": tuple(asked[record.story_id])}) for record in records]
 
 
 def _labels(labels: Sequence[str | None]) -> Ints:

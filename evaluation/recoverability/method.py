@@ -18,7 +18,7 @@ from ...validators.resampling import divided
 from ..stats.tables import rank_correlations, spearman
 from ..stats.uncertainty import Pair, Paired, known, paired
 from . import columns
-from .columns import ambiguity_columns, contrast_columns, moral_columns, twin_columns
+from .columns import ambiguity_columns, contrast_columns, moral_columns, trajectory_columns, twin_columns
 from .matching import DIMENSIONS, Common, Definitions, Items
 from .pooling import (
     IMAGE,
@@ -39,7 +39,7 @@ from .pooling import (
     with_common,
 )
 from .recoverability import METRICS, Estimates, Key, Rate, Rates, Sheet, named, values_of
-from .replies import Generations
+from .replies import VARIANT_QUESTION, Generations
 
 Floats = NDArray[np.float64]
 
@@ -62,6 +62,14 @@ class Method:
     # the same where the outputs of the pair's variant are shown
     variant_choices: Verdicts = field(repr=False)
     made: Generations = field(repr=False)  # its generations
+    contrast: Board = field(repr=False)  # verdicts on the questions about variants, by its outputs of stories
+
+    def contrasted(self, items: Items) -> Outcomes | None:
+        """Return the outcomes of the questions about variants; None where there are none."""
+        if items.contrast is None:
+            return None
+        boards = {self.name: self.contrast.together}
+        return outcomes_of(boards, {self.name: self.made}, items.contrast, self.outcomes.common)[self.name]
 
 
 def methods_of(
@@ -94,6 +102,7 @@ def methods_of(
             boards["contrast"][name].together,
             boards["variant"][name].together,
             made[name],
+            boards[VARIANT_QUESTION][name],
         )
         for name, board in questions.items()
     )
@@ -130,7 +139,7 @@ def add_columns(sheet: Sheet, method: Method, items: Items) -> None:
     moral = moral_columns(method.labels, method.made, items)
     pairs = contrast_columns(method.choices, method.labels, method.made, items)
     twins = twin_columns(method.choices, method.variant_choices, method.made, items)
-    both = np.concatenate([pairs, twins], axis=-1)
+    both = np.concatenate([pairs, twins, trajectory_columns(method.contrasted(items), items)], axis=-1)
     for part, rates_of, own in (("moral", columns.MORAL, moral), ("pairs", columns.PAIRS, both)):
         sheet.add((method.name, part), own, _beside(part, rates_of), partial(values_of, rates_of))
 

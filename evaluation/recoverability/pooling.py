@@ -34,7 +34,17 @@ from ...schemas.values import Score
 from ...validators.resampling import divided
 from ..stats.uncertainty import TOLERANCE, Paired, paired_lines
 from .matching import CONDITIONS, DIMENSIONS, PROTOCOL, Common, Definitions, Items
-from .replies import CATEGORIES, NO_ANSWER, WRONG, Columns, Coverage, Generations, Replies
+from .replies import (
+    CATEGORIES,
+    NO_ANSWER,
+    QUESTIONS,
+    VARIANT_QUESTION,
+    WRONG,
+    Columns,
+    Coverage,
+    Generations,
+    Replies,
+)
 
 # -- From replies to verdicts: the votes of a judge, then the judges, each by majority
 #
@@ -75,7 +85,9 @@ def boards(
     rows = replies.columns[kind]
     if loose:
         rows = replace(rows, value=rows.loose)
-    size = {"question": items.questions, "moral_label": items.stories}.get(kind, len(items.pairs))
+    of_variants = 0 if items.contrast is None else items.contrast.questions
+    sizes = {"question": items.questions, VARIANT_QUESTION: of_variants, "moral_label": items.stories}
+    size = sizes.get(kind, len(items.pairs))
     is_text = rows.condition == 0
     text = _board(rows.chosen(is_text), (1, size), replies, kind, definitions)
     made = {}
@@ -101,7 +113,7 @@ def _board(
     cells = (judges, seeds, len(CONDITIONS), size)
     categories = CATEGORIES[kind]
     values = rows.value
-    if kind == "question" and definitions.nonresponse == "incorrect":
+    if kind in QUESTIONS and definitions.nonresponse == "incorrect":
         values = np.where(values == NO_ANSWER, WRONG, values)
     cell = np.ravel_multi_index((rows.judge, np.maximum(rows.seed, 0), rows.condition, rows.item), cells)
     slots = categories + 1  # the last one: no answer
@@ -135,7 +147,7 @@ def _ballots(
     weights = np.array(
         [1.0 if definitions.weights is None else definitions.weights.get(judge, 0.0) for judge in judges]
     )
-    tie = WRONG if kind == "question" else categories
+    tie = WRONG if kind in QUESTIONS else categories
     ballots = np.zeros((*single.shape[1:], categories + 1))
     for index, verdicts in enumerate(single):
         cast = np.where(verdicts == TIE, tie, np.where(verdicts == SILENT, categories, verdicts))
@@ -147,7 +159,7 @@ def _ballots(
 def _settled(verdicts: Verdicts, kind: str, definitions: Definitions) -> Verdicts:
     """Return verdicts in which ties are wrong, and silence is wrong or no verdict."""
     silent = UNJUDGED if definitions.nonresponse == "excluded" else SILENT
-    if kind == "question":
+    if kind in QUESTIONS:
         verdicts = np.where(verdicts == TIE, np.int8(WRONG), verdicts)
         silent = UNJUDGED if definitions.nonresponse == "excluded" else WRONG
     settled: Verdicts = np.where(verdicts == SILENT, np.int8(silent), verdicts).astype(np.int8)
@@ -497,5 +509,7 @@ def _method_lines(name: str, method: MethodScores) -> Iterator[str]:
         )
     if method.pairs["accuracy"].value is not None:
         yield f"  pair accuracy {points(method.pairs['accuracy'])}"
+    if "variant_gap" in method.pairs:
+        yield f"  STG on contrastive variants {points(method.pairs['variant_gap'])}"
     if method.negative["scores"]:
         yield f"  negative gaps, to be inspected: {', '.join(method.negative['scores'])}"

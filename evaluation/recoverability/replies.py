@@ -26,8 +26,11 @@ NO_ANSWER = -1
 WRONG, RIGHT = 0, 1
 SOURCE, CONTRASTIVE, UNCLEAR_PAIR = 0, 1, 2
 UNCLEAR_LABEL = len(LABELS)
-KINDS = ("question", "moral_label", "contrast", "variant")
-CATEGORIES = {"question": 2, "moral_label": len(LABELS) + 1, "contrast": 3, "variant": 3}
+VARIANT_QUESTION = "variant_question"
+"""Kind of an answer to a question about a variant: from its text, or from pictures made of its base story."""
+QUESTIONS = ("question", VARIANT_QUESTION)
+KINDS = (*QUESTIONS, "moral_label", "contrast", "variant")
+CATEGORIES = {**dict.fromkeys(QUESTIONS, 2), "moral_label": len(LABELS) + 1, "contrast": 3, "variant": 3}
 _FIELDS = ("method", "seed", "item", "condition", "judge", "vote", "value", "loose")
 _KEY = _FIELDS[:6]
 
@@ -119,6 +122,7 @@ def moved(replies: Replies, items: Items, chosen: Items) -> Replies:
     """Return replies whose items have the places of ``chosen``, which holds every story they are about."""
     places = {
         "question": _moves(items.question_places, chosen.question_places),
+        VARIANT_QUESTION: _moves(_asked_of_variants(items), _asked_of_variants(chosen)),
         "moral_label": _moves(items.story_places, chosen.story_places),
         "contrast": _moves(items.pair_places, chosen.pair_places),
         "variant": _moves(items.pair_places, chosen.pair_places),
@@ -128,6 +132,10 @@ def moved(replies: Replies, items: Items, chosen: Items) -> Replies:
         for kind, rows in replies.columns.items()
     }
     return replace(replies, columns=columns)
+
+
+def _asked_of_variants(items: Items) -> dict[str, int]:
+    return {} if items.contrast is None else items.contrast.question_places
 
 
 def _moves(old: dict[str, int], new: dict[str, int]) -> Codes:
@@ -156,12 +164,14 @@ class _Collector:
         ids = [record.story_id for record in items.records]
         self._places = {
             "question": items.question_places,
+            VARIANT_QUESTION: _asked_of_variants(items),
             "moral_label": items.story_places,
             "contrast": items.pair_places,
             "variant": items.pair_places,
         }
         self._story = {
             "question": [ids[record] for record in items.story],
+            VARIANT_QUESTION: [] if items.contrast is None else [ids[row] for row in items.contrast.story],
             "moral_label": ids,
             "contrast": [ids[record] for record in items.pair_story],
             "variant": [ids[record] for record in items.pair_story],
@@ -231,8 +241,10 @@ class _Collector:
         parsed = judgement.parsed
         if judgement.outcome != "answered" or parsed is None:
             return NO_ANSWER, NO_ANSWER
-        if judgement.kind == "question":
-            return self._marker.marks(self._items.keys[item], judgement.condition, parsed)
+        if judgement.kind in QUESTIONS:
+            asked = self._items if judgement.kind == "question" else self._items.contrast
+            assert asked is not None
+            return self._marker.marks(asked.keys[item], judgement.condition, parsed)
         said = parsed.get("answer")
         if judgement.kind == "moral_label":
             value = LABELS.index(said) if said in LABELS else UNCLEAR_LABEL

@@ -64,7 +64,7 @@ from .pooling import (
     sums_of,
     triples_of,
 )
-from .recoverability import METRICS, Estimates, Sheet
+from .recoverability import METRICS, Estimates, Rate, Sheet
 from .replies import (
     KINDS,
     Replies,
@@ -108,7 +108,7 @@ def method_scores(
         moral_target=_moral(method, estimates, items),
         pairs={
             rate.name: estimates.score(f"pairs.{rate.name}", counts=counts)
-            for rates, counts in ((columns.CONTRASTS, _pairs(method)), (columns.TWINS, _twins(method, items)))
+            for rates, counts in _beside_pairs(method, items)
             for rate in rates
         },
         triples=triples_of(method.outcomes),
@@ -190,6 +190,15 @@ def _moral(method: Method, estimates: Estimates, items: Items) -> dict[str, Scor
 
 def _checked(method: Method) -> dict[str, int]:
     return {"ambiguous": int(method.outcomes.ambiguous.sum()), "checked": int(method.outcomes.checked.sum())}
+
+
+def _beside_pairs(method: Method, items: Items) -> Iterator[tuple[tuple[Rate, ...], dict[str, int]]]:
+    yield columns.CONTRASTS, _pairs(method)
+    yield columns.TWINS, _twins(method, items)
+    outcomes = method.contrasted(items)
+    if outcomes is not None:
+        counted = int(outcomes.sets["filtered"].sum())
+        yield columns.TRAJECTORIES, {"questions": counted, "asked": int(outcomes.requested.sum())}
 
 
 def _pairs(method: Method) -> dict[str, int]:

@@ -8,7 +8,7 @@ import json
 import shutil
 import tomllib
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path, PurePosixPath
@@ -525,9 +525,15 @@ def export_inputs(
     generator: str,
     options: RequestOptions | None = None,
     values: Mapping[str, str | int | float] | None = None,
+    rename: Callable[[Json], Json] | None = None,
 ) -> ExportedInputs:
-    """Write what a named generator reads into a new folder, the images, and where its results go."""
+    """Write what a named generator reads into a new folder, the images, and where its results go.
+
+    ``rename``: makes of a line about a result the one that is written.
+    """
     inputs = Inputs(shot_set, generator, options or RequestOptions(), values or {})
+    if rename is not None:
+        inputs.results = [rename(line) for line in inputs.results]
     written = dict(inputs.files())
     require_free(out)
     with staged(out.absolute()) as (draft,):

@@ -537,12 +537,15 @@ def forecast(desk: Desk) -> StudyForecast:
     cells: dict[str, int] = defaultdict(int)
     for order in ordered.orders:
         cells[order.method] += 1
+    cells |= {method: len(boards) for method, boards in desk.finished_boards().items()}
     with tempfile.TemporaryDirectory(prefix="fabula-forecast-") as name:
         scratch = Path(name)
         write_orders(scratch / ORDERS, ordered.orders)
         run = desk.folder / GENERATION
         options = GenerateOptions(**desk.run_options(run), replace_sources=True)
-        rows = _rows(desk, "pictures", estimate_generation(scratch / ORDERS, run, options))
+        rows = []
+        if ordered.orders:
+            rows = _rows(desk, "pictures", estimate_generation(scratch / ORDERS, run, options))
         outputs = _stand_ins(desk, ordered, scratch)
         judging = judging_options(desk, desk.folder / EVALUATION)
         plan = estimate_evaluation(desk.release.path, outputs, desk.folder / EVALUATION, judging)

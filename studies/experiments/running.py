@@ -67,6 +67,7 @@ def compass_part(desk: Desk) -> None:
     candidates = _candidates(desk, out)
     options = replace(judging_options(desk, out), stories=())
     renderer = desk.study.renderers[part.renderer]
+    assert renderer.model is not None, "a study checks that the candidates are of a renderer with a model"
     frames = FrameMaker(
         out / FRAMES, renderer.model, GenerateOptions(**given, replace_sources=True), renderer.width,
         renderer.height, renderer.steps, renderer.negative, desk.reporter, ledger,
@@ -216,7 +217,7 @@ def _judgements(desk: Desk) -> None:
 
 
 PARTS: tuple[Part, ...] = (
-    Part("pictures", "pictures of every method", GENERATION, _pictures),
+    Part("pictures", "pictures of every method", GENERATION, _pictures, lambda study: bool(study.plans)),
     Part("judgements", "judgements on every method", EVALUATION, _judgements),
     Part("compass", "Semantic Compass", COMPASS, compass_part, lambda study: study.compass is not None),
     Part(
@@ -254,6 +255,7 @@ def check_asked(desk: Desk) -> None:
     Those that the study has asked already are not checked: there may be nothing left to ask them.
     """
     out, study = desk.folder / EVALUATION, desk.study
+    desk.finished_boards()
     asked = {use.model for journal in desk.folder.rglob(JOURNAL) for use in model_uses(journal)}
     outputs = [desk.outputs(method) for method in study.methods()]
     requests = [evaluation_request(desk.release.path, outputs, out, judging_options(desk, out))]

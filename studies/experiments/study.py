@@ -20,8 +20,10 @@ from ...engine.survey import surveyed
 from ...errors import BudgetStop, ConfigError
 from ...evaluation.judging.packets import EVIDENCE, Evidence
 from ...evaluation.judging.settings import FOLDERS, PromptSet
+from ...evaluation.katha.load_items import item_id
 from ...evaluation.katha.pipeline import PIPELINE as JUDGING
 from ...evaluation.katha.requests import STAGE_OF, EvaluateOptions, evaluate_katha
+from ...evaluation.outputs.storyboards import check_outputs
 from ...evaluation.recoverability.matching import Common
 from ...models.spec import parse_spec
 from ...pages.grid import Grid, Tabular
@@ -66,9 +68,16 @@ class Closed(Own):
 
 
 class Renderer(Own):
-    """What turns plans into pictures."""
+    """What turns plans into pictures; or a generator of whole stories, whose storyboards are finished."""
 
-    model: str = Field(description="Spec of a model that makes pictures, such as image:openai:gpt-image-2.")
+    model: str | None = Field(
+        default=None, description="Spec of a model that makes pictures, such as image:openai:gpt-image-2."
+    )
+    outputs: str | None = Field(
+        default=None, exclude_if=lambda folder: folder is None,
+        description="Folder of finished storyboards in place of a model, called as the renderer is: a method "
+        "without a plan.",
+    )  # fmt: skip
     width: int | None = Field(default=None, ge=16, le=8192, description="In pixels [the system's].")
     height: int | None = Field(default=None, ge=16, le=8192, description="The same.")
     steps: int | None = Field(default=None, ge=1, description="Steps of denoising [the system's].")
@@ -81,6 +90,13 @@ class Renderer(Own):
 
     @model_validator(mode="after")
     def _makes_pictures(self) -> Self:
+        if (self.model is None) == (self.outputs is None):
+            raise ValueError("a renderer has a model that makes pictures, or outputs that it has made")
+        if self.model is None:
+            how = ("width", "height", "steps", "negative", "rewrite")
+            if asked := [name for name in how if getattr(self, name) is not None]:
+                raise ValueError(f"{', '.join(asked)}: finished storyboards are not made anew")
+            return self
         if parse_spec(self.model).makes != "image":
             raise ValueError(f"{self.model} makes no pictures: the spec of such a model begins with image:")
         if self.rewrite is not None and parse_spec(self.rewrite).makes != "text":
@@ -128,7 +144,9 @@ class Study(Own):
     )
     split: tuple[str, ...] = Field(default=("public_test",), description="Splits that are reported on.")
     limit: int | None = Field(default=None, ge=1, description="Only the first so many stories of each split.")
-    plans: tuple[str, ...] = Field(min_length=1, description="Plans; see generation.plans.")
+    plans: tuple[str, ...] = Field(
+        default=(), description="Plans; see generation.plans. None where every renderer's outputs are there."
+    )
     renderers: dict[str, Renderer] = Field(min_length=1, description="Name -> renderer.")
     seeds: tuple[int, ...] = Field(default=SEEDS, min_length=1, description="Generation seeds.")
     judges: tuple[str, ...] = Field(min_length=1, description="Specs of the judges.")
@@ -160,6 +178,12 @@ class Study(Own):
     @model_validator(mode="after")
     def _parts_agree(self) -> Self:
         compass, plants = self.compass, self.plants
+        asked = [name for name, renderer in self.renderers.items() if renderer.model is not None]
+        if bool(self.plans) != bool(asked):
+            lacks = "plans for its renderers" if asked else "renderer with a model for its plans"
+            raise ValueError(f"the study has no {lacks}")
+        if compass is not None and compass.renderer in self.renderers and compass.renderer not in asked:
+            raise ValueError(f"compass needs pictures of {compass.renderer}, whose storyboards are finished")
         if compass is not None and (compass.plan not in self.plans or compass.renderer not in self.renderers):
             raise ValueError("compass names a plan or renderer that the study does not have")
         if compass is not None and compass.tuned_on in self.split:
@@ -183,17 +207,28 @@ class Study(Own):
         return digest(self.model_dump(mode="json"))
 
     def methods(self) -> dict[str, tuple[str, str]]:
-        """Return method -> its plan and renderer, in order."""
+        """Return method -> its plan and renderer, in order; finished ones, whose plan is "", come last."""
+        return cells_of(self.plans, self.renderers)
+
+    def finished(self) -> dict[str, Path]:
+        """Return method -> its folder of outputs, of those that are not made by the study."""
         return {
-            method_name(plan, renderer): (plan, renderer)
-            for plan in self.plans
-            for renderer in self.renderers
+            name: Path(renderer.outputs)
+            for name, renderer in self.renderers.items()
+            if renderer.outputs is not None
         }
 
 
+def cells_of(plans: Sequence[str], renderers: Mapping[str, Renderer]) -> dict[str, tuple[str, str]]:
+    """Return method -> its plan and renderer, of plans and renderers in their order."""
+    planned = [name for name, renderer in renderers.items() if renderer.outputs is None]
+    cells = {method_name(plan, name): (plan, name) for plan in plans for name in planned}
+    return cells | {name: ("", name) for name in renderers if name not in planned}
+
+
 def method_name(plan: str, renderer: str) -> str:
-    """Return what the outputs of a plan and a renderer are called."""
-    return f"{plan}+{renderer}"
+    """Return what the outputs of a plan and a renderer are called; those without a plan as the renderer."""
+    return f"{plan}+{renderer}" if plan else renderer
 
 
 def read_study(path: Path) -> tuple[Study, dict[str, Any]]:
@@ -327,6 +362,8 @@ def _of_story(
     )
     reported = any(record.story_id in stories[split] for split in study.split)
     for name, renderer in study.renderers.items():
+        if renderer.model is None:
+            continue
         compass = study.compass
         is_candidate = compass is not None and (compass.plan, compass.renderer) == (plan.name, name)
         if reported or is_candidate:
@@ -339,6 +376,7 @@ def storyboards(
     method: str, story_id: str, renderer: Renderer, seeds: Sequence[int], panels: tuple[PanelOrder, ...]
 ) -> Iterator[Order]:
     """Yield the order of a story for each seed; one without a seed where the renderer takes none."""
+    assert renderer.model is not None, "who makes no pictures has no orders"
     for seed in seeds if renderer.seeded else (None,):
         yield Order(
             method=method, story_id=story_id, seed=seed, model=renderer.model, width=renderer.width,
@@ -411,7 +449,24 @@ class Desk:
 
     def outputs(self, method: str) -> Path:
         """Return the folder of a method's outputs."""
-        return self.folder / OUTPUTS / method
+        return self.study.finished().get(method) or self.folder / OUTPUTS / method
+
+    def finished_boards(self) -> dict[str, list[str]]:
+        """Return method -> the item of each storyboard that is looked for in its finished outputs."""
+        records = [self.release.by_id[story] for story in self.reported]
+        boards: dict[str, list[str]] = {}
+        for method, folder in self.study.finished().items():
+            found = check_outputs(folder, records, known=self.release, decode=False)
+            if found.method != method:
+                raise ConfigError(
+                    f"renderers.{method} outputs", expected=f"outputs of {method}", found=found.method,
+                    fix=f"call the renderer {found.method}, or write the method's name into outputs.json",
+                )  # fmt: skip
+            boards[method] = [
+                item_id({"method": method, "story_id": board.unit, "seed": board.seed})
+                for board in (*found.valid, *found.invalid)
+            ]
+        return boards
 
 
 def spent_below(folder: Path) -> float:
@@ -474,6 +529,12 @@ def _placed(study: Study, beside: Path) -> Study:
     for name in ("drafts", "people", "labelled"):
         if (given := getattr(study, name)) is not None:
             changes[name] = str((beside / given).absolute())
+    changes["renderers"] = {
+        name: renderer
+        if renderer.outputs is None
+        else renderer.model_copy(update={"outputs": str((beside / renderer.outputs).absolute())})
+        for name, renderer in study.renderers.items()
+    }
     if study.compass is not None and study.compass.selection_set not in (None, RULES):
         placed = str((beside / str(study.compass.selection_set)).absolute())
         changes["compass"] = study.compass.model_copy(update={"selection_set": placed})
@@ -556,7 +617,14 @@ def study_status(desk: Desk, parts: Mapping[str, str] | None = None) -> StudySta
     judged = _done(desk.folder / EVALUATION, JUDGING)
     outcomes = _outcomes(desk.folder / GENERATION)
     cells = []
+    boards = desk.finished_boards()
     for method in desk.study.methods():
+        if method in boards:
+            keys = boards[method]
+            cells.append(
+                Cell(method, len(keys), len(keys), Counter(), sum(key in judged for key in keys), len(keys))
+            )
+            continue
         orders = [order for order in ordered.orders if order.method == method]
         reported = [order.key for order in orders if order.story_id in desk.reported]
         finished = sum(order.key in made for order in orders)
@@ -600,6 +668,8 @@ def order_pictures(desk: Desk) -> Path:
 
 def make_pictures(desk: Desk) -> dict[str, Path]:
     """Have every picture of a study made that is not there yet; return method -> its folder of outputs."""
+    if not desk.study.plans:
+        return {}
     run = desk.folder / GENERATION
     options = GenerateOptions(**desk.run_options(run), replace_sources=True)
     generate(order_pictures(desk), run, options, desk.reporter)
@@ -611,7 +681,8 @@ def _about(desk: Desk) -> dict[str, dict[str, Json]]:
     about = {}
     for method, (_, name) in desk.study.methods().items():
         renderer = desk.study.renderers[name]
-        about[method] = {"seeds": sorted(desk.study.seeds)} if renderer.seeded else {}
+        if renderer.model is not None:
+            about[method] = {"seeds": sorted(desk.study.seeds)} if renderer.seeded else {}
     return about
 
 

@@ -273,6 +273,12 @@ def _pairs(scores: KathaScores) -> Iterator[ScoreTable]:
         "variant's; a coin would get a quarter of them. Pairs without judged pictures of the variant are "
         "left out.",
     )  # fmt: skip
+    yield from _if_known(
+        scores.methods, "pairs", columns.TRAJECTORIES, {}, name="trajectories",
+        title="STG on contrastive variants",
+        note="Questions about what a variant tells otherwise, answered from its text and from the pictures "
+        "of the source story: pictures that tell their own story lose them, so that a higher gap is better.",
+    )  # fmt: skip
 
 
 def _if_known(
@@ -284,7 +290,7 @@ def _if_known(
     rows = []
     for name, method in methods.items():
         values: Mapping[str, Score] = getattr(method, part)
-        if any(values[one.name].value is not None for one in own):
+        if any(one.name in values and values[one.name].value is not None for one in own):
             rows.append(ScoreRow(label=name, scores={one.name: values[one.name] for one in measures}))
     if rows:
         yield ScoreTable(name=words.pop("name", part), measures=measures, rows=tuple(rows), **words)

@@ -99,8 +99,8 @@ def unfiltered(view: View) -> View:
 
 
 def uncontrasted(view: View) -> View:
-    """Return a view without contrastive pairs."""
-    return replace(view, contrasts=False)
+    """Return a view without contrastive pairs, and without questions about variants."""
+    return replace(view, judged=view.unchecked or view.judged, contrasts=False)
 
 
 def both(first: Callable[[View], View], second: Callable[[View], View]) -> Callable[[View], View]:

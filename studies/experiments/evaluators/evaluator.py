@@ -208,9 +208,10 @@ def _with_articles(text: str) -> list[str]:
 
 # -- The full protocol as an evaluator, and without one of its parts: its own questions, judged once
 #
-# Contrastive pairs are judged beside the questions and enter no rate: the paper does not say how they
-# change a score. What they add is reported as pair accuracy, beside. So without contrastives image
-# recoverability, gap and localisation are those of the full protocol, and pair accuracy has no value.
+# The paper does not say how contrastives change a score. Here pairs are judged beside the questions, and
+# where variants have questions of their own, a question counts as recovered from pictures only where no rival
+# about a variant is (:func:`.graph.contrast_checked`). Where they have none, image recoverability, gap and
+# localisation without contrastives are those of the full protocol, and pair accuracy alone has no value.
 # Without dimensions the same questions count alike, whatever their type, and nothing says which dimension
 # was lost. The judges were still told what kind of answer each question wants, as nothing is judged again:
 # the value is an upper bound of what questions without types would give.
@@ -219,7 +220,8 @@ FULL = Evaluator(
     name="katha",
     title="Full KathaTrace",
     construction="Transition questions of six dimensions with accepted answers; contrastive pairs beside.",
-    card="The protocol of `fabula evaluate stories` and `fabula score`.",
+    card="The protocol of `fabula evaluate stories` and `fabula score`; where variants have questions of "
+    "their own, pictures that also answer a variant's do not count.",
     by="release",
     dimensions=DIMENSIONS,
     transitions=True,
@@ -230,7 +232,7 @@ WITHOUT_CONTRASTIVES = replace(
     name="katha-without-contrastives",
     title="KathaTrace w/o contrastives",
     construction="The same questions; no contrastive pairs.",
-    card="Contrastive pairs enter no rate, so that only pair accuracy is lost: see the definition.",
+    card="No pairs, and no check by questions about variants, where there are any: see the definition.",
     contrasts=False,
 )
 WITHOUT_DIMENSIONS = replace(

@@ -15,13 +15,21 @@ Example: parent wrong, child right: both wrong. Parent unjudged, child right: ch
     child wrong.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from ....errors import InputError
-from ....evaluation.recoverability.pooling import RIGHT_VERDICT, UNJUDGED, Verdicts, outcomes_of
+from ....evaluation.recoverability.pooling import (
+    IMAGE,
+    RIGHT_VERDICT,
+    UNJUDGED,
+    Board,
+    Verdicts,
+    outcomes_of,
+)
 from ....evaluation.recoverability.replies import WRONG
 from ....evaluation.recoverability.score import Judged
+from ....schemas.katha import Question
 
 Parents = Mapping[int, Sequence[int]]
 """Place of a question -> places of its parents."""
@@ -74,12 +82,77 @@ def apply_graph(judged: Judged, parents: Mapping[str, Sequence[str]]) -> Judged:
     graph = {
         places[name]: [places[above] for above in row] for name, row in parents.items() if name in places
     }
+
+    def change(verdicts: Verdicts, _contrast: Verdicts) -> Verdicts:
+        return with_parents(verdicts, graph)
+
+    loose = {name: with_parents(verdicts, graph) for name, verdicts in judged.loose.items()}
+    return replace(_changed(judged, change), loose=loose)
+
+
+def contrast_checked(judged: Judged) -> Judged:
+    """Return an evaluation in which no question counts as recovered from pictures that also tell its rival.
+
+    Question: do the pictures tell the story, or would they pass for a variant of it as well?
+    Formula: an image-only verdict that is right becomes wrong where a rival question about a variant of the
+        story is answered rightly from the same pictures: one of the same dimension that is about one of the
+        same scenes. Moral questions of a story and its variants are rivals of each other wherever they point.
+    Source: ours. KathaTrace adds contrastives to the protocol in Tables 3, 54 and 58 and does not say how.
+    Example: "How does it end?" is answered "safe" from the pictures, and of the variant "lost": wrong.
+    """
+    rivals = _rivals(judged)
+    if not rivals:
+        return judged
+
+    def change(verdicts: Verdicts, contrast: Verdicts) -> Verdicts:
+        settled = verdicts.copy()
+        for place, others in rivals.items():
+            told = (contrast[..., IMAGE, others] == RIGHT_VERDICT).any(axis=-1)
+            right = settled[..., IMAGE, place] == RIGHT_VERDICT
+            settled[..., IMAGE, place][told & right] = WRONG
+        return settled
+
+    return _changed(judged, change)
+
+
+def _rivals(judged: Judged) -> dict[int, list[int]]:
+    """Return place of a question -> places of its rivals among the questions about variants."""
+    items, contrast = judged.items, judged.items.contrast
+    if contrast is None:
+        return {}
+    rivals: dict[int, list[int]] = {}
+    for record, other in zip(items.records, contrast.records, strict=True):
+        for question in record.questions:
+            place = items.question_places.get(question.question_id)
+            others = [
+                contrast.question_places[rival.question_id]
+                for rival in other.questions
+                if rival.question_id in contrast.question_places
+                and rival.question_type == question.question_type
+                and (question.question_type == "moral" or _about(rival) & _about(question))
+            ]
+            if place is not None and others:
+                rivals[place] = others
+    return rivals
+
+
+def _about(question: Question) -> set[int]:
+    """Return the scenes that a question is about."""
+    if question.target_transition is not None:
+        return set(question.target_transition)
+    return set(question.evidence_scenes) if question.target_scene is None else {question.target_scene}
+
+
+def _changed(judged: Judged, change: Callable[[Verdicts, Verdicts], Verdicts]) -> Judged:
+    """Return an evaluation with other verdicts on its questions, and what follows from them.
+
+    ``change``: verdicts on questions and those about variants, of all judges or of each -> the former anew.
+    """
     made = {method.name: method.made for method in judged.methods}
     boards = {
-        method.name: replace(
-            method.board,
-            together=with_parents(method.board.together, graph),
-            single=with_parents(method.board.single, graph),
+        method.name: Board(
+            change(method.board.together, method.contrast.together),
+            change(method.board.single, method.contrast.single),
         )
         for method in judged.methods
     }
@@ -98,8 +171,7 @@ def apply_graph(judged: Judged, parents: Mapping[str, Sequence[str]]) -> Judged:
         )
         for method in judged.methods
     )
-    loose = {name: with_parents(verdicts, graph) for name, verdicts in judged.loose.items()}
-    return replace(judged, methods=methods, loose=loose)
+    return replace(judged, methods=methods)
 
 
 def _wrong(what: str) -> InputError:

@@ -26,7 +26,7 @@ from ....schemas.text import normalize_answer
 from ....schemas.values import Score
 from ..evaluators.deriving import SIDECAR, read_sidecar
 from ..evaluators.evaluator import Evaluator, evaluator_of
-from ..evaluators.graph import apply_graph
+from ..evaluators.graph import apply_graph, contrast_checked
 from ..study import MASTER_SEED
 from .falls import (
     LEAST,
@@ -147,9 +147,10 @@ def judged_as(folder: Path, definitions: Definitions, read: Read = load) -> Judg
 
 def seen_by(evaluator: Evaluator, judged: Judged) -> View:
     """Return an evaluation as an evaluator sees it."""
-    whole = View.whole(judged)
+    kept = View.whole(judged).kept
+    checked = contrast_checked(judged) if evaluator.contrasts else judged
     return View(
-        judged, whole.kept, evaluator.dimensions, evaluator.transitions, "filtered", evaluator.contrasts
+        checked, kept, evaluator.dimensions, evaluator.transitions, "filtered", evaluator.contrasts, judged
     )
 
 

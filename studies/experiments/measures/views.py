@@ -49,6 +49,8 @@ class View:
     transitions: bool = True  # whether it is known which transition a question is about
     chosen: SetName = "filtered"  # ``filtered`` where the text+image filter is used, ``raw`` where it is not
     contrasts: bool = True  # whether contrastive pairs are looked at
+    # the evaluation before its verdicts were held against those on questions about variants, if they were
+    unchecked: Judged | None = field(default=None, repr=False)
 
     @classmethod
     def whole(cls, judged: Judged) -> "View":

@@ -96,7 +96,8 @@ def contrasts(
     methods of a study.
     """
     own, other = (0, 1) if factor == "plan" else (1, 0)
-    named = {cell: methods[name] for name, cell in cells.items() if name in methods}
+    # A finished method has no plan, so that nothing is held equal with another.
+    named = {cell: methods[name] for name, cell in cells.items() if name in methods and cell[0]}
     levels = list(dict.fromkeys(cell[own] for cell in named))
     held = list(dict.fromkeys(cell[other] for cell in named))
     for second, first in combinations(levels, 2):

@@ -537,7 +537,7 @@ def _heading(results: StudyResults) -> str:
 def _facts(results: StudyResults) -> dict[str, str]:
     study = results.study
     facts = {
-        "Plans": ", ".join(study.plans),
+        "Plans": ", ".join(study.plans) or "none",
         "Renderers": ", ".join(dict.fromkeys(cell[1] for cell in results.cells.values())),
         "Seeds": ", ".join(map(str, study.seeds)),
     }
@@ -556,7 +556,7 @@ def _facts(results: StudyResults) -> dict[str, str]:
 
 
 def _warnings(results: StudyResults) -> Iterator[str]:
-    if any(renderer.model.startswith("image:drawn") for renderer in results.study.renderers.values()):
+    if any((renderer.model or "").startswith("image:drawn") for renderer in results.study.renderers.values()):
         yield (
             "Pictures of a renderer with the model drawn are drawn from data, by rules: they show that the "
             "study works, and are no generator's."

@@ -27,7 +27,7 @@ def pipelines(results: StudyResults) -> CountTable:
         plan, renderer = _PLANS.get(plan_name), results.study.renderers[renderer_name]
         closed = renderer.closed
         values: dict[str, Cell] = {
-            "plan": plan_name if plan is None else f"{plan.title}: {plan.representation}",
+            "plan": (plan_name or "its own") if plan is None else f"{plan.title}: {plan.representation}",
             "renderer": _made_with(renderer),
             "inputs": None if plan is None else plan.inputs,
             "fairness": _fairness(None if plan is None else plan.fairness, renderer),
@@ -60,7 +60,7 @@ def pipelines(results: StudyResults) -> CountTable:
 
 
 def _made_with(renderer: Renderer) -> str:
-    settings = [renderer.model]
+    settings = [renderer.model or "finished storyboards"]
     if renderer.width is not None and renderer.height is not None:
         settings.append(f"{renderer.width} x {renderer.height} pixels")
     if renderer.steps is not None:
@@ -76,7 +76,9 @@ def _fairness(of_plan: str | None, renderer: Renderer) -> str:
         remarks.append(f"prompts written anew by {renderer.rewrite}, a condition of its own")
     if renderer.closed is not None:
         remarks.append("reported as a reference: what happens inside is not controlled")
-    if renderer.model.startswith("image:drawn"):
+    if renderer.model is None:
+        remarks.append("made outside of the study, which does not know what it was shown")
+    elif renderer.model.startswith("image:drawn"):
         remarks.append("drawn from data to try the path out; no generator to be compared")
     return "; ".join(remarks)
 

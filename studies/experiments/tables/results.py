@@ -37,7 +37,7 @@ from ..study import (
     RESOLVED,
     STORYBOARDS,
     Study,
-    method_name,
+    cells_of,
 )
 from .compass_results import CompassResults, read_compass
 
@@ -121,7 +121,7 @@ class StudyResults:
         """Method -> its plan and renderer, as the study has them; of each plan closed systems come last."""
         renderers, plans = self.study.renderers, self.study.plans
         order = sorted(renderers, key=lambda name: renderers[name].closed is not None)
-        return {method_name(plan, name): (plan, name) for plan in plans for name in order}
+        return cells_of(plans, {name: renderers[name] for name in order})
 
     @property
     def methods(self) -> tuple[str, ...]:

@@ -22,8 +22,10 @@ from fabula.evaluation.judging.settings import (
     kept_picture,
     prepare_storyboard,
 )
+from fabula.evaluation.katha.load_items import variant_stories
 from fabula.evaluation.katha.report.page import katha_report
 from fabula.evaluation.katha.requests import EvaluateOptions, estimate_evaluation, evaluate_katha
+from fabula.evaluation.katha.scoring import affected_judgements
 from fabula.evaluation.outputs.layout import title_key
 from fabula.evaluation.outputs.named import read_manifest
 from fabula.evaluation.outputs.storyboards import (
@@ -34,16 +36,24 @@ from fabula.evaluation.outputs.storyboards import (
 )
 from fabula.evaluation.outputs.videos import frame_count
 from fabula.evaluation.recoverability.matching import Definitions
+from fabula.evaluation.recoverability.score import score_folder
 from fabula.media.images import MediaProblem
 from fabula.media.moving import pictures_in
 from fabula.media.video import middle_indices
 from fabula.schemas.canonical import sha256_bytes
 from fabula.schemas.katha import StoryRecord
 from fabula.testing.drawn import write_outputs, write_storyboard, write_video
-from fabula.testing.drawn_storyboards import draw_panel, drawn_release, numbers_in
+from fabula.testing.drawn_storyboards import (
+    draw_outputs,
+    draw_panel,
+    drawn_release,
+    judged_release,
+    numbers_in,
+)
 from fabula.testing.drawn_videos import write_frames
 from fabula.testing.judge_model import JudgeModel
-from fabula.testing.model_server import ModelServer
+from fabula.testing.katha_samples import sample_bundles, with_variant_questions
+from fabula.testing.model_server import Asked, ModelServer
 
 
 def write_shot(path: Path, story: int, panels: Sequence[int], side: int = 96) -> None:
@@ -444,3 +454,39 @@ def test_evaluation_when_one_of_two_methods_has_storyboards_goes_on(tmp_path: Pa
         options = EvaluateOptions(judges=(f"{server.openai_url}#one",), workers=0, limit=1)
         evaluate_katha(release.path, [tmp_path / "good", tmp_path / "empty"], tmp_path / "run", options)
         assert server.count > 0
+
+
+@pytest.mark.slow
+def test_evaluation_when_variants_have_questions_asks_them_of_their_texts_and_of_the_sources_pictures(
+    tmp_path: Path,
+) -> None:
+    bundles = [with_variant_questions(bundle) for bundle in sample_bundles(1)]
+    release = judged_release(tmp_path / "release", bundles)
+    (record,) = release.records
+    draw_outputs(tmp_path / "drawn", release.records)
+    told = [*release.records, *variant_stories(release, release.records)]
+    judge, sent = JudgeModel(told, dimensions={"image/variant": 0.0}), []
+
+    def answer(asked: Asked) -> Any:
+        sent.append(asked.text)
+        return judge(asked)
+
+    with ModelServer(answer) as server:
+        options = EvaluateOptions(judges=(f"{server.openai_url}#one",), workers=0)
+        plan = estimate_evaluation(release.path, tmp_path / "drawn", tmp_path / "run", options)
+        evaluate_katha(release.path, tmp_path / "drawn", tmp_path / "run", options)
+        assert plan.calls == server.count == 3 * (6 + 1) + 2 + 3 * 2
+    lines = [line for line in read_archive(tmp_path / "run").judgements if line.kind == "variant_question"]
+    assert {(line.unit, line.condition) for line in lines} == {
+        (record.story_id, condition) for condition in ("text", "image", "text_image")
+    }
+    variant = release.variants[0]
+    text_only = [text for text in sent if variant.contrastive_story_text in text and "part 4" in text]
+    assert len(text_only) == 2, "from its text, and from its text with pictures"
+    scores = score_folder(tmp_path / "run", None, Definitions(resamples=0)).methods["drawn"]
+    assert (scores.pairs["variant_gap"].value, scores.gaps["question"]["filtered"].gap.value) == (1, 0)
+    affected = affected_judgements(tmp_path / "run", release.path, release.path)
+    assert affected.totals()["redo"] == affected.totals()["gone"] == 0 and not affected.new
+    bundles[0]["variants"][0]["questions"][0]["question"] = "What becomes of them?"
+    newer = judged_release(tmp_path / "newer", bundles)
+    assert affected_judgements(tmp_path / "run", release.path, newer.path).totals()["redo"] == 3

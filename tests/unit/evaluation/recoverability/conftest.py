@@ -12,7 +12,7 @@ from fabula.evaluation.recoverability.pooling import KathaScores
 from fabula.evaluation.recoverability.score import score_folder
 from fabula.releases.loading import Release, load
 from fabula.schemas.judgement import EvaluationManifest, Judge, Judgement
-from fabula.testing.katha_samples import sample_bundles
+from fabula.testing.katha_samples import sample_bundles, with_variant_questions
 from fabula.testing.simulated_evaluations import write_loadable_release
 
 Says = Callable[[str, str, str], Any]
@@ -22,8 +22,11 @@ Says = Callable[[str, str, str], Any]
 class Bench:
     """A release of stories with six questions each, and an evaluation folder that a test fills."""
 
-    def __init__(self, folder: Path, stories: int) -> None:
-        self.release_folder = write_loadable_release(folder / "release", sample_bundles(stories))
+    def __init__(self, folder: Path, stories: int, *, asked_of_variants: bool = False) -> None:
+        bundles = sample_bundles(stories)
+        if asked_of_variants:
+            bundles = [with_variant_questions(bundle) for bundle in bundles]
+        self.release_folder = write_loadable_release(folder / "release", bundles)
         self.release: Release = load(self.release_folder)
         self.run = folder / "run"
         self.questions = {one.question_id: one for record in self.release for one in record.questions}
@@ -89,7 +92,7 @@ def reply(answer: str, condition: str, status: str | None = None) -> dict[str, A
 @pytest.fixture
 def bench(tmp_path: Path) -> Callable[..., Bench]:
     """Return what makes a bench of so many stories."""
-    return lambda stories=2, name="one": Bench(tmp_path / name, stories)
+    return lambda stories=2, name="one", **more: Bench(tmp_path / name, stories, **more)
 
 
 @pytest.fixture

@@ -7,10 +7,10 @@ import pytest
 
 from fabula.errors import ConfigError, InputError
 from fabula.evaluation.katha.report.page import katha_report
-from fabula.evaluation.katha.report.tables import strongest_table
+from fabula.evaluation.katha.report.tables import score_tables, strongest_table
 from fabula.evaluation.recoverability import columns
 from fabula.evaluation.recoverability.compare import against_strongest
-from fabula.evaluation.recoverability.matching import COMMONS, DIMENSIONS, Definitions
+from fabula.evaluation.recoverability.matching import COMMONS, CONDITIONS, DIMENSIONS, Definitions
 from fabula.evaluation.recoverability.method import (
     common_questions,
     common_stories,
@@ -18,9 +18,14 @@ from fabula.evaluation.recoverability.method import (
     narrowed,
     validity_sets,
 )
+from fabula.evaluation.recoverability.pooling import IMAGE
 from fabula.evaluation.recoverability.recoverability import values_of
 from fabula.evaluation.recoverability.score import judged_folder, score_folder
 from fabula.evaluation.report.formats import write_report, written
+from fabula.studies.experiments.ablations.measuring import uncontrasted
+from fabula.studies.experiments.evaluators.evaluator import evaluator_of
+from fabula.studies.experiments.measures.planted import seen_by
+from fabula.studies.experiments.measures.views import view_scores
 from fabula.studies.experiments.tables.failures import failures_of
 from fabula.testing.simulated_evaluations import write_simulated
 from fabula.testing.simulated_judgements import Truth
@@ -494,6 +499,60 @@ def test_contrastive_gap_when_images_show_the_contrast_falls_short_of_the_source
         assert pairs["gap"].status == "undefined"
 
 
+def contrasted(bench, replied):
+    """Two stories of which all is answered rightly, each with two variants with a question.
+
+    Of the four questions about variants all are right from the texts and three from text and pictures; from
+    the pictures of the source one is, which is about how the fourth scene of the first story ends.
+    """
+    made = bench(2, asked_of_variants=True)
+    made.ask(lambda *_: True)
+    for place, variant in enumerate(made.release.variants):
+        (question,) = variant.questions
+        for condition in CONDITIONS:
+            right = {"text": True, "image": place == 0, "text_image": place != 3}[condition]
+            said = replied(question.gold_answer if right else "nobody knows", condition)
+            made.line("variant_question", variant.base_story_id, question.question_id, condition, said)
+    return made
+
+
+def test_gap_on_contrastive_variants_when_worked_by_hand_is_that_of_their_own_questions(bench, replied):
+    made = contrasted(bench, replied)
+    scores = made.score().methods["m"]
+    # three questions are valid, all consequence: text 3/3, images 1/3
+    told = [scores.pairs[f"variant_{name}"].value for name in ("text", "image", "gap")]
+    assert told == pytest.approx([1, 1 / 3, 2 / 3])
+    assert scores.pairs["variant_gap"].counts == {"questions": 3, "asked": 4}
+    assert scores.gaps["question"]["filtered"].gap.value == 0, "the source's own questions are apart"
+    tables = {table.name: table for table in score_tables(made.score())}
+    assert tables["trajectories"].rows[0].scores["variant_gap"].value == pytest.approx(2 / 3)
+    plain = bench(1, name="without")
+    plain.ask(lambda *_: True)
+    assert "variant_gap" not in plain.score().methods["m"].pairs
+
+
+def test_protocol_when_contrastives_are_part_of_it_counts_no_picture_that_also_tells_a_variant(
+    bench, replied
+):
+    judged = judged_of(contrasted(bench, replied), None)
+    whole = seen_by(evaluator_of("katha"), judged)
+    asked = [question for record in judged.items.records for question in record.questions]
+    views = (uncontrasted(whole), whole)
+    before, after = (view.judged.methods[0].board.together[0, IMAGE] for view in views)
+    lost = [question.question_id for place, question in enumerate(asked) if before[place] != after[place]]
+    (variant,) = judged.release.variants[:1]
+    rivals = [
+        question.question_id
+        for question in judged.items.records[0].questions
+        if question.question_type == "consequence" and set(question.target_transition) & {3, 4}
+    ]
+    assert variant.questions[0].target_transition == (3, 4) and lost == rivals != []
+    # consequence: one of the two stories' questions is lost; the five other dimensions are whole
+    with_them, without = (view_scores(view, NONE).together for view in (whole, uncontrasted(whole)))
+    assert (without["image"].value, with_them["image"].value) == (1, pytest.approx((5 + 1 / 2) / 6))
+    assert with_them["gap"].value == pytest.approx(1 / 12)
+
+
 def test_scores_when_shown_as_json_hold_no_number_for_what_is_undefined(bench):
     made = bench(1)
     made.ask(lambda q, condition, judge: condition == "text")
@@ -515,16 +574,17 @@ def test_moral_target_when_worked_by_hand_has_rates_and_gap() -> None:
 def test_pairs_when_worked_by_hand_have_accuracy_confusion_and_gap() -> None:
     # of 4 pairs the source is chosen for 3, the variant for none; of 5 labels 4 from text, 1 from images
     # of 4 variants that were drawn 1 is chosen; of the 2 pairs with both outputs, none has both right
-    values = values_of(columns.PAIRS, np.array([3.0, 0.0, 4.0, 4.0, 1.0, 5.0, 1.0, 4.0, 0.0, 2.0]))
+    told = (*columns.CONTRASTS, *columns.TWINS)
+    values = values_of(told, np.array([3.0, 0.0, 4.0, 4.0, 1.0, 5.0, 1.0, 4.0, 0.0, 2.0]))
     assert values == pytest.approx([0.75, 0.25, 0.0, 0.8, 0.2, 0.6, 0.25, 0.0])
     # where no variant was drawn, the others are what they were
-    values = values_of(columns.PAIRS, np.array([3.0, 0.0, 4.0, 4.0, 1.0, 5.0, 0.0, 0.0, 0.0, 0.0]))
+    values = values_of(told, np.array([3.0, 0.0, 4.0, 4.0, 1.0, 5.0, 0.0, 0.0, 0.0, 0.0]))
     assert values == pytest.approx([0.75, 0.25, 0.0, 0.8, 0.2, 0.6, np.nan, np.nan], nan_ok=True)
 
 
 def test_rates_when_nothing_is_counted_have_no_value() -> None:
     assert np.isnan(values_of(columns.MORAL, np.zeros(5))).all()
-    assert np.isnan(values_of(columns.PAIRS, np.zeros((3, 10)))).all()
+    assert np.isnan(values_of(columns.PAIRS, np.zeros((3, 28)))).all()
 
 
 # -- Against the strongest baseline (the dagger of Table 2)

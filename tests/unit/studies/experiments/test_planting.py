@@ -17,6 +17,7 @@ from scipy.stats import binom
 
 from fabula.errors import BudgetStop, ConfigError, InputError, MissingRequirement
 from fabula.evaluation.archive.archive import Archive, read_archive
+from fabula.evaluation.katha.load_items import variant_stories
 from fabula.evaluation.katha.requests import EvaluateOptions, evaluate_katha
 from fabula.evaluation.outputs.storyboards import check_outputs
 from fabula.evaluation.recoverability.matching import Definitions
@@ -34,6 +35,7 @@ from fabula.studies.experiments.losses import (
     CannotPlant,
     Panel,
     encoded,
+    forecast,
     loss_named,
     paint_over,
     scenes_needed,
@@ -48,18 +50,30 @@ from fabula.studies.experiments.planting import (
     plant,
 )
 from fabula.studies.experiments.running import run_study
-from fabula.studies.experiments.study import Desk, ExperimentOptions, Study, orders_of
+from fabula.studies.experiments.study import (
+    Desk,
+    ExperimentOptions,
+    Renderer,
+    Study,
+    orders_of,
+    study_status,
+)
+from fabula.studies.experiments.tables.ablations import contrasts, story_audit
 from fabula.studies.experiments.tables.compass import bridge_controls, differences
 from fabula.studies.experiments.tables.compass_results import CompassResults
+from fabula.studies.experiments.tables.evaluators import components, controls, ladder
 from fabula.studies.experiments.tables.failures import accuracy, failures_of
+from fabula.studies.experiments.tables.leaderboard import leaderboard
+from fabula.studies.experiments.tables.pipelines import pipelines
 from fabula.studies.experiments.tables.results import read_results
 from fabula.studies.pictures.plans import plan_named
 from fabula.testing.drawn_judge import GUESSES
 from fabula.testing.drawn_outputs import draw_method
 from fabula.testing.drawn_service import service_of
-from fabula.testing.drawn_storyboards import judged_release
+from fabula.testing.drawn_storyboards import draw_outputs, judged_release
 from fabula.testing.gold_stories import gold_bundles, gold_records
-from fabula.testing.katha_samples import sample_bundles
+from fabula.testing.judge_model import JudgeModel
+from fabula.testing.katha_samples import sample_bundles, with_variant_questions
 from fabula.testing.model_server import ModelServer
 
 STORIES = 3
@@ -376,6 +390,10 @@ def release(tmp_path: Path):
         ({"conditions": ["smell"]}, "conditions"),
         ({"renderers": {"a": {"model": "video:drawn:faithful"}}}, "makes no pictures"),
         ({"renderers": {"a": {"model": MODEL, "rewrite": MODEL}}}, "no chat model"),
+        ({"renderers": {"a": {"model": MODEL, "outputs": "a"}}}, "a model that makes pictures, or outputs"),
+        ({"renderers": {"a": {"outputs": "a", "steps": 5}}, "plans": []}, "steps: finished storyboards"),
+        ({"renderers": {"a": {"outputs": "a"}}}, "no renderer with a model for its plans"),
+        ({"plans": []}, "no plans for its renderers"),
         ({"name": "No Name"}, "name"),
         (
             {
@@ -410,6 +428,63 @@ def test_orders_when_compass_is_wanted_have_candidates_of_its_split_for_its_meth
     }
     limited = orders_of(study(renderers=renderers, seeds=[1], limit=1), release)
     assert len(limited.orders) == 2 and list(limited.stories) == ["public_test"]
+
+
+def finished_study(release: Release, folder: Path, **more: object) -> Study:
+    """A study of two finished methods, one of them with two seeds."""
+    records = [record for record in release.records if record.split == "public_test"]
+    draw_outputs(folder / "storygen", records)
+    draw_outputs(folder / "storydiffusion", records, seeds=(1, 2))
+    named = {name: {"outputs": str(folder / name)} for name in ("storygen", "storydiffusion")}
+    given = {"release": str(release.path), "plans": [], "renderers": named, "judges": ["openai:any"]}
+    return study(**(given | more))
+
+
+@pytest.mark.slow
+def test_finished_storyboards_when_named_by_a_study_are_methods_without_a_plan_that_nobody_orders(
+    release, tmp_path: Path
+) -> None:
+    planned = finished_study(release, tmp_path / "boards")
+    assert planned.methods() == {"storygen": ("", "storygen"), "storydiffusion": ("", "storydiffusion")}
+    assert orders_of(planned, release).orders == ()
+    desk = Desk(planned, {}, release, tmp_path / "study", ExperimentOptions(workers=0))
+    made = {cell.method: (cell.ordered, cell.to_judge, cell.judged) for cell in study_status(desk).cells}
+    assert made == {"storygen": (2, 2, 0), "storydiffusion": (4, 4, 0)}
+    assert forecast(desk).cells == {"storygen": 2, "storydiffusion": 4}
+    both = planned.model_copy(update={"plans": ("direct",)}).renderers | {"a": Renderer(model=MODEL)}
+    mixed = study(renderers=both, split=["public_test"])
+    assert list(mixed.methods()) == ["direct+a", "storygen", "storydiffusion"]
+    assert {order.method for order in orders_of(mixed, release).orders} == {"direct+a"}
+    cells = study_status(Desk(mixed, {}, release, tmp_path / "mixed")).cells
+    assert [(cell.method, cell.ordered) for cell in cells] == [
+        ("direct+a", 6),
+        ("storygen", 2),
+        ("storydiffusion", 4),
+    ]
+    named = {"x": {"outputs": str(tmp_path / "boards" / "storygen")}}
+    other = finished_study(release, tmp_path / "boards", renderers=named)
+    with pytest.raises(ConfigError, match="call the renderer storygen"):
+        Desk(other, {}, release, tmp_path / "other").finished_boards()
+
+
+@pytest.mark.slow
+def test_finished_storyboards_when_judged_have_rows_of_their_own(release, tmp_path: Path) -> None:
+    records = [record for record in release.records if record.split == "public_test"]
+    judge = JudgeModel(records, {"image": 0.6})
+    with ModelServer(judge) as server:
+        planned = finished_study(release, tmp_path / "boards", judges=[f"{server.openai_url}#one"])
+        desk = Desk(
+            planned, {}, release, tmp_path / "study", ExperimentOptions(workers=0, created_at=CREATED)
+        )
+        run_study(desk, ["judgements"])
+    results = read_results(desk.folder)
+    assert [row.label for row in leaderboard(results).rows] == ["storydiffusion", "storygen"]  # Table 52
+    rows = {row.label: row.values for row in pipelines(results).rows}  # Table 41
+    assert (rows["storygen"]["plan"], rows["storygen"]["renderer"]) == ("its own", "finished storyboards")
+    assert [row.label for row in story_audit(results).rows] == ["storydiffusion", "storygen"]  # Table 57
+    assert not list(contrasts({m.name: m for m in results.evaluation.methods}, results.cells, "renderer"))
+    cells = {cell.method: (cell.to_judge, cell.judged) for cell in study_status(desk).cells}
+    assert cells == {"storygen": (2, 2), "storydiffusion": (4, 4)}
 
 
 def test_orders_when_the_release_lacks_the_split_or_drafts_lack_a_story_say_so(release, tmp_path):
@@ -634,3 +709,40 @@ def test_study_whose_candidates_lost_a_transition_is_repaired_by_bridges_that_be
     rows = {row.label: row for row in bridge_controls(results).rows}
     shown = rows["Bridge repair only"].scores["delta_still"]
     assert (shown.value, shown.high) == (better.difference, better.high)
+
+
+# -- A study whose variants have questions: the protocol with and without contrastives
+
+
+@pytest.mark.slow
+def test_study_whose_variants_have_questions_has_other_rows_without_contrastives(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    bundles = [with_variant_questions(bundle) for bundle in gold_bundles()[:10]]
+    for bundle in bundles:
+        bundle["record"]["split"] = "public_test"
+    release = judged_release(tmp_path / "release", bundles)
+    told = [*release.records, *variant_stories(release, release.records)]
+    with ModelServer(service_of(told)) as server:
+        planned = study(
+            release=str(release.path), plans=["transition-aware"], renderers={"drawn": {"model": MODEL}},
+            seeds=[42], judges=[f"{server.openai_url}#drawn-0.3"], split=["public_test"], limit=None,
+            evaluators=["katha", "katha-without-contrastives"],
+        )  # fmt: skip
+        options = ExperimentOptions(workers=0, created_at=CREATED)
+        desk = Desk(planned, {}, release, tmp_path / "study", options)
+        run_study(desk, ["pictures", "judgements"])
+    results = read_results(desk.folder)
+    for table, full, without in (
+        (ladder, "Full KathaTrace (+ contrastives)", "+ dimension-specific questions"),  # Table 3
+        (controls, "Full KathaTrace", "KathaTrace w/o contrastives"),  # Table 54
+        (components, "Full KathaTrace", "w/o contrastive variants"),  # Table 58
+    ):
+        rows = {row.label: row.scores for row in table(results).rows}
+        image = [rows[name]["image"].value for name in (full, without)]
+        assert None not in image and image[0] < image[1], table
+        assert rows[full]["gap"].value > rows[without]["gap"].value
+    assert results.scores is not None
+    (method,) = results.scores.methods.values()
+    assert method.pairs["variant_gap"].value > method.gaps["question"]["filtered"].gap.value
