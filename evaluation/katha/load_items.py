@@ -334,8 +334,8 @@ def _about_variants(
                 "record": variant_story(record, variant).as_json(), "variants": [], "shown": shown,
                 "about": {**about, "variant": variant.variant_id},
             }  # fmt: skip
-            told = f"{shown['story_id']}/{variant.variant_id}"
-            yield Child(item_id({**shown, "story_id": told}), Made(fields))
+            name = f"{shown['story_id']}/{variant.variant_id}"
+            yield Child(item_id({**shown, "story_id": name}), Made(fields))
 
 
 def _of_variants(report: Storyboards, release: Release, about: Json) -> Iterator[Child]:

@@ -172,8 +172,8 @@ CONTRASTS = (
 NO_VARIANT = "no variant has questions of its own, or none of them was counted"
 
 
-def _trajectory(place: int) -> Of:
-    return lambda sums: Rates.of(Sums.of(sums[..., _BEFORE:])).overall()[place]
+def _trajectory(number: int) -> Of:
+    return lambda sums: Rates.of(Sums.of(sums[..., _BEFORE:])).overall()[number]
 
 
 _BEFORE = 10

@@ -106,10 +106,10 @@ def contrast_checked(judged: Judged) -> Judged:
 
     def change(verdicts: Verdicts, contrast: Verdicts) -> Verdicts:
         settled = verdicts.copy()
-        for place, others in rivals.items():
-            told = (contrast[..., IMAGE, others] == RIGHT_VERDICT).any(axis=-1)
-            right = settled[..., IMAGE, place] == RIGHT_VERDICT
-            settled[..., IMAGE, place][told & right] = WRONG
+        for number, others in rivals.items():
+            answered = (contrast[..., IMAGE, others] == RIGHT_VERDICT).any(axis=-1)
+            right = settled[..., IMAGE, number] == RIGHT_VERDICT
+            settled[..., IMAGE, number][answered & right] = WRONG
         return settled
 
     return _changed(judged, change)
@@ -123,7 +123,7 @@ def _rivals(judged: Judged) -> dict[int, list[int]]:
     rivals: dict[int, list[int]] = {}
     for record, other in zip(items.records, contrast.records, strict=True):
         for question in record.questions:
-            place = items.question_places.get(question.question_id)
+            number = items.question_places.get(question.question_id)
             others = [
                 contrast.question_places[rival.question_id]
                 for rival in other.questions
@@ -131,8 +131,8 @@ def _rivals(judged: Judged) -> dict[int, list[int]]:
                 and rival.question_type == question.question_type
                 and (question.question_type == "moral" or _about(rival) & _about(question))
             ]
-            if place is not None and others:
-                rivals[place] = others
+            if number is not None and others:
+                rivals[number] = others
     return rivals
 
 
