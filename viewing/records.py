@@ -399,6 +399,11 @@ class Rows:
         return self._whole
 
     @property
+    def whole(self) -> bool:
+        """Whether the whole file has been looked at."""
+        return self._whole
+
+    @property
     def problem(self) -> str:
         """What is wrong with the file, if anything."""
         return self._problem
@@ -472,6 +477,14 @@ class Rows:
         )
         with self._lock:
             return list(self._sql.execute(sql, (most,)))
+
+    def counts(self, *fields: str) -> dict[tuple[str, ...], int]:
+        """Return values of fields that rows have together -> how many rows have them; by the first field."""
+        self._begun.wait()
+        columns = ", ".join(f"f{self.fields.index(field)}" for field in fields)
+        sql = f"SELECT {columns}, count(*) FROM rows GROUP BY {columns} ORDER BY {columns}"
+        with self._lock:
+            return {tuple(values): count for *values, count in self._sql.execute(sql)}
 
     def _at(self, number: int, start: int, size: int) -> Mapping[str, Any]:
         with open_plain(self.path, follow=True) as file:

@@ -23,7 +23,7 @@ from ..engine.walk import Stop
 from ..errors import UserError
 from ..evaluation.archive.archive import lines_of
 from ..schemas.judgement import Judgement
-from ..schemas.plain_files import json_lines, read_json, read_plain
+from ..schemas.plain_files import read_json, read_plain
 from ..schemas.values import Edit
 from .records import Rows, stamp_of
 
@@ -138,6 +138,7 @@ ABOUT = ("release.json", "evaluation.json", "run.json")
 FIRST = ("annotations", "records", "scripts", "episodes", "prompts", "judgements")
 """Files that hold what the folder is for; they come first."""
 FILTERS: Mapping[str, tuple[str, ...]] = {
+    "frames": ("method", "unit"),
     "judgements": ("method", "kind", "condition", "judge", "outcome", "unit"),
     "annotations": ("split", "narrative_type", "moral_label", "language", "state"),
     "records": ("split", "narrative_type", "moral_label", "language", "state"),
@@ -207,11 +208,15 @@ class Shelf:
         except OSError:
             return None
 
-    def frames(self) -> Iterator[Mapping[str, Any]]:
-        """Yield the storyboards of an evaluation: method, unit, seed and frames."""
-        path = self.folder / "frames.jsonl"
-        if path.is_file():
-            yield from json_lines(path)
+    def outputs(self) -> dict[str, dict[str, int]]:
+        """Return unit of an evaluation -> method whose output was judged -> replies about that output."""
+        found: dict[str, dict[str, int]] = {}
+        for file, replies in (("frames", 0), ("judgements", 1)):
+            counts = self.rows[file].counts("unit", "method") if file in self.rows else {}
+            for (unit, method), count in counts.items():
+                if unit and method:  # what was asked about the text alone is of no method
+                    found.setdefault(unit, {})[method] = count * replies
+        return dict(sorted(found.items()))
 
 
 def open_shelf(folder: Path) -> Shelf:

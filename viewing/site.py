@@ -28,6 +28,7 @@ from .records import (
     name_of,
     part_name,
     producers_in,
+    record_of,
     short_texts,
     stamp_of,
     under,
@@ -100,7 +101,7 @@ class Site:
         shown: Answer | None = None
         match steps:
             case []:
-                shown = self._home() if self.differing is None else self._differences(asked)
+                shown = self._home(asked) if self.differing is None else self._differences(asked)
             case ["rows", file] if file in self.shelf.rows:
                 shown = self._rows(file, asked)
             case ["row", file, name] if file in self.shelf.rows:
@@ -152,25 +153,42 @@ class Site:
         shown = template_of("page.j2", __package__, EPISODE_TEMPLATE).render(
             view=view, title=title, name=self._name, style=self.style, policy=policy, shelf=self.shelf,
             differing=self.differing, leads=self._leads, script=script, token=self.editor,
-            **HELPERS, **{"editing": None, **values},
+            **HELPERS, **{"editing": None, "outputs": {}, **values},
         )  # fmt: skip
         return Answer(status, HTML, shown.encode("utf-8", "replace"))
 
     def _lost(self, text: str, status: int = 404) -> Answer:
         return self._page("lost", "Nothing here", status, text=text)
 
-    def _home(self) -> Answer:
+    def _home(self, asked: Mapping[str, str]) -> Answer:
         facts = {
             label: told(self.shelf.about[name], 60)
             for name, label in FACTS.items()
             if isinstance(self.shelf.about.get(name), str | int | float)
         }
-        return self._page(
-            "home", self._name, facts=facts, first=self._listed(next(iter(self.shelf.rows), ""))
-        )
+        outputs = self.shelf.outputs() if self.shelf.judged else {}
+        if outputs:
+            return self._page(
+                "home", self._name, facts=facts, first=None, outputs=self._table(outputs, asked)
+            )
+        file = next(iter(self.shelf.rows), "")
+        return self._page("home", self._name, facts=facts, first=self._list(file, {}) if file else None)
 
-    def _listed(self, file: str) -> Mapping[str, Any] | None:
-        return None if not file else self._list(file, {})
+    def _table(self, outputs: Mapping[str, Mapping[str, int]], asked: Mapping[str, str]) -> Mapping[str, Any]:
+        """Return a page of the outputs of an evaluation as its template shows it."""
+        number = page_in(asked)
+        units = list(outputs)[(number - 1) * MOST : number * MOST]
+        return {
+            "what": "Storyboards" if "frames" in self.shelf.rows else "Outputs", "count": len(outputs),
+            "methods": sorted({method for methods in outputs.values() for method in methods}),
+            "units": [(unit, self._title_of(unit), outputs[unit]) for unit in units],
+            "whole": self.shelf.rows["judgements"].whole,
+            "number": number, "last": number * MOST >= len(outputs),
+        }  # fmt: skip
+
+    def _title_of(self, unit: str) -> str:
+        known = self.shelf.judged_by.named(unit) if self.shelf.judged_by is not None else []
+        return title_in(record_of(known[0][1])) if known else ""
 
     def _list(self, file: str, asked: Mapping[str, str]) -> Mapping[str, Any]:
         rows = self.shelf.rows[file]
@@ -220,10 +238,12 @@ class Site:
         calls = self.shelf.calls.of_item(name) if self.shelf.calls is not None else []
         waiting = edits if self._edits(file) else ()
         laid = [corrected(laid_out(row), waiting) for _, row in rows]
+        outputs = self.shelf.outputs() if self.shelf.judged else {}
         return self._page(
             "row", title_in(laid[0].record) or name, row=name, laid=laid, made=made, edits=edits, calls=calls,
             beside={other: lines for other, lines in beside.items() if lines},
             episodes=episodes_in(name, laid), editing=item if self._edits(file) else None,
+            outputs=outputs.get(name, {}),
         )  # fmt: skip
 
     def _judged(self, name: str) -> Answer | None:
@@ -234,13 +254,19 @@ class Site:
         title = title_in(laid[0].record) or name
         return self._page(
             "row", title, row=name, laid=laid, made={}, edits=[], beside={}, calls=[],
-            episodes=episodes_in(name, laid),
+            episodes=episodes_in(name, laid), outputs=self.shelf.outputs().get(name, {}),
         )  # fmt: skip
 
     def _unit(self, method: str, unit: str) -> Answer | None:
         rows = self.shelf.rows["judgements"]
         shown = [row for _, row in rows.page(most=5000, method=method, unit=unit).rows]
-        if not shown:
+        frames = self.shelf.rows.get("frames")
+        drawn = (
+            []
+            if frames is None
+            else [row for _, row in frames.page(most=5000, method=method, unit=unit).rows]
+        )
+        if not shown and not drawn:
             return None
         # What was asked about the text alone is of no method.
         shown += [row for _, row in rows.page(most=5000, method="", unit=unit).rows]
@@ -250,8 +276,7 @@ class Site:
                 for number, frame in enumerate(board["frames"], 1)
                 if frame and "file" in frame
             ]
-            for board in self.shelf.frames()
-            if (board["method"], board["unit"]) == (method, unit)
+            for board in drawn
         ]
         items: dict[str, list[Mapping[str, Any]]] = {}
         for row in shown:

@@ -286,7 +286,18 @@ def test_answers_when_an_evaluation_is_looked_at_stand_with_pictures_questions_a
     judgements = [json.loads(line) for line in lines_of(folder / "judgements.jsonl")]
     judged = next(row for row in judgements if row["method"] and row["raw"])
     get = served(folder)
-    status, page = get(f"/unit/{judged['method']}/{judged['unit']}")
+    address = f"/unit/{judged['method']}/{judged['unit']}"
+    board = json.loads(lines_of(folder / "frames.jsonl")[0])
+    unread = {**board, "method": "unjudged"}
+    with (folder / "frames.jsonl").open("a") as frames:
+        frames.write(json.dumps(unread) + "\n")
+    about = [row for row in judgements if (row["method"], row["unit"]) == (judged["method"], judged["unit"])]
+    home = get("/")[1]
+    assert f"{len(about)} replies" in home.decode() and "no replies" in home.decode()
+    for page in ("/", "/rows/frames", f"/row/judgements/{judged['unit']}", f"/record/{judged['unit']}"):
+        assert address in links_in(get(page)[1])
+    assert get(f"/unit/unjudged/{board['unit']}")[0] == 200
+    status, page = get(address)
     assert status == 200
     assert judged["raw"] in unescape(page.decode())
     pictures = [link for link in links_in(page) if link.startswith("/picture/")]
