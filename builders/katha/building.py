@@ -49,7 +49,7 @@ STAGES = (
 )
 
 _ELSEWHERE = {
-    "analyze_story": "fabula.builders.text.boundaries",
+    "analyze_story": "fabula.builders.text.boundaries:ANALYZE_STORY",
     "verify_record": f"{__package__}.checks.verify_record",
     **{name: f"{__package__}.choosing.{name}" for name in ("screen_stories", "choose_stories")},
     **{

@@ -67,7 +67,7 @@ if TYPE_CHECKING:
 
 STAGES = (
     f"{__package__}.load_stories",
-    "fabula.builders.text.boundaries",
+    "fabula.builders.text.boundaries:ANALYZE_STORY",
     f"{__package__}.script_parts:PLAN_SCRIPT",
     f"{__package__}.script_parts:PLAN_SHOTS",
     f"{__package__}.cast:WRITE_CHARACTERS",

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 
-from ...engine.stage import Item, Made, Outcome, StageSpec, Tools
+from ...engine.stage import Item, Made, OneStage, Outcome, Tools
 from ...schemas.canonical import Json
 from ...schemas.text import is_unspaced, normalize_text, primary_language
 from ..step import Problems, check_count
@@ -461,20 +461,6 @@ def _phrase() -> re.Pattern[str]:
 
 # -- What rules read off the text once, so that no later stage has to read it again
 
-SPEC = StageSpec(
-    name="analyze_story",
-    version=4,
-    shape="map",
-    reads=("story",),
-    writes=("analysis",),
-    libraries=("sentencex",),
-)
-
-
-def run(item: Item, tools: Tools) -> Outcome:
-    """Return the analysis of the story."""
-    return Made({"analysis": analyze(item["story"])})
-
 
 def analyze(story: Json) -> Json:
     """Return the analysis of a story as compact JSON; other languages than English are only segmented."""
@@ -484,3 +470,19 @@ def analyze(story: Json) -> Json:
     if not english:
         return Analysis(False, segments, ()).as_json()
     return Analysis(True, segments, find_entities(text, words_of(text), segments)).as_json()
+
+
+def analyze_story(item: Item, tools: Tools) -> Outcome:
+    """Return the analysis of the story."""
+    return Made({"analysis": analyze(item["story"])})
+
+
+ANALYZE_STORY = OneStage(
+    name="analyze_story",
+    version=4,
+    shape="map",
+    reads=("story",),
+    writes=("analysis",),
+    libraries=("sentencex",),
+    run=analyze_story,
+)
