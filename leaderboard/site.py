@@ -20,6 +20,7 @@ from ..evaluation.report.model import (
     ReportDocument,
     ScoreTable,
 )
+from ..evaluation.report.showing import sentences
 from ..kinds.benchmarks.row import published_table
 from ..kinds.evaluations import make_report
 from ..pages.figures import Plot, PlotPoint
@@ -293,7 +294,7 @@ def _method_pages(report: Report, boards: Sequence[Standing], folder: Path, site
             sections.append(Section("cases", cases.title, f"{cases.note} {SHOWN}", cases=cases))
         made_up = () if row.manifest is None else stand_in_notes(row.manifest)
         warnings = [
-            *(f"{note[:1].upper()}{note[1:]}." for note in made_up),
+            *sentences(made_up),
             *([f"Retracted on {row.retraction.date}: {row.retraction.reason}"] if row.retraction else []),
         ]
         title = row.submission.method

@@ -388,8 +388,10 @@ def comparison_note(methods: int, pairs: int, units: str, how: str) -> str:
 
 
 def sentences(notes: Iterable[str]) -> Iterator[str]:
-    """Yield notes as sentences."""
-    yield from (f"{note[:1].upper()}{note[1:]}." for note in notes)
+    """Yield notes as sentences; a name at the beginning, such as ``model-a:``, stays as it is written."""
+    for note in notes:
+        first = note.partition(" ")[0]
+        yield f"{note if first.endswith(':') else note[:1].upper() + note[1:]}."
 
 
 def day_of(label: str, manifest: EvaluationManifest) -> dict[str, str]:

@@ -41,6 +41,7 @@ from ...report.showing import (
     day_of,
     examples_of,
     resampling_definition,
+    sentences,
 )
 from ..archived import EPISODES, EpisodeFacts, read_facts
 from ..metrics.aggregate import MEANINGS, Definitions, EntityDetail, Number, Signal
@@ -436,9 +437,7 @@ def _facts(
 def _warnings(
     scores: EntityScores, episodes: Mapping[Key, Episode], accounts: Accounts, snaps: Thumbnails
 ) -> Iterator[str]:
-    names = tuple(f"{method.method}:" for method in scores.methods)
-    for note in scores.notes:
-        yield f"{note if note.startswith(names) else note[:1].upper() + note[1:]}."
+    yield from sentences(scores.notes)
     for method in scores.methods:
         shots = [
             shot for key, each in episodes.items() if key[0] == method.method for shot in each.facts.shots

@@ -14,7 +14,7 @@ from fabula.evaluation.recoverability.matching import Definitions
 from fabula.evaluation.recoverability.score import score_folder
 from fabula.evaluation.report.formats import render_page, scores_csv
 from fabula.evaluation.report.model import ReportDocument
-from fabula.evaluation.report.showing import Accounts
+from fabula.evaluation.report.showing import Accounts, sentences
 from fabula.kinds.evaluations import make_report
 from fabula.schemas.canonical import jsonl_lines, write_atomic
 from fabula.schemas.judgement import Judgement
@@ -175,7 +175,7 @@ def test_report_when_generations_are_invalid_or_leak_says_so_first(tmp_path, sim
     (tmp_path / "evaluation.json").write_text(json.dumps(manifest))
     (tmp_path / "judgements.jsonl").write_bytes((simulated.run / "judgements.jsonl").read_bytes())
     document = katha_report(tmp_path, simulated.release, definitions=FEW)
-    told = [one for one in document.warnings if "alpha" in one]
+    told = [one for one in document.warnings if "of alpha" in one]
     assert told[0] == "1 of 24 generations of alpha are invalid and could not be judged."
     assert told[1].startswith("The leakage scan kept 1 storyboard of alpha")
     table = next(one for one in document.accounting if one.name == "generations")
@@ -224,3 +224,10 @@ def test_controls_when_there_is_one_method_say_why_they_say_nothing(tmp_path: Pa
     values = {row.label: str(row.values["found"]) for row in table.rows}
     assert "at least 3 are needed" in values["Filtering artifact"]
     assert "fewer than 3 methods" in values["Dataset-size artifact"]
+
+
+def test_notes_when_they_begin_with_a_name_leave_it_as_it_is_written() -> None:
+    notes = ["table-detector: small programs", "each question is asked", "2 stories: too few"]
+    assert [*sentences(notes)] == [
+        "table-detector: small programs.", "Each question is asked.", "2 stories: too few.",
+    ]  # fmt: skip
