@@ -5,7 +5,7 @@ from pathlib import Path
 
 from .build import incomplete_lines, keep_lines, run_folder, summary_first
 from .command import command
-from .common import model_bill, say, show, used_since
+from .common import emit, model_bill, say, show, used_since
 
 
 @command("run status")
@@ -66,16 +66,19 @@ def show_one(run: Path, item: str, *, stages: bool = False, as_json: bool = Fals
     """
     from ..engine.status import show_item
     from ..kinds.verbs import pipeline_of
+    from ..schemas.values import MEANINGS
+    from ..viewing.records import drafted_in, record_lines, state_in
 
     result = show_item(run, pipeline_of(run), item)
-    if not as_json:
-        from ..viewing.records import drafted_in, record_lines
-
-        record = list(record_lines(drafted_in(stage.writes for stage in result.stages)))
-        say(*record)
-        if record and not stages:
-            return 0
-    show(result, as_json=as_json)
+    writes = [stage.writes for stage in result.stages]
+    state, why = state_in(writes, result.edits)
+    if as_json:
+        emit({**result.as_json(), **({"state": state} if state else {})})
+        return 0
+    record = list(record_lines(drafted_in(writes)))
+    say(*([f"state: {state}, {why or MEANINGS[state]}"] if state else ()), *record)
+    if not record or stages:
+        show(result, as_json=False)
     return 0
 
 

@@ -1,5 +1,6 @@
 """``fabula stats``: counts and distributions beside the published targets."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, groupby
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import ConfigError
+from ..schemas.values import MEANINGS, state_of
 from .command import command
 from .common import answer, chosen_form, released, show_findings, show_tables
 from .exports import usable_set
@@ -66,6 +68,16 @@ def owners_of_counts() -> dict[str, tuple[str, ...]]:
     return dict.fromkeys(("html", "split"), ("episodes",))
 
 
+def with_states(document: dict[str, Any]) -> dict[str, Any]:
+    """Return counts with how many records are in which state, where they have statuses."""
+    statuses = document.get("review", {}).get("validation_status", {})
+    reached = Counter[str]()
+    for status, row in statuses.items():
+        reached[state_of(status)] += row["count"]
+    states = {state: reached[state] for state in MEANINGS if state != "withdrawn"}
+    return {**document, "states": states} if statuses else document
+
+
 @dataclass(frozen=True)
 class Counted:
     """Counts of a run, release or file of one kind."""
@@ -91,7 +103,7 @@ class Counted:
         """
         from ..evaluation.report.model import CountRow, CountTable
 
-        counts, tables = _apart(self.document)
+        counts, tables = _apart(with_states(self.document))
         return [
             *(_for_people(table) if for_people else table for table in _tables(counts)),
             *(

@@ -25,8 +25,10 @@ from ..kinds.benchmarks.row import published_table
 from ..kinds.evaluations import make_report
 from ..pages.figures import Plot, PlotPoint
 from ..schemas.canonical import pretty_bytes, write_atomic
+from ..schemas.paths import RELEASE, STATES
+from ..schemas.plain_files import read_json
 from ..schemas.text import counted
-from ..schemas.values import Score
+from ..schemas.values import Score, states_told
 from .checking import Checked, Report, check, public
 from .making import Board
 from .standing import HiddenRow, Standing, hidden_rows, standings
@@ -245,7 +247,8 @@ def _board_section(standing: Standing, folder: Path) -> Section:
         plot = interval_plot(f"plot-{board.name}", board.ranking.label, board.ranking, hidden)
         return Section(
             board.name, f"{board.heading}: hidden test", subset="hidden",
-            facts=board_facts(board), ranking=hidden_ranking(board, rows), plots=(plot,) if rows else (),
+            facts=board_facts(board, folder), ranking=hidden_ranking(board, rows),
+            plots=(plot,) if rows else (),
         )  # fmt: skip
     if not standing.rows:
         return Section(
@@ -253,11 +256,11 @@ def _board_section(standing: Standing, folder: Path) -> Section:
             board.heading,
             "No row is ranked yet.",
             board.subset,
-            board_facts(board),
+            board_facts(board, folder),
         )
     scores = {row.submission.method: row.scores.get(board.rank_by) for row in standing.rows if row.submission}
     return Section(
-        board.name, board.heading, subset=board.subset, facts=board_facts(board),
+        board.name, board.heading, subset=board.subset, facts=board_facts(board, folder),
         ranking=ranking_of(standing),
         plots=(interval_plot(f"plot-{board.name}", board.ranking.label, board.ranking, scores),),
     )  # fmt: skip
@@ -285,7 +288,13 @@ def _method_pages(report: Report, boards: Sequence[Standing], folder: Path, site
             **declared,
         }
         sections = [
-            Section("scores", "Scores", tables=tuple(_tables(row)), links=links, facts=board_facts(row.board))
+            Section(
+                "scores",
+                "Scores",
+                tables=tuple(_tables(row)),
+                links=links,
+                facts=board_facts(row.board, folder),
+            )
         ]
         if row.issues or row.retraction is not None:
             sections.append(Section("check", "What the check found", tables=(_findings(row),)))
@@ -338,7 +347,7 @@ def _report(row: Checked, board: Board, folder: Path) -> ReportDocument | None:
             return None  # its protocol has no page, or what the page needs does not lie in an archive
 
 
-def board_facts(board: Board) -> dict[str, str]:
+def board_facts(board: Board, folder: Path) -> dict[str, str]:
     """Return what every row of a board has in common."""
     prompts = board.protocol.get("prompts")
     count = len(prompts) if isinstance(prompts, Mapping | list) else 0
@@ -349,6 +358,7 @@ def board_facts(board: Board) -> dict[str, str]:
         "Version": board.version,
         "Subset": subset_of(board),
         **({"Splits": splits} if splits else {}),
+        **({"Records": states} if (states := _states(board, folder)) else {}),
         "Judges": ", ".join(board.judges) or "none",
         "Conditions": conditions_of(board),
         "Prompts": str(named or (counted(count, "prompt") if count else "not recorded")),
@@ -356,6 +366,12 @@ def board_facts(board: Board) -> dict[str, str]:
         "Judge calls": f"{sum(board.asked.values()):,}",
         "Least coverage": f"{board.least_coverage:.0%}",
     }
+
+
+def _states(board: Board, folder: Path) -> str:
+    """Return in which state how many records of a board's release are, where it lies here and says so."""
+    document = folder / (board.source or "") / RELEASE
+    return states_told(read_json(document).get(STATES) or {}) if document.is_file() else ""
 
 
 def subset_of(board: Board) -> str:

@@ -291,6 +291,18 @@ State = Literal["draft", "checked", "reviewed", "withdrawn"]
 UNREAD: tuple[State, ...] = ("draft", "checked")
 """Nobody but their makers has read them: a draft, or what rules, models or its author passed besides."""
 CHECKED = "auto_checked"
+MEANINGS: Mapping[State, str] = {
+    "draft": "nobody has read it",
+    "checked": "rules, models or its author passed all that applies; nobody else has read it",
+    "reviewed": "people read it as it stands, and accepted it",
+    "withdrawn": "taken out for good, and not here",
+}
+"""State of a record -> what it means; in this order and with these words wherever states are told."""
+
+
+def states_told(counts: Mapping[Any, int]) -> str:
+    """Return how many records are in each state, in order: ``2 draft, 21 checked, 1 withdrawn``."""
+    return ", ".join(f"{counts[state]:,} {state}" for state in MEANINGS if counts.get(state))
 
 
 def state_of(status: str, checks: Sequence[Mapping[str, Any]] = ()) -> State:

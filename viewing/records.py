@@ -16,11 +16,12 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from ..engine.edits import WHOLE
 from ..schemas.entities import EntityEpisode
 from ..schemas.katha import Question, Scene, StoryRecord, Transition, Variant
 from ..schemas.paths import parse_quoted, quoted_path, value_at, with_value
 from ..schemas.plain_files import open_plain, reason_of
-from ..schemas.values import Edit, state_of
+from ..schemas.values import Edit, State, state_of
 
 KEYS = ("story_id", "episode_id", "story_name", "id", "prompt_id", "unit", "variant_id")
 """Fields that name a row, the first that it has."""
@@ -235,13 +236,32 @@ def drafted_in(writes: Iterable[Row]) -> Row:
 
     ``writes``: field -> value of each stage, in the order of the pipeline.
     """
-    fields: dict[str, Any] = {}
-    for written in writes:
-        fields |= written
-    whole = [value for value in fields.values() if isinstance(value, Mapping) and value.keys() & set(INNER)]
-    if whole:
-        return laid_out({"payload": whole[-1]}).record
+    fields = _fields_in(writes)
+    if whole := _whole_in(fields):
+        return laid_out({"payload": whole}).record
     return {name: in_reading_order(fields[name]) for name in FIRST if fields.get(name)}
+
+
+def state_in(writes: Iterable[Row], edits: Sequence[Row]) -> tuple[State | None, str]:
+    """Return the state of a record of stories in a run, and who withdrew it why; None of other records.
+
+    ``writes``: as in :func:`drafted_in`. ``edits``: its corrections, in order.
+    """
+    for edit in edits:
+        if edit["path"] == WHOLE and edit["new"] is None:
+            return "withdrawn", f"by {edit['who']}: {edit['why']}"
+    whole = _whole_in(_fields_in(writes))
+    return (stated({"payload": whole}).get("state") if whole else None), ""
+
+
+def _fields_in(writes: Iterable[Row]) -> dict[str, Any]:
+    return {name: value for written in writes for name, value in written.items()}
+
+
+def _whole_in(fields: Row) -> Row | None:
+    """Return what a stage wrote that holds the whole record, the last; None where none did."""
+    whole = [value for value in fields.values() if isinstance(value, Mapping) and value.keys() & set(INNER)]
+    return whole[-1] if whole else None
 
 
 def record_lines(value: Row, path: str = "$", indent: str = "") -> Iterator[str]:

@@ -22,6 +22,7 @@ from ..engine.status import StageStatus, run_status
 from ..engine.walk import Stop
 from ..errors import UserError
 from ..evaluation.archive.archive import lines_of
+from ..kinds import SPOKEN
 from ..schemas.judgement import Judgement
 from ..schemas.plain_files import read_json, read_plain
 from ..schemas.values import Edit
@@ -190,7 +191,7 @@ class Shelf:
         what = {"release.json": "release", "evaluation.json": "evaluation", "run.json": "run"}
         word = next((what[name] for name in ABOUT if (self.folder / name).is_file()), "folder")
         of = self.about.get("kind") or self.about.get("form")
-        return f"{word} ({of})" if isinstance(of, str) else word
+        return f"{word} ({SPOKEN.get(of, of)})" if isinstance(of, str) else word
 
     @property
     def judged(self) -> bool:

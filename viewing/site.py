@@ -8,10 +8,14 @@ from importlib.resources import files
 from typing import Any
 from urllib.parse import parse_qs, quote, unquote, urlencode, urlsplit
 
-from ..engine.edits import edits_of
+from ..engine.edits import NAME as EDITS
+from ..engine.edits import edits_of, is_withdrawal, read_edits
 from ..errors import FabulaError
+from ..kinds import SPOKEN
 from ..pages.page import policy_of, style_of, template_of
 from ..releases.entities.tree import EPISODE_STYLE, EPISODE_TEMPLATE, shown_episode
+from ..schemas.paths import STATES
+from ..schemas.values import MEANINGS, states_told
 from ..validators.entities.view import view_of
 from .records import (
     Laid,
@@ -31,6 +35,7 @@ from .records import (
     record_of,
     short_texts,
     stamp_of,
+    stated,
     under,
 )
 from .shelf import (
@@ -166,6 +171,9 @@ class Site:
             for name, label in FACTS.items()
             if isinstance(self.shelf.about.get(name), str | int | float)
         }
+        if "kind" in self.shelf.about:
+            facts["Kind"] = SPOKEN.get(facts["Kind"], facts["Kind"])
+        facts |= {"Records": states_told(self._states())} if self._states() else {}
         outputs = self.shelf.outputs() if self.shelf.judged else {}
         if outputs:
             return self._page(
@@ -190,6 +198,16 @@ class Site:
         known = self.shelf.judged_by.named(unit) if self.shelf.judged_by is not None else []
         return title_in(record_of(known[0][1])) if known else ""
 
+    def _states(self) -> Mapping[str, int]:
+        """Return in which state how many records are, as a release says it or a run has it."""
+        stated = [rows for rows in self.shelf.rows.values() if "state" in rows.fields]
+        if STATES in self.shelf.about or not stated:
+            return self.shelf.about.get(STATES) or {}
+        corrections = self.shelf.folder / EDITS
+        edits = read_edits(corrections) if corrections.is_file() else ()
+        gone = {edit.id for edit in edits if is_withdrawal(edit) and not stated[0].named(edit.id)}
+        return {**dict(stated[0].values("state")), "withdrawn": len(gone)}
+
     def _list(self, file: str, asked: Mapping[str, str]) -> Mapping[str, Any]:
         rows = self.shelf.rows[file]
         chosen = {name: asked[name] for name in rows.fields if asked.get(name)}
@@ -198,7 +216,7 @@ class Site:
         lines = [(name_of(row, at), listed_of(row)) for at, row in page.rows]
         return {
             "file": file, "page": page, "number": number, "words": words, "chosen": chosen,
-            "filters": {name: rows.values(name) for name in rows.fields},
+            "filters": {name: in_order(rows.values(name)) for name in rows.fields},
             "columns": columns_of(lines, rows.fields), "lines": lines,
             "more": urlencode({"q": words, **chosen, "page": number + 1}),
             "fewer": urlencode({"q": words, **chosen, "page": number - 1}),
@@ -237,11 +255,12 @@ class Site:
         made = producers_in([entry for _, line in lines for entry in line.get("fields", ())])
         calls = self.shelf.calls.of_item(name) if self.shelf.calls is not None else []
         waiting = edits if self._edits(file) else ()
+        state = "withdrawn" if any(map(is_withdrawal, edits)) else stated(rows[0][1]).get("state")
         laid = [corrected(laid_out(row), waiting) for _, row in rows]
         outputs = self.shelf.outputs() if self.shelf.judged else {}
         return self._page(
             "row", title_in(laid[0].record) or name, row=name, laid=laid, made=made, edits=edits, calls=calls,
-            beside={other: lines for other, lines in beside.items() if lines},
+            beside={other: lines for other, lines in beside.items() if lines}, state=state,
             episodes=episodes_in(name, laid), editing=item if self._edits(file) else None,
             outputs=outputs.get(name, {}),
         )  # fmt: skip
@@ -375,6 +394,12 @@ def title_in(record: Mapping[str, Any]) -> str:
     return title if isinstance(title, str) else ""
 
 
+def in_order(values: list[tuple[str, int]]) -> list[tuple[str, int]]:
+    """Return the values of a filter, the most frequent first; states in the order of states."""
+    order = {str(state): number for number, state in enumerate(MEANINGS)}
+    return sorted(values, key=lambda each: order.get(each[0], 0))
+
+
 def columns_of(lines: Sequence[tuple[str, Mapping[str, Any]]], filters: Sequence[str]) -> list[str]:
     """Return the fields that a list shows beside name and title: those of filters, then other plain ones."""
     plain = dict.fromkeys(
@@ -384,7 +409,7 @@ def columns_of(lines: Sequence[tuple[str, Mapping[str, Any]]], filters: Sequence
         if isinstance(value, str | int | float)
         and not isinstance(value, bool)
         and value != line
-        and name not in ("schema_version", "title", "story_text", "source_text")
+        and name not in ("schema_version", "title", "story_text", "source_text", "validation_status")
     )
     first = [name for name in filters if any(row.get(name) not in (None, "") for _, row in lines)]
     return [*first, *(name for name in plain if name not in first)][:SHOWN]
@@ -404,6 +429,6 @@ def without_pictures(document: Any) -> Any:  # noqa: ANN401 - any JSON value
 HELPERS = {
     "address": address_of, "told": told, "answer_of": answer_of, "makers": makers_in, "gist": gist_of,
     "short": short_texts, "under": under, "part": part_name, "title_in": title_in, "are_checks": are_checks,
-    "are_rewritten": are_rewritten,
+    "are_rewritten": are_rewritten, "meanings": MEANINGS,
 }  # fmt: skip
 """What the template calls."""

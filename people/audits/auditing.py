@@ -29,7 +29,7 @@ from ...releases.loading import release_name
 from ...schemas.canonical import Json, jsonl_lines, pretty_bytes, write_atomic
 from ...schemas.plain_files import read_json
 from ...schemas.text import normalize_answer
-from ...schemas.values import Own
+from ...schemas.values import MEANINGS, Own, state_of
 from ...validators.katha.dataset import Dataset, open_dataset
 from ...validators.lines import ignore, read_objects
 from .compare import Annotated as Record
@@ -213,11 +213,12 @@ def audit(
     pairs = Pairs({}) if gold is None else pair_up(drafts, read_records(gold))
     counts, cases = _compared(pairs, options, blind)
     tags = [draft.record["language"] for draft, _ in pairs.pairs.values()]
+    reached = Counter(state_of(each.record["validation_status"], each.checks) for each in drafts.values())
     made = Audit(
         facts=_facts(draft, gold, options, len(drafts), pairs),
         scores=scores(counts, uncertainty) if counts else {},
         cases=cases,
-        statuses=dict(sorted(Counter(_status(record) for record in drafts.values()).items())),
+        states={state: reached[state] for state in MEANINGS if reached[state]},
         languages=_languages(drafts, list(zip(tags, counts, strict=True)), uncertainty),
         edits=_edits(open_dataset(draft)),
         people=_people(options.readings, drafts, uncertainty),
@@ -251,10 +252,6 @@ def _compared(
         counts.append(made.counts)
         cases += made.cases
     return counts, sorted(cases, key=lambda case: (case.group, case.good, case.story_id, case.path))
-
-
-def _status(record: Record) -> str:
-    return str(record.record["validation_status"])
 
 
 def _facts(

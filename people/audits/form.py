@@ -23,7 +23,7 @@ from ...evaluation.stats.uncertainty import Uncertainty
 from ...pages.grid import Tabular
 from ...schemas.canonical import Json, csv_text, digest, without_guard, write_atomic
 from ...schemas.plain_files import CsvTable, read_plain
-from ...schemas.values import Score
+from ...schemas.values import Score, states_told
 from ...validators.resampling import divided, resampled_sums
 from ..review.items import Drawn, Part
 from ..review.sources.source import Drawing, Material, Source, known_only
@@ -347,7 +347,7 @@ class Audit(Tabular):
     facts: Mapping[str, str]  # what was compared with what, and how
     scores: Mapping[str, Score]  # measure -> its value over all stories; empty without gold records
     cases: Sequence[Case]  # what to look at, the worst of each group first
-    statuses: Mapping[str, int]  # status of a draft -> how many
+    states: Mapping[str, int]  # state of a record -> how many are in it
     # language -> how many records and questions, and how diverse these are; with gold records in several
     # languages also the measures
     languages: Mapping[str, Json]
@@ -361,7 +361,7 @@ class Audit(Tabular):
         return {
             "facts": dict(self.facts),
             "scores": {name: score.as_json() for name, score in self.scores.items()},
-            "statuses": dict(self.statuses),
+            "states": dict(self.states),
             "languages": dict(self.languages),
             "edits": self.edits,
             "people": self.people,
@@ -389,7 +389,7 @@ class Audit(Tabular):
                 f"  {MEASURES[name].label} {score_text(Score.model_validate(score))}"
                 for name, score in row["scores"].items()
             ]
-        lines.append("status: " + ", ".join(f"{count} {name}" for name, count in self.statuses.items()))
+        lines.append(f"records: {states_told(self.states)}")
         for reader, kinds in (self.people or {}).get("readers", {}).items():
             lines.append(f"read by {reader}:")
             for kind, row in kinds.items():
@@ -479,9 +479,9 @@ def _counts(audit: Audit) -> "dict[str, CountTable | None]":
     stages = (audit.edits or {}).get("stages")
     agreed = (audit.people or {}).get("agreement")
     return {
-        "statuses": _count_table(
-            "Status of the drafts", "Status", {"drafts": "Drafts"},
-            {status: {"drafts": count} for status, count in audit.statuses.items()},
+        "states": _count_table(
+            "States of the records", "State", {"records": "Records"},
+            {state: {"records": count} for state, count in audit.states.items()},
         ),
         "languages": _count_table(
             "Questions by language", "Language",

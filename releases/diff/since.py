@@ -14,10 +14,10 @@ from typing import Any
 from ...errors import ConfigError, InputError, UserError
 from ...pages.page import policy_of, save_page, style_of, template_of
 from ...schemas.canonical import Json
-from ...schemas.paths import CHANGES, FORMAT, HIDDEN_SPLIT, RELEASE, files_in
+from ...schemas.paths import CHANGES, FORMAT, HIDDEN_SPLIT, RELEASE, STATES, files_in
 from ...schemas.plain_files import read_json
 from ...schemas.text import printable, tallied
-from ...schemas.values import Issue
+from ...schemas.values import Issue, states_told
 from ..loading import stated_languages
 from ..options import AUTO, METADATA, PackOptions
 from ..subsets import read_subsets
@@ -168,10 +168,18 @@ class Listing:
         yield from (printable(self.line(row)) for row in self.rows[:most])
 
 
+def states_line(compared: ReleaseDiff) -> str:
+    """Return in which state how many records of both sides are; empty where a side does not say it."""
+    old, new = (states_told(side.document.get(STATES) or {}) for side in (compared.old, compared.new))
+    return f"records: {old if old == new else f'{old} -> {new}'}" if old and new else ""
+
+
 def lines(compared: ReleaseDiff) -> Iterator[str]:
     """Yield a diff as lines for people; long lists are shortened."""
     old, new = about_side(compared.old), about_side(compared.new)
     yield printable(f"{old['name']} {old['version']} -> {new['name']} {new['version']}")
+    if states := states_line(compared):
+        yield states
     for listing in listings(compared):
         yield f"{listing.title}: {len(listing.rows)}"
         yield from (f"  {line}" for line in listing.lines(SHOWN))
@@ -279,6 +287,7 @@ def render_page(compared: ReleaseDiff, evaluation: Table = ()) -> str:
         numbers=[(shift.what, *shift.values) for shift in numbers[:MOST_ROWS]],
         more_numbers=max(0, len(numbers) - MOST_ROWS),
         hidden=list(compared.hidden.lines()),
+        states=states_line(compared),
         evaluation=[[str(cell) for cell in row] for row in evaluation],
     )
     return page

@@ -36,7 +36,7 @@ from ...schemas.paths import (
 )
 from ...schemas.plain_files import json_lines, read_json
 from ...schemas.text import tallied
-from ...schemas.values import Issue, vocabulary
+from ...schemas.values import MEANINGS, Issue, vocabulary
 from ...validators.report import BINDINGS, MARK, REVIEWED, VOTES, issue
 from ...validators.retellings import PLAIN, Traces, links_between
 from ..diff.form import DiffForm, RecordFile
@@ -433,15 +433,6 @@ def _hidden_document(facts: Facts, packing: StoryPacking) -> dict[str, Json]:
         "records": packing.hidden_hashes,
         **({MARK: True} if facts.own.more.simulated else {}),
     }
-
-
-MEANINGS = {
-    "draft": "nobody has read it",
-    "checked": "rules, models or its author passed all that applies; nobody else has read it",
-    "reviewed": "people read it as it stands, and accepted it",
-    "withdrawn": "taken out for good, and not here",
-}
-"""State of a record -> what it means, wherever it is said."""
 
 
 def states(own: StoryFacts) -> dict[str, int]:

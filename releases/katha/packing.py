@@ -25,7 +25,7 @@ from ...schemas.paths import (
 )
 from ...schemas.plain_files import json_lines
 from ...schemas.text import tallied
-from ...schemas.values import UNREAD, state_of
+from ...schemas.values import UNREAD, state_of, states_told
 from ...validators.katha.dataset import iter_bundles
 from ...validators.katha.review_tables import (
     Elsewhere,
@@ -331,9 +331,9 @@ class StoryPacking:
                 verb = {"left_out": "left out of the release"}.get(status, f"{status} by the run")
                 hidden = sum(entry in self.selection.left_out_hidden for entry in entries)
                 yield f"{_stories(len(entries))} {verb} ({why}); {_all_but(hidden)}"
-        states: Mapping[str, int] = facts.own.composition.states
-        if count := sum(states[state] for state in UNREAD):
-            yield f"{_stories(count)} packed in public that nobody has read: {_listed(states)}"
+        unread = {state: facts.own.composition.states[state] for state in UNREAD}
+        if count := sum(unread.values()):
+            yield f"{_stories(count)} packed in public that nobody has read: {states_told(unread)}"
         hidden = len(self.selection.withdrawn_hidden)
         gone = len(self.selection.withdrawn) + hidden
         if gone:
@@ -394,10 +394,6 @@ _READ = (
 )
 
 
-def _listed(states: Mapping[str, int]) -> str:
-    return ", ".join(f"{states[state]} {state}" for state in UNREAD if states[state])
-
-
 def _told(unread: Mapping[str, int], drafts: Sequence[Json], selection: Selection) -> str:
     """Return how many of the selected records nobody read, and which checks did not pass in most drafts."""
     packed = len(selection.public) + len(selection.hidden)
@@ -407,7 +403,7 @@ def _told(unread: Mapping[str, int], drafts: Sequence[Json], selection: Selectio
     shown = ", ".join(f"{code} in {count}" for code, count in open_codes.most_common(4))
     more = f" and {len(open_codes) - 4} more" if len(open_codes) > 4 else ""
     why = f"; not made or not passed: {shown}{more}" if shown else ""
-    return f"nobody has read {sum(unread.values())} of {packed} records ({_listed(unread)}){why}"
+    return f"nobody has read {sum(unread.values())} of {packed} records ({states_told(unread)}){why}"
 
 
 def _stories(count: int) -> str:

@@ -18,7 +18,7 @@ from ...schemas.canonical import Json, canonical_bytes, pretty_bytes, sha256_byt
 from ...schemas.paths import DATA, RELEASE, STATES, SUMS, files_in, parquet_path
 from ...schemas.plain_files import open_plain, parse_json, read_plain
 from ...schemas.text import tallies
-from ...schemas.values import Issue
+from ...schemas.values import UNREAD, Issue, states_told
 from ...validators.report import CheckReport, by_line
 from ..form import ReleaseForm
 from ..loading import read_release_document
@@ -341,12 +341,10 @@ class VerifyReport(CheckReport):
     def _read(self) -> str:
         """Return how much of a sound release nobody has read, as half a sentence."""
         known = read_release_document(self.path).get(STATES) or {}
-        unread = {state: known[state] for state in ("draft", "checked") if known.get(state)}
+        unread = {state: known[state] for state in UNREAD if known.get(state)}
         whole = sum(count for state, count in known.items() if state != "withdrawn")
-        of_each = ", ".join(f"{count} {state}" for state, count in unread.items())
-        return (
-            f"; nobody has read {sum(unread.values())} of its {whole} records ({of_each})" if unread else ""
-        )
+        told = f"; nobody has read {sum(unread.values())} of its {whole} records ({states_told(unread)})"
+        return told if unread else ""
 
 
 @dataclass(slots=True)

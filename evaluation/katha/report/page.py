@@ -13,8 +13,9 @@ import numpy as np
 
 from ....pages.grid import DASH, label_text, value_text
 from ....releases.loading import Release, load
+from ....schemas.paths import STATES
 from ....schemas.text import counted, tallied
-from ....schemas.values import Score
+from ....schemas.values import Score, states_told
 from ....validators.resampling import fleiss_kappa
 from ...recoverability.compare import Strongest
 from ...recoverability.matching import COMMONS, CONDITIONS, NONRESPONSES, PROTOCOL, SUPPORTS, Definitions
@@ -235,6 +236,7 @@ def _title(scores: KathaScores) -> str:
 def _facts(scores: KathaScores, accounts: Accounts, judged: Judged) -> dict[str, str]:
     return {
         "Release": str(scores.release["version"]),
+        **_states(judged.release),
         "Stories": f"{scores.scope['stories']:,}",
         "Questions": f"{scores.scope['questions']:,}",
         "Methods": f"{len(scores.methods):,}",
@@ -243,6 +245,12 @@ def _facts(scores: KathaScores, accounts: Accounts, judged: Judged) -> dict[str,
         **_units(judged),
         **day_of("Judged", judged.manifest),
     }
+
+
+def _states(release: Release) -> dict[str, str]:
+    """Return in which state how many records of the release are, where it says so."""
+    told = states_told(release.info.get(STATES) or {})
+    return {"Its records": told} if told else {}
 
 
 def _units(judged: Judged) -> dict[str, str]:

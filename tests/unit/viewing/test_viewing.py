@@ -17,15 +17,22 @@ from pathlib import Path
 
 import pytest
 
+from fabula.cli.stats import with_states
 from fabula.engine.calls import ModelUse
-from fabula.engine.status import StageStatus, Status, read_report
+from fabula.engine.status import ItemReport, StageStatus, Status, read_report
 from fabula.errors import ConfigError, UserError
+from fabula.kinds.verbs import count, diff, pack, verify
+from fabula.people.audits.auditing import audit
+from fabula.releases.diff import since
 from fabula.releases.entities.tree import read_entity_set, render_page, statistics_of_set
-from fabula.schemas.values import state_of
+from fabula.releases.options import PackOptions
+from fabula.schemas.values import MEANINGS, state_of, states_told
+from fabula.testing.katha_folders import write_run
+from fabula.testing.katha_samples import sample_bundles
 from fabula.viewing.editing import HOST, Server
-from fabula.viewing.records import laid_out, makers_in, record_lines, under
+from fabula.viewing.records import laid_out, makers_in, record_lines, state_in, under
 from fabula.viewing.shelf import Differing, open_shelf, progress_of
-from fabula.viewing.site import Site
+from fabula.viewing.site import Site, in_order
 
 REPLAYS = Path(__file__).parents[2] / "golden" / "replays"
 Get = Callable[[str], tuple[int, bytes]]
@@ -434,3 +441,45 @@ def test_folder_when_it_has_nothing_to_show_is_refused(tmp_path: Path) -> None:
         open_shelf(tmp_path)
     with pytest.raises(UserError, match="no folder"):
         open_shelf(tmp_path / "missing")
+
+
+def test_states_of_records_are_told_in_the_same_words_and_order_everywhere(served, tmp_path):
+    bundles = sample_bundles(5)
+    bundles[0]["record"]["validation_status"] = "drafted"
+    gone = ItemReport(
+        "kb25k_0099", "assemble_records", "rejected", "withdrawn", "by ana: a copy", "It was withdrawn."
+    )
+    run = write_run(tmp_path / "run", bundles, [gone], splits={"kb25k_0099": "train"})
+    hidden = sum(bundle["record"]["split"] == "hidden_test" for bundle in bundles)
+    unread = f"1 draft, {4 - hidden} checked"
+    packed = pack(run, tmp_path / "release", PackOptions("0.1.0", allow_drafts=True))
+    assert any(note.endswith(f"nobody has read: {unread}") for note in packed.notes)
+    told = f"{unread}, 1 withdrawn"
+    assert states_told(json.loads((packed.folder / "release.json").read_text("utf-8"))["states"]) == told
+    assert verify(packed.folder, readers=False).summary().endswith(f"({unread})")
+    card = (packed.folder / "README.md").read_text("utf-8")
+    assert (
+        dict(re.findall(r"^\| (draft|checked|reviewed|withdrawn) \| ([^|]+) \|", card, re.MULTILINE))
+        == MEANINGS
+    )
+    compared = diff(packed.folder, packed.folder)
+    assert list(since.lines(compared))[1] == f"records: {told}" and f"Records: {told}" in since.render_page(
+        compared
+    )
+    assert f"records: {unread}" in audit(packed.folder).lines()
+    assert with_states(count(packed.folder))["states"] == {"draft": 1, "checked": 4 - hidden, "reviewed": 0}
+    get = served(packed.folder)
+    home, record = (
+        get(at)[1].decode() for at in ("/", "/row/annotations/" + bundles[0]["record"]["story_id"])
+    )
+    assert told in re.sub(r"<[^>]+>", "", home) and home.count('class="chip checked"') == 4 - hidden
+    assert f'class="chip draft" title="{MEANINGS["draft"]}">draft</span> {MEANINGS["draft"]}' in record
+    assert in_order([("checked", 9), ("reviewed", 3), ("draft", 1)]) == [
+        ("draft", 1),
+        ("checked", 9),
+        ("reviewed", 3),
+    ]
+    written = [{"text": "A text."}, {"bundle": {"record": bundles[0]["record"], "checks": []}}]
+    assert state_in(written, [])[0] == "draft"
+    withdrawal = {"path": "$", "new": None, "who": "ana", "why": "a copy"}
+    assert state_in(written, [withdrawal]) == ("withdrawn", "by ana: a copy")

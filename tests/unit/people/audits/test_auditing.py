@@ -39,7 +39,7 @@ def test_audit_when_the_draft_is_the_gold_record_is_perfect(written) -> None:
     perfect = {name: 0.0 if name in LOW else 1.0 for name in MEASURES if name not in NOT_OF_GOLD}
     assert {name: made.scores[name].value for name in perfect} == perfect
     assert made.scores["blind_draft"].status == "undefined" and made.scores["variants_read"].value == 0
-    assert made.cases == [] and made.statuses == {"auto_checked": 8}
+    assert made.cases == [] and made.states == {"checked": 8}
 
 
 def merged(bundle) -> None:
@@ -367,7 +367,7 @@ def command(written, tmp_path, monkeypatch):
 def test_audit_when_compared_prints_shares_with_counts_and_writes_a_page(command, tmp_path) -> None:
     code, output = command("draft", "--gold", "gold", "--out", "audit")
     assert code == 0 and "Decisive acts, recall" in output and "100.0 % [100, 100] 40 of 40" in output
-    assert "8 auto_checked" in output and (tmp_path / "audit" / "audit.html").is_file()
+    assert "records: 8 checked" in output and (tmp_path / "audit" / "audit.html").is_file()
     code, output = command("draft", "--gold", "gold", "--json")
     assert code == 0 and json.loads(output)["scores"]["answers"]["value"] == 1.0
     code, output = command("draft", "--gold", "gold", "--format", "csv")
