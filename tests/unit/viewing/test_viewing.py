@@ -302,7 +302,7 @@ def test_answers_when_an_evaluation_is_looked_at_stand_with_pictures_questions_a
     home = get("/")[1]
     assert f"{len(about)} replies" in home.decode() and "no replies" in home.decode()
     for page in ("/", "/rows/frames", f"/row/judgements/{judged['unit']}", f"/record/{judged['unit']}"):
-        assert address in links_in(get(page)[1])
+        assert address in links_in(get(page)[1]), page
     assert get(f"/unit/unjudged/{board['unit']}")[0] == 200
     status, page = get(address)
     assert status == 200
