@@ -235,8 +235,8 @@ class Reader:
     def _text_row(self, data: bytes, path: Path, where: str) -> Row | None:
         """Return a text file as a row: front matter, then the text.
 
-        Where the front matter names none, the id is made of the file's name, and so is the title unless a
-        Markdown file begins with a heading.
+        Where the front matter names none, the id is made of the file's name, and so is the title unless the
+        text begins with a heading, as Markdown marks it.
         """
         text = self.decode(data, where)
         if text is None:
@@ -253,7 +253,7 @@ class Reader:
             text = text[closing.end() :]
         if front is None:
             return None
-        title, text = _heading(text) if path.suffix.lower() == ".md" else (None, text)
+        title, text = _heading(text)
         plain = " ".join(composed(path.stem).replace("_", " ").replace("-", " ").split())
         defaults = {"id": slug(path.stem) or None, "title": title or plain[:1].upper() + plain[1:]}
         return Row(where, {**defaults, **front, "text": text})
@@ -422,6 +422,19 @@ def guessed_languages(paths: Iterable[Path], settings: Settings) -> Counter[str]
     return columns
 
 
+def unmarked_titles(paths: Iterable[Path], settings: Settings) -> list[str]:
+    """Return which texts begin with a short line by itself without a mark: a title, maybe."""
+    reader = Reader(settings.max_file_bytes)
+    texts = (path for path in paths if path.is_dir() or path.suffix.lower() in TEXT_FILES)
+    return [
+        row.where
+        for path in texts
+        for row in islice(reader.rows(path), LOOKED_AT)
+        if _UNMARKED.match(str(row.data["text"]))
+    ]
+
+
+_UNMARKED = re.compile(r"\s*[^\n]{0,78}[^\s.!?:;,…\"'”’»।。！？]\s*\n[ \t\r]*\n\s*\S")
 LOOKED_AT = 1000
 """Rows of a source that are looked at before a build."""
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import BelowThreshold, ConfigError
-from ..schemas.text import quoted, tallied
+from ..schemas.text import listed, quoted, tallied
 from .command import command
 from .common import emit, model_bill, say, show, used_since, warn
 
@@ -279,8 +279,8 @@ def summary_first(run: Path, *, as_json: bool) -> Iterator[None]:
 
 
 def guessed_lines(request: "RunRequest") -> Iterator[str]:
-    """Yield which languages are guessed for stories that name none."""
-    from ..builders.rows import Settings, guessed_languages
+    """Yield which languages are guessed for stories that name none, and texts that may begin with titles."""
+    from ..builders.rows import Settings, guessed_languages, unmarked_titles
 
     settings = request.config.stages["load_stories"]
     assert isinstance(settings, Settings)
@@ -288,6 +288,12 @@ def guessed_lines(request: "RunRequest") -> Iterator[str]:
     if by_name := guessed_languages(stories, settings):
         counts = ", ".join(f"{name} ({tallied(count, 'stories')})" for name, count in by_name.items())
         yield f"note: language guessed where none is named: {counts}; --language says it"
+    if titled := unmarked_titles(stories, settings):
+        more = [f"{len(titled) - 3} more"] if len(titled) > 3 else []
+        yield (
+            f"note: {listed([*titled[:3], *more])}: the first line may be a title, and is read as story; "
+            "begin it with '# ' if it is one"
+        )
 
 
 def keep_lines(run: Path, report: "RunReport") -> Iterator[str]:

@@ -189,7 +189,7 @@ class _GivenRecord:
 
 SPEC = StageSpec(
     name="load_stories",
-    version=7,
+    version=8,
     shape="expand",
     reads=("sources",),
     writes=("story", "source", "given", "answers", "edits", "withdrawn", "added_at"),

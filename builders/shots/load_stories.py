@@ -98,7 +98,7 @@ class Settings(StorySettings):
 
 SPEC = StageSpec(
     name="load_stories",
-    version=3,
+    version=4,
     shape="expand",
     reads=("sources",),
     writes=("story", "given", "edits", "withdrawn", "number"),

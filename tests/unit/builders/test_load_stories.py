@@ -6,7 +6,7 @@ import pytest
 from pyarrow import parquet
 
 from fabula.builders.katha.drafts import author_of
-from fabula.builders.rows import Settings, guessed_languages
+from fabula.builders.rows import Settings, guessed_languages, unmarked_titles
 from fabula.errors import InputError
 
 GIVEN = {"story_id": "one", "scenes": [{"scene_text": "A fox ran."}, {"scene_text": "A crow flew."}]}
@@ -183,10 +183,15 @@ def test_folder_when_files_have_front_matter_reads_them_in_name_order(katha, tmp
     common = "language: en\nsource: aesop\nrights_status: unresolved\n"
     (folder / "b.txt").write_text(f"---\ntitle: Bee\nid: 007\n{common}---\nA bee flew.\n")
     (folder / "sub" / "a.md").write_text(f"---\n{common}---\n\n# The Ant\n\nAn ant ran.\n")
+    (folder / "c.txt").write_text("# The Red Kite\n\nA kite rose.\n")
+    (folder / "d.txt").write_text("The Red Kite\n\nA kite rose.\n")
     (folder / ".hidden.txt").write_text("x")
     (folder / "notes.pdf").write_text("x")
-    found = katha.load([("stories", folder)])
-    assert list(found) == ["007", "a"]
+    found = katha.load([("stories", folder)], language="en", source_collection="aesop")
+    assert list(found) == ["007", "c", "d", "a"]
+    kites = [(found[key]["story"]["title"], found[key]["story"]["normalized_text"]) for key in "cd"]
+    assert kites == [("The Red Kite", "A kite rose."), ("D", "The Red Kite A kite rose.")]
+    assert unmarked_titles([folder], Settings()) == ["tales/d.txt"]
     assert found["a"]["story"]["title"] == "The Ant"
     assert found["a"]["story"]["normalized_text"] == "An ant ran."
 
