@@ -289,9 +289,9 @@ def guessed_lines(request: "RunRequest") -> Iterator[str]:
         counts = ", ".join(f"{name} ({tallied(count, 'stories')})" for name, count in by_name.items())
         yield f"note: language guessed where none is named: {counts}; --language says it"
     if titled := unmarked_titles(stories, settings):
-        more = [f"{len(titled) - 3} more"] if len(titled) > 3 else []
+        others = [f"{len(titled) - 3} more"] if len(titled) > 3 else []
         yield (
-            f"note: {listed([*titled[:3], *more])}: the first line may be a title, and is read as story; "
+            f"note: {listed([*titled[:3], *others])}: the first line may be a title, and is read as story; "
             "begin it with '# ' if it is one"
         )
 

@@ -211,13 +211,13 @@ class Shelf:
 
     def outputs(self) -> dict[str, dict[str, int]]:
         """Return unit of an evaluation -> method whose output was judged -> replies about that output."""
-        found: dict[str, dict[str, int]] = {}
+        outputs: dict[str, dict[str, int]] = {}
         for file, replies in (("frames", 0), ("judgements", 1)):
             counts = self.rows[file].counts("unit", "method") if file in self.rows else {}
             for (unit, method), count in counts.items():
                 if unit and method:  # what was asked about the text alone is of no method
-                    found.setdefault(unit, {})[method] = count * replies
-        return dict(sorted(found.items()))
+                    outputs.setdefault(unit, {})[method] = count * replies
+        return dict(sorted(outputs.items()))
 
 
 def open_shelf(folder: Path) -> Shelf:
