@@ -142,7 +142,8 @@ def compare(
 
     other = None if second is None else Path(second)
     made = verbs.compare(Path(first), other, as_paths(options), allow)
-    return Comparison(tuple(verbs.comparison_tables(Path(first), made)), made)
+    folders = (Path(first), *([] if other is None else [other]))
+    return Comparison(tuple(verbs.comparison_tables(made, *folders)), folders, made)
 
 
 def report(

@@ -108,6 +108,12 @@ class Scores(_Scored):
     folder: Path
     result: Shown
 
+    def remarks(self) -> tuple[str, ...]:
+        """Return what was judged, by whom, with which definitions, and what readers must know."""
+        from ..kinds.evaluations import remarks_on
+
+        return remarks_on(self.result, self.folder)
+
     def _printed(self) -> Shown:
         return self.result
 
@@ -122,10 +128,18 @@ class Comparison(_Scored):
 
     Attributes:
         tables: the comparisons as tables.
+        folders: the evaluation folders.
         result: what the protocol's own comparing returned; ``result.comparisons`` are the paired tests.
     """
 
+    folders: tuple[Path, ...]
     result: Compared
+
+    def remarks(self) -> tuple[str, ...]:
+        """Return what was judged, by whom, with which definitions, and what readers must know."""
+        from ..kinds.evaluations import remarks_on
+
+        return remarks_on(self.result, *self.folders)
 
     def _printed(self) -> Shown:
         return self.result

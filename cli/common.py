@@ -96,13 +96,17 @@ def chosen_form(form: str | None, *, as_json: bool, forms: Sequence[str] = FORMS
     return "json" if as_json else form or "text"
 
 
-def show_tables(result: Shown, tables: "Callable[[], Iterable[Table] | None]", form: str) -> None:
+def show_tables(
+    result: Shown, tables: "Callable[[], Iterable[Table] | None]", form: str,
+    remarks: Callable[[], Sequence[str]] = tuple,
+) -> None:  # fmt: skip
     """Print a result in a form of :func:`chosen_form`.
 
     Args:
         result: what is shown.
         tables: makes its tables; None where it has none.
         form: how it is printed.
+        remarks: makes what must stand beside the tables.
 
     Raises:
         ConfigError: it has no tables, and the form is made of tables.
@@ -115,7 +119,7 @@ def show_tables(result: Shown, tables: "Callable[[], Iterable[Table] | None]", f
     made = tables()
     if made is None:
         raise ConfigError("--format", what=f"there are no tables to print as {form}", fix="use text or json")
-    sys.stdout.write(written(made, cast("Format", form)))
+    sys.stdout.write(written(made, cast("Format", form), remarks()))
 
 
 class Findings(Protocol):

@@ -1,6 +1,7 @@
 """``fabula score`` and ``fabula compare``: numbers from an evaluation, and two of them against each other."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -65,7 +66,7 @@ def score(
     from ..evaluation.archive.archive import read_manifest
     from ..evaluation.report.model import LEAST, below_the_line, least_covered
     from ..evaluation.report.people import People, saved_people
-    from ..kinds.evaluations import definitions_said, judging_of, tables_of
+    from ..kinds.evaluations import definitions_said, judging_of, remarks_on, tables_of
     from ..kinds.evaluations import score as score_as
 
     form = chosen_form(form, as_json=as_json)
@@ -80,7 +81,8 @@ def score(
     people = People() if of_people is None else saved_people(run, of_people)
     warn(*people.warnings)
     made = [] if form in ("text", "json") else tables_of(run, scores, least_coverage)
-    show_tables(scores, lambda: made and (*made, *people.tables), form)
+    remarks = partial(remarks_on, scores, run)
+    show_tables(scores, lambda: made and (*made, *people.tables), form, remarks)
     least = LEAST if least_coverage is None else least_coverage
     tell = say if form == "text" else warn
     tell(*below_the_line(least_covered(read_manifest(run)), least))
@@ -96,8 +98,6 @@ def against_options(
             what = "--measure, --reference and --human are about --against"
             raise ConfigError("--against", what=what, fix="add --against strongest, or the name of a method")
         return {}
-    from functools import partial
-
     from ..people.katha import story_ratings
 
     ratings = None if human is None else partial(story_ratings, human)
@@ -158,7 +158,7 @@ def compare(
     from ..evaluation.archive.archive import read_manifest
     from ..evaluation.report.model import compared_over
     from ..kinds.evaluations import compare as compare_as
-    from ..kinds.evaluations import comparison_tables, definitions_said
+    from ..kinds.evaluations import comparison_tables, definitions_said, remarks_on
 
     form = chosen_form(form, as_json=as_json)
     options = {
@@ -170,10 +170,11 @@ def compare(
         what = "it compares the methods of one evaluation"
         fix = "give one folder; `fabula import archive` makes one of several"
         raise ConfigError("--against", what=what, fix=fix)
-    warn(*definitions_said(first, *([] if second is None else [second])))
+    folders = (first, *([] if second is None else [second]))
+    warn(*definitions_said(*folders))
     made = compare_as(first, second, options, allow)
-    warn(*compared_over(read_manifest(folder) for folder in (first, second) if folder is not None))
-    show_tables(made, lambda: comparison_tables(first, made), form)
+    warn(*compared_over(read_manifest(folder) for folder in folders))
+    show_tables(made, lambda: comparison_tables(made, *folders), form, partial(remarks_on, made, *folders))
     return 0
 
 

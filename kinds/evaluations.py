@@ -126,7 +126,25 @@ def tables_of(folder: Path, made: "Shown", least: float | None = None) -> "tuple
     scoring = judging_of(folder).scored()
     covered = least_covered(read_manifest(folder))
     tables = () if scoring.tables is None else scoring.tables(made)
-    return tuple(with_coverage(table, covered, LEAST if least is None else least) for table in tables)
+    told = (with_coverage(table, covered, LEAST if least is None else least) for table in tables)
+    return tuple(_marked(told, folder))
+
+
+def _marked(tables: Iterable["Table"], *folders: Path) -> "Iterator[Table]":
+    """Yield tables whose captions say that a judge, or another model that looked, was made up, if one was."""
+    from ..evaluation.archive.replies import stand_in_notes
+
+    made_up = any(any(stand_in_notes(read_manifest(folder))) for folder in folders)
+    for table in tables:
+        title = f"{table.title} (made-up judge)" if made_up else table.title
+        yield table.model_copy(update={"title": title})
+
+
+def remarks_on(made: "Shown", *folders: Path) -> tuple[str, ...]:
+    """Return what must stand beside tables of :func:`score` and :func:`compare` wherever they are pasted."""
+    from ..evaluation.archive.replies import remarks_of
+
+    return tuple(remarks_of(made, map(read_manifest, folders)))
 
 
 def compare(
@@ -145,14 +163,14 @@ def compare(
     return scoring.compare(first, first if second is None else second, _chosen(given), allowed)
 
 
-def comparison_tables(first: Path, made: "Compared") -> Iterable["Table"]:
-    """Return what :func:`compare` found as tables; ``first`` is one of the evaluation folders."""
+def comparison_tables(made: "Compared", *folders: Path) -> Iterable["Table"]:
+    """Return what :func:`compare` found about the evaluation folders as tables."""
     from ..evaluation.report.formats import comparison_table
 
-    scoring = judging_of(first).scored()
+    scoring = judging_of(folders[0]).scored()
     if scoring.compared is not None:
-        return scoring.compared(made)
-    return [comparison_table(made.comparisons, scoring.unit, scoring.difference)]
+        return _marked(scoring.compared(made), *folders)
+    return _marked([comparison_table(made.comparisons, scoring.unit, scoring.difference)], *folders)
 
 
 def make_report(

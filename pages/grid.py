@@ -155,12 +155,14 @@ def _cell(tag: str, number: int, cell: Cell, grid: Grid) -> str:
     return f'<{tag} style="{_CELL}; text-align: {side}">{html.escape(cell_text(cell))}</{tag}>'
 
 
-def latex_of(grids: Iterable[Grid]) -> str:
+def latex_of(grids: Iterable[Grid], remarks: Iterable[str] = ()) -> str:
     """Return tables as LaTeX in the style of the package booktabs, the only one that it needs.
 
-    All of it is ASCII; texts are escaped.
+    All of it is ASCII; texts are escaped. ``remarks`` stand before them as comments.
     """
-    return "\n".join([r"% Needs \usepackage{booktabs}.", *map(_latex, grids)])
+    comments = (printable(remark).encode("ascii", "backslashreplace").decode() for remark in remarks)
+    notes = (f"% {' '.join(comment.split())}" for comment in comments)
+    return "\n".join([r"% Needs \usepackage{booktabs}.", *notes, *map(_latex, grids)])
 
 
 def _latex(grid: Grid) -> str:
@@ -288,6 +290,10 @@ class Tabular:
         """Return its tables."""
         raise NotImplementedError
 
+    def remarks(self) -> Sequence[str]:
+        """Return what must stand beside the tables wherever they are pasted."""
+        return ()
+
     def _repr_html_(self) -> str:
         return html_of(self.grids())
 
@@ -309,7 +315,7 @@ class Tabular:
 
     def to_latex(self) -> str:
         """Return all its tables as LaTeX; the document needs the package booktabs."""
-        return latex_of(self.grids())
+        return latex_of(self.grids(), self.remarks())
 
     def _grid(self, name: str | None) -> Grid:
         grids = list(self.grids())

@@ -14,7 +14,7 @@ import tempfile
 import zipfile
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, is_dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
@@ -26,7 +26,7 @@ from ...engine.stage import UNASKED, Item
 from ...errors import ConfigError, TargetError
 from ...models.spec import PROGRAMS, is_stand_in
 from ...prompts.loader import load_prompt
-from ...schemas.canonical import Json, canonical_text, digest, jsonl_lines, write_atomic
+from ...schemas.canonical import Json, canonical_text, digest, jsonl_lines, plain_fields, write_atomic
 from ...schemas.judgement import EvaluationManifest, Judgement
 from ...schemas.text import counted
 from .archive import Archive, merged, write_archive
@@ -58,6 +58,27 @@ def stand_in_notes(manifest: EvaluationManifest) -> Iterator[str]:
             f"{', '.join(programs)}: small programs of fabula.testing in the place of models; what they give "
             "means nothing"
         )
+
+
+def remarks_of(
+    made: Any,  # noqa: ANN401 - the scores of any protocol
+    manifests: Iterable[EvaluationManifest],
+) -> Iterator[str]:
+    """Yield what must travel with tables of scores: what was judged, by whom, the definitions, the notes."""
+    for manifest in manifests:
+        for noun in ("release", "suite", "set"):
+            stated, about = manifest.protocol.get(noun), manifest.environment.get(noun)
+            if isinstance(stated, Mapping) and stated.get("sha256"):
+                version = about.get("version") if isinstance(about, Mapping) else None
+                yield f"{noun}{f' {version}' if version else ''}: SHA-256 {stated['sha256']}"
+        judges = list(_texts(manifest.protocol.get("judges")))
+        yield f"judges: {', '.join(judges) or 'none'}"
+    used = getattr(made, "definitions", None)
+    if is_dataclass(used):
+        given = {name: value for name, value in plain_fields(used).items() if value not in (None, {})}
+        named = [used.named()] if hasattr(used, "named") else []
+        yield f"definitions: {', '.join([*named, *(f'{name}={value}' for name, value in given.items())])}"
+    yield from (f"note: {note}" for note in getattr(made, "notes", ()))
 
 
 def _texts(value: Json) -> Iterator[str]:

@@ -377,17 +377,21 @@ REMARK = "Remark"
 _MARKDOWN = str.maketrans({"|": r"\|", "\n": " ", "\\": r"\\", "*": r"\*", "_": r"\_", "<": "&lt;"})
 
 
-def written(tables: Iterable[Table], form: Format) -> str:
+def written(tables: Iterable[Table], form: Format, remarks: Sequence[str] = ()) -> str:
     """Return tables as CSV, Markdown or LaTeX.
 
-    ``tables``: in order; those without a row are left out.
+    ``tables``: in order; those without a row are left out. ``remarks``: what must stand beside them: LaTeX
+    comments, a list below the Markdown, rows of a last table ``remarks`` of the CSV.
     """
     some = [table for table in tables if table.rows]
     if form == "csv":
-        return csv_text(COLUMNS, (row for table in some for row in score_rows(table)))
+        rows = [row for table in some for row in score_rows(table)]
+        rows += [("remarks", str(n), "remark", *plain(remark)) for n, remark in enumerate(remarks, 1)]
+        return csv_text(COLUMNS, rows)
     if form == "latex":
-        return latex_of(map(grid_of, some))
-    return "\n".join(map(_markdown, some))
+        return latex_of(map(grid_of, some), remarks)
+    listed = [f"- {readable(remark).translate(_MARKDOWN)}" for remark in remarks]
+    return "\n".join([*map(_markdown, some), *listed, *([""] if listed else [])])
 
 
 def score_rows(table: Table) -> Iterator[Row]:
