@@ -7,7 +7,7 @@ import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, Protocol, TypeVar, cast
 
 import typer
 
@@ -38,20 +38,37 @@ def say(*lines: str) -> None:
         sys.stdout.write(line + "\n")
 
 
-def model_bill(run: Path) -> tuple[int, float]:
-    """Return the calls that a run has had answered so far, and what they cost in USD where that is known."""
+class Bill(NamedTuple):
+    """What a run has used of models."""
+
+    calls: int = 0  # answered
+    unpriced: int = 0  # of these, those whose price is not known
+    cost: float = 0.0  # USD of the others
+
+    def usd(self) -> str:
+        """Return the cost for people."""
+        from ..engine.calls import usd_text
+
+        return f"{usd_text(self.cost, self.unpriced)} USD"
+
+
+def model_bill(run: Path) -> Bill:
+    """Return what a run has used of models so far."""
     from ..engine.calls import model_uses
     from ..engine.journal_file import NAME
 
     uses = model_uses(run / NAME) if (run / NAME).exists() else ()
-    return sum(use.calls for use in uses), math.fsum(use.cost for use in uses)
+    cost = math.fsum(use.cost for use in uses)
+    return Bill(sum(use.calls for use in uses), sum(use.unpriced for use in uses), cost)
 
 
-def used_since(before: tuple[int, float], run: Path) -> str:
+def used_since(before: Bill, run: Path) -> str:
     """Return what a command used of models, and its run in all; empty where no model was ever asked."""
-    calls, cost = model_bill(run)
-    own = f"{tallied(calls - before[0], 'calls')} of models, {cost - before[1]:.4f} USD"
-    return f"this command: {own}; the run in all: {tallied(calls, 'calls')}, {cost:.4f} USD" if calls else ""
+    after = model_bill(run)
+    own = Bill(after.calls - before.calls, after.unpriced - before.unpriced, after.cost - before.cost)
+    calls = f"{tallied(own.calls, 'calls')} of models, {own.usd()}"
+    whole = f"{tallied(after.calls, 'calls')}, {after.usd()}"
+    return f"this command: {calls}; the run in all: {whole}" if after.calls else ""
 
 
 def answer(document: object, lines: Iterable[str], *, as_json: bool) -> int:

@@ -128,6 +128,14 @@ class Sending:
     bound: float | None
 
 
+def usd_text(cost: float, unpriced: int) -> str:
+    """Return a cost as people read it: ``unknown`` where only calls without a known price were made.
+
+    ``unpriced``: how many calls have no known price; they are not in ``cost``.
+    """
+    return "unknown" if unpriced and not cost else f"{cost:.4f}"
+
+
 @dataclass(frozen=True, slots=True)
 class ModelUse:
     """What one stage used of one model."""

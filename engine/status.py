@@ -19,7 +19,16 @@ from ..schemas.canonical import Json, canonical_text, plain_fields, pretty_bytes
 from ..schemas.plain_files import read_plain, reason_of
 from . import journal_file
 from .batches.books import BatchStatus, batches_in, counts_line, counts_of
-from .calls import ON_THIS_MACHINE, ModelUse, PromptReplies, calls_of, model_uses, replies_by_prompt, rows_of
+from .calls import (
+    ON_THIS_MACHINE,
+    ModelUse,
+    PromptReplies,
+    calls_of,
+    model_uses,
+    replies_by_prompt,
+    rows_of,
+    usd_text,
+)
 from .edits import WHOLE, edits_of
 from .journal import NAME as JOURNAL
 from .journal import Journal, decode
@@ -546,9 +555,9 @@ class Spend:
         for line in self.rows:
             share = f"{line.most / self.spent:.1%}" if self.spent else "-"
             counts = (line.calls, line.input_tokens, line.cached_tokens, line.output_tokens)
-            lines.append(row(line.name, *counts, f"{line.most:.4f}", share))
-        lines.append(row("total", *self._sums(), f"{self.spent:.4f}", ""))
+            lines.append(row(line.name, *counts, usd_text(line.most, line.unpriced), share))
         lost, unpriced = (sum(getattr(line, name) for line in self.rows) for name in ("lost", "unpriced"))
+        lines.append(row("total", *self._sums(), usd_text(self.spent, unpriced), ""))
         if lost:
             most = math.fsum(line.lost_cost for line in self.rows)
             lines.append(f"{lost} requests without a reply may have cost {most:.4f} USD of it; they count so")

@@ -17,7 +17,7 @@ from ...errors import RunError
 from ...schemas.text import quoted, tallied
 from .. import journal_file
 from ..asker import FACT as ATTEMPTS
-from ..calls import UNUSABLE, model_uses
+from ..calls import UNUSABLE, model_uses, usd_text
 from ..execute import STORE, Options, RunRequest, prepare_folder
 from ..journal import NAME as JOURNAL
 from ..journal import Journal
@@ -63,6 +63,7 @@ class Part:
     folder: Path  # its run folder
     shard: Shard  # which one it is
     spent: float  # USD that it has cost
+    unpriced: int = 0  # calls that are not in it, as their price is not known
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +93,12 @@ class MergedRun:
     def lines(self) -> Iterator[str]:
         """Yield it as lines for people."""
         yield from self.report.lines()
-        yield from (f"shard {part.shard}: {part.spent:.4f} USD, {part.folder}" for part in self.parts)
-        yield f"{tallied(len(self.parts), 'shards')} cost {self.spent:.4f} USD together"
+        yield from (
+            f"shard {part.shard}: {usd_text(part.spent, part.unpriced)} USD, {part.folder}"
+            for part in self.parts
+        )
+        cost = usd_text(self.spent, sum(part.unpriced for part in self.parts))
+        yield f"{tallied(len(self.parts), 'shards')} cost {cost} USD together"
         if self.waiting:
             yield (
                 f"{tallied(self.waiting, 'items')} waiting: give the command of each shard again "
@@ -238,7 +243,7 @@ def _parts(manifests: Mapping[Path, Manifest]) -> tuple[Part, ...]:
         assert manifest.shard is not None
         uses = model_uses(folder / JOURNAL)
         spent = math.fsum(usd for use in uses for usd in (use.cost, use.uncertain_cost))
-        parts.append(Part(folder, manifest.shard, spent))
+        parts.append(Part(folder, manifest.shard, spent, sum(use.unpriced for use in uses)))
     return tuple(sorted(parts, key=lambda part: part.shard.number))
 
 

@@ -282,7 +282,7 @@ def _facts(
 
 
 def _warnings(scores: EventScores, accounts: Accounts) -> Iterator[str]:
-    yield from sentences(scores.notes)
+    yield from sentences(scores.notes, (panel.panel.method for panel in scores.panels))
     for panel in scores.panels:
         missing = sum(not video.seen for video in panel.videos)
         silent = sum(video.seen and video.rate is None for video in panel.videos)

@@ -5,6 +5,7 @@ What was asked and what came back, per judge: outcomes and cost, counted over an
 
 import base64
 import math
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ from pydantic import ValidationError
 
 from ...errors import ConfigError, InputError, UserError
 from ...media.images import encode_image, fitted, open_picture
+from ...models.spec import PROGRAMS
 from ...models.vision.store import Box, cut
 from ...pages.grid import Unit
 from ...schemas.canonical import digest
@@ -387,11 +389,12 @@ def comparison_note(methods: int, pairs: int, units: str, how: str) -> str:
     return how if pairs else f"No two methods have {units}."
 
 
-def sentences(notes: Iterable[str]) -> Iterator[str]:
-    """Yield notes as sentences; a name at the beginning, such as ``model-a:``, stays as it is written."""
+def sentences(notes: Iterable[str], names: Iterable[str] = ()) -> Iterator[str]:
+    """Yield notes as sentences; one that begins with a name, such as that of a method, keeps it as it is."""
+    kept = (*PROGRAMS, *names)
     for note in notes:
-        first = note.partition(" ")[0]
-        yield f"{note if first.endswith(':') else note[:1].upper() + note[1:]}."
+        named = any(re.match(rf"{re.escape(name)}(?![\w-])", note) for name in kept)
+        yield f"{note if named else note[:1].upper() + note[1:]}."
 
 
 def day_of(label: str, manifest: EvaluationManifest) -> dict[str, str]:

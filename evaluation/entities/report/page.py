@@ -437,7 +437,7 @@ def _facts(
 def _warnings(
     scores: EntityScores, episodes: Mapping[Key, Episode], accounts: Accounts, snaps: Thumbnails
 ) -> Iterator[str]:
-    yield from sentences(scores.notes)
+    yield from sentences(scores.notes, (method.method for method in scores.methods))
     for method in scores.methods:
         shots = [
             shot for key, each in episodes.items() if key[0] == method.method for shot in each.facts.shots

@@ -276,7 +276,7 @@ def _noun(about: Mapping[str, Any]) -> str:
 def _warnings(scores: KathaScores, accounts: Accounts, judged: Judged) -> Iterator[str]:
     if judged.manifest.environment.get("simulation"):
         yield "Simulation: these judgements were drawn from random numbers, and say nothing about any method."
-    yield from sentences(scores.notes)
+    yield from sentences(scores.notes, scores.methods)
     yield from accounts.warnings()
     for name, method in scores.methods.items():
         invalid, requested = (method.generations[f"generations_{one}"] for one in ("invalid", "requested"))

@@ -250,7 +250,7 @@ def warnings_of(scores: ImageScores, board: Leaderboard, accounts: Accounts, loo
     stories = len({story.story_id for method in scores.methods for story in method.stories})
     if not stories:
         yield "The evaluation has no story."
-    yield from sentences(scores.notes)
+    yield from sentences(scores.notes, (method.method for method in scores.methods))
     for scored in scores.methods:
         asked, there = scored.accounting.get("shots_requested"), scored.accounting.get("shots_valid")
         if isinstance(asked, int) and isinstance(there, int) and there < asked:

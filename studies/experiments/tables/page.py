@@ -566,7 +566,7 @@ def _warnings(results: StudyResults) -> Iterator[str]:
         return
     if results.evaluation.manifest.environment.get("simulation"):
         yield "The judgements are simulated: nothing here says anything about any plan, renderer or judge."
-    yield from sentences(results.scores.notes)
+    yield from sentences(results.scores.notes, results.scores.methods)
     for name in results.judged_methods:
         made = results.scores.methods[name].generations
         if made["generations_invalid"]:

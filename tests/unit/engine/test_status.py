@@ -20,7 +20,7 @@ from fabula.engine.hooks import Event
 from fabula.engine.journal import NAME as JOURNAL
 from fabula.engine.pipeline import Pipeline
 from fabula.engine.running import Forecast, Forecasting
-from fabula.engine.status import BY, Status, read_report, run_spend, run_status, show_item
+from fabula.engine.status import BY, Line, Spend, Status, read_report, run_spend, run_status, show_item
 from fabula.errors import BudgetStop, ConfigError, RunError
 from fabula.models.chat import ChatRequest, Usage
 from fabula.models.options import ModelOptions
@@ -150,6 +150,15 @@ def test_show_item_when_made_shows_what_each_stage_read_and_wrote(run: Callable,
     assert 'edit by ana at $.text: "ape" (test)' in view.lines()
     with pytest.raises(KeyError):
         view.field("nope")
+
+
+def test_spend_when_no_price_is_known_says_unknown_and_not_nothing() -> None:
+    free, unpriced = Line("free", 3), Line("unpriced", calls=2, unpriced=2)
+    assert [line.split()[5] for line in Spend("stage", (unpriced,)).lines()[1:3]] == ["unknown", "unknown"]
+    assert [line.split()[5] for line in Spend("stage", (free,)).lines()[1:3]] == ["0.0000", "0.0000"]
+    both = Spend("stage", (replace(unpriced, calls=3, cost=0.25), unpriced)).lines()
+    assert [line.split()[5] for line in both[1:4]] == ["0.2500", "unknown", "0.2500"]
+    assert both[4] == "4 calls are not in it, as their price is not known"
 
 
 def test_show_item_when_stale_shows_the_last_result_and_why(run: Callable, folder: Path) -> None:

@@ -2,6 +2,7 @@
 
 import csv
 import io
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,9 +10,12 @@ from markdown_it import MarkdownIt
 
 from fabula.cli.common import chosen_form
 from fabula.errors import ConfigError
+from fabula.evaluation.archive.replies import remarks_of
 from fabula.evaluation.report.formats import COLUMNS, comparison_table, written
 from fabula.evaluation.report.model import CountRow, CountTable, Measure, ScoreRow, ScoreTable
+from fabula.evaluation.report.showing import sentences
 from fabula.evaluation.stats.uncertainty import Pair, Uncertainty, paired
+from fabula.schemas.judgement import EvaluationManifest
 from fabula.schemas.values import Score
 
 HOSTILE = r"a|b_c* & 5% <b>$x$ \n {z}"
@@ -76,6 +80,43 @@ def test_latex_when_names_hold_its_signs_escapes_each() -> None:
     assert r"=1+1 & -- & $-$12.5 & a remark \\" in text
     assert r"\caption{Scores $|$ all. In 100 \%.}" in text
     assert r"\begin{tabular}{lrrl}" in text
+
+
+REMARKS = ("judges: compatible:toy_judge", "note: the replies are made up;\nby \u00e9")
+
+
+def test_tables_when_they_have_remarks_carry_them_in_every_form() -> None:
+    latex = written([SCORES], "latex", REMARKS).splitlines()
+    assert latex[1:3] == ["% judges: compatible:toy_judge", r"% note: the replies are made up; by \xe9"]
+    assert latex[3] == r"\begin{table}"
+    markdown = written([SCORES], "markdown", REMARKS).splitlines()
+    assert r"- judges: compatible:toy\_judge" in markdown and markdown[-1].startswith(
+        "- note: the replies are"
+    )
+    rows = list(csv.DictReader(io.StringIO(written([SCORES], "csv", REMARKS))))
+    told = [(row["table"], row["measure"], row["value"]) for row in rows[-2:]]
+    assert told == [("remarks", "remark", remark) for remark in REMARKS]
+
+
+def test_remarks_of_scores_name_release_judges_definitions_and_notes() -> None:
+    manifest = EvaluationManifest(
+        kind="katha", subject={}, protocol={"release": {"sha256": "ab"}, "judges": ["compatible:stand-in"]},
+        environment={"release": {"version": "0.1.0"}},
+    )  # fmt: skip
+    made = SimpleNamespace(definitions=Uncertainty(resamples=200), notes=("few stories",))
+    assert list(remarks_of(made, [manifest])) == [
+        "release 0.1.0: SHA-256 ab",
+        "judges: compatible:stand-in",
+        "definitions: resamples=200, seed=42, interval=by-size, correction=holm",
+        "note: few stories",
+    ]
+
+
+def test_sentences_when_notes_begin_with_names_leave_these_as_they_are() -> None:
+    notes = ("my-gen: one is lost", "table-detector, still-flow: programs", "my-generation is long", "a note")
+    assert list(sentences(notes, ["my-gen"])) == [
+        "my-gen: one is lost.", "table-detector, still-flow: programs.", "My-generation is long.", "A note.",
+    ]  # fmt: skip
 
 
 def test_comparison_table_when_methods_are_paired_has_what_the_comparison_says() -> None:
