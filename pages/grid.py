@@ -160,8 +160,8 @@ def latex_of(grids: Iterable[Grid], remarks: Iterable[str] = ()) -> str:
 
     All of it is ASCII; texts are escaped. ``remarks`` stand before them as comments.
     """
-    comments = (printable(remark).encode("ascii", "backslashreplace").decode() for remark in remarks)
-    notes = (f"% {' '.join(comment.split())}" for comment in comments)
+    lines = (printable(" ".join(remark.split())) for remark in remarks)
+    notes = (f"% {line.encode('ascii', 'backslashreplace').decode()}" for line in lines)
     return "\n".join([r"% Needs \usepackage{booktabs}.", *notes, *map(_latex, grids)])
 
 

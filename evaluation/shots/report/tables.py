@@ -134,12 +134,17 @@ def shares(scores: ImageScores, order: Sequence[str]) -> tuple[Plot, ...]:
     if not groups:
         return ()
     ends = if_intervals(", with 95 % intervals", (p.score for points in groups.values() for p in points))
+    there = in_order(dict.fromkeys(name for method in scores.methods for name in method.scores))
+    left_out = [label_of(name) for name in there if metric_of(name).column is None or not metric_of(name).top]
+    left = (
+        f" Not in the figure, having no full value of their own: {', '.join(left_out)}." if left_out else ""
+    )
     return (
         Plot(
             name="shares", title="Scores as a share of the highest possible value", groups=groups,
             axis="Share of the highest possible value",
             note=f"In %{ends}. Further right is better. Scores measure different things: compare methods "
-            "within a score. The inception score has no highest value.",
+            f"within a score.{left}",
         ),
     )  # fmt: skip
 

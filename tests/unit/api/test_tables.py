@@ -114,7 +114,7 @@ EXAMPLES = Path(fabula.__file__).parent / "examples"
 def executed(notebook: Any, folder: Path) -> Any:
     """A notebook as a kernel leaves it that began in a folder."""
     nbclient.NotebookClient(
-        notebook, timeout=120, kernel_name="python3", record_timing=False,
+        notebook, timeout=120, kernel_name="python3", record_timing=False, coalesce_streams=True,
         resources={"metadata": {"path": str(folder)}},
     ).execute()  # fmt: skip
     for cell in notebook.cells:
