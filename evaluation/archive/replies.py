@@ -73,11 +73,12 @@ def remarks_of(
                 yield f"{noun}{f' {version}' if version else ''}: SHA-256 {stated['sha256']}"
         judges = list(_texts(manifest.protocol.get("judges")))
         yield f"judges: {', '.join(judges) or 'none'}"
-    used = getattr(made, "definitions", None)
-    if is_dataclass(used):
-        given = {name: value for name, value in plain_fields(used).items() if value not in (None, {})}
-        named = [used.named()] if hasattr(used, "named") else []
-        yield f"definitions: {', '.join([*named, *(f'{name}={value}' for name, value in given.items())])}"
+    used: Any = getattr(made, "definitions", None)
+    fields = plain_fields(used) if is_dataclass(used) else {}
+    named = [used.named()] if hasattr(used, "named") else []
+    listed = [*named, *(f"{name}={value}" for name, value in fields.items() if value not in (None, {}))]
+    if listed:
+        yield f"definitions: {', '.join(listed)}"
     yield from (f"note: {note}" for note in getattr(made, "notes", ()))
 
 
