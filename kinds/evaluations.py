@@ -126,8 +126,8 @@ def tables_of(folder: Path, made: "Shown", least: float | None = None) -> "tuple
     scoring = judging_of(folder).scored()
     covered = least_covered(read_manifest(folder))
     tables = () if scoring.tables is None else scoring.tables(made)
-    told = (with_coverage(table, covered, LEAST if least is None else least) for table in tables)
-    return tuple(_marked(told, folder))
+    covering = (with_coverage(table, covered, LEAST if least is None else least) for table in tables)
+    return tuple(_marked(covering, folder))
 
 
 def _marked(tables: Iterable["Table"], *folders: Path) -> "Iterator[Table]":
