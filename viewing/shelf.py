@@ -211,22 +211,13 @@ class Shelf:
 
     def outputs(self) -> dict[str, dict[str, int]]:
         """Return unit of an evaluation -> method whose output was judged -> replies about that output."""
-<<<<<<< HEAD
         outputs: dict[str, dict[str, int]] = {}
-=======
-        replied: dict[str, dict[str, int]] = {}
->>>>>>> cd0809a2 (The pin of lines is raised by what mended tables, notes and messages bring; names say what they hold)
         for file, replies in (("frames", 0), ("judgements", 1)):
             counts = self.rows[file].counts("unit", "method") if file in self.rows else {}
             for (unit, method), count in counts.items():
                 if unit and method:  # what was asked about the text alone is of no method
-<<<<<<< HEAD
                     outputs.setdefault(unit, {})[method] = count * replies
         return dict(sorted(outputs.items()))
-=======
-                    replied.setdefault(unit, {})[method] = count * replies
-        return dict(sorted(replied.items()))
->>>>>>> cd0809a2 (The pin of lines is raised by what mended tables, notes and messages bring; names say what they hold)
 
 
 def open_shelf(folder: Path) -> Shelf:
