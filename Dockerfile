@@ -1,6 +1,6 @@
 # docker build --target slim -t fabula .        the command with videos, Anthropic and the review application
 # docker build --target full -t fabula:full .   with every extra: torch, detectors, encoders, Ray (several GB)
-# docker run --rm -v "$PWD:/data" -e OPENAI_API_KEY fabula build katha stories.jsonl --model openai:gpt-4.1-mini --out runs/mine
+# docker run --rm -v "$PWD:/data" -e OPENAI_API_KEY fabula build stories stories.jsonl --model openai:gpt-4.1-mini --out runs/mine
 FROM python:3.11-slim AS wheel
 WORKDIR /src
 COPY . .

@@ -40,7 +40,7 @@ all: .venv/installed-all
 # Build, validate, package and verify the sample benchmark, offline.
 demo: .venv/installed
 	rm -rf $(DEMO) dist/demo-0.1.0 dist/demo-0.1.0-hidden dist/demo-0.1.0-hidden.salt
-	$(BIN)/fabula build katha builders/katha/samples/stories.jsonl --records builders/katha/samples/gold.jsonl \
+	$(BIN)/fabula build stories builders/katha/samples/stories.jsonl --records builders/katha/samples/gold.jsonl \
 		--planner rules --out $(DEMO) --created-at 2026-01-01T00:00:00Z
 	$(BIN)/fabula run status $(DEMO)
 	$(BIN)/fabula validate $(DEMO)

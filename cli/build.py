@@ -394,6 +394,8 @@ def extend(run: Path, sources: Sequence[Path], *, options: "ExtendOptions", as_j
     """
     from ..api.calling import choose_reporter
     from ..builders.katha.extend import extend_katha
+    from ..schemas.values import UNREAD, state_of
+    from ..validators.katha.dataset import iter_bundles
 
     before = model_bill(run)
     with summary_first(run, as_json=as_json):
@@ -401,10 +403,12 @@ def extend(run: Path, sources: Sequence[Path], *, options: "ExtendOptions", as_j
     show(report, as_json=as_json)
     if not as_json and report.run is not None:
         used = used_since(before, run)
+        states = {state_of(each["record"]["validation_status"], each["checks"]) for each in iter_bundles(run)}
+        drafts = "" if states.isdisjoint(UNREAD) else " --allow-drafts"
         say(
             *((used,) if used else ()),
             *incomplete_lines(run),
-            f"next: fabula release pack {quoted(run)} --version auto --since RELEASE --out NEW",
+            f"next: fabula release pack {quoted(run)} --version auto --since RELEASE{drafts} --out NEW",
             "RELEASE is the one published before, NEW a new folder",
         )
     elif not as_json and options.dry_run:

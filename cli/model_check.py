@@ -28,7 +28,7 @@ from ..models.keys import SHORT_KEY, key_status
 from ..models.limits import Clock, SystemClock
 from ..models.options import ModelOptions, options_for
 from ..models.prices import MostTokens, book, highest_cost, most_tokens, price_of
-from ..models.spec import ModelSettings, ModelSpec, is_stand_in, parse_spec
+from ..models.spec import ModelSettings, ModelSpec, is_stand_in, parse_spec, setting_lines
 from ..prompts.loader import load_prompt
 from .checkup import place_of
 from .common import warn
@@ -231,7 +231,7 @@ def _problem(heard: Heard) -> str:
 def _form(
     spec: ModelSpec, options: ModelOptions, heard: Sequence[Heard], way: Structured, *, works: bool
 ) -> Step:
-    first, setting = _problem(heard[0]), f'[models."{spec}"] structured = "{way}"'
+    first, setting = _problem(heard[0]), setting_lines(spec.text, f'structured = "{way}"')
     asked = [each for each in heard if each.reply is not None and each.request.structured == way]
     good = sum(not _problem(each) for each in asked)
     kept = f'{good} of {len(asked)} replies keep to their schema (structured = "{way}")'
@@ -240,9 +240,7 @@ def _form(
         return Step("form", "failed", said, "choose another model, or a server that enforces schemas")
     if way != options.structured:
         lost = f'{kept}; with "{options.structured}" none did: {first}'
-        fix = (
-            f"write into fabula.toml: {setting}. Some servers, such as `transformers serve`, enforce nothing"
-        )
+        fix = "some servers, such as `transformers serve`, enforce nothing; write into fabula.toml:" + setting
         return Step("form", "warning", lost, fix)
     if good == len(asked):
         return Step("form", "ok", kept)
@@ -589,8 +587,8 @@ def _price(
     price = price_of(spec, options)
     if price is None:
         fix = (
-            f"give it in fabula.toml: {price_setting(spec.text)}; without it costs are unknown and"
-            " --max-cost is refused"
+            "without it costs are unknown and --max-cost is refused; give it in fabula.toml:"
+            f"{price_setting(spec.text)}"
         )
         return Step("price", "warning", "not known", fix), None
     booked = book(price, reply.usage, most)

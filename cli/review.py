@@ -138,7 +138,7 @@ def invite(
         revoke: Take back somebody's link; their answers stay, the rest of their seat goes to others.
         drop: Have others answer anew what somebody answered; the votes stay on file and do not count.
         why: The reason, with --drop.
-        url: Address under which people reach the server [the usual one of `review serve`].
+        url: Address under which people reach the server [the last one given, or where it was served last].
 
     Examples:
         fabula review invite studies/gold --count 3
@@ -150,7 +150,9 @@ def invite(
     from ..people.review.serve.running import clock
     from ..people.review.standing import VoteJournal
 
-    opened, address = open_study(study), url or folder.USUAL_ADDRESS
+    opened, address = open_study(study), url or folder.address_of(study)
+    if url is not None:
+        folder.keep_address(study, url)
     with VoteJournal(study) as journal:
         if revoke:
             folder.revoke(opened, journal, clock(), revoke)
@@ -205,12 +207,14 @@ def serve(
         fabula review serve studies/gold
         fabula review serve studies/gold --host 0.0.0.0 --port 443 --tls-cert cert.pem --tls-key key.pem
     """
-    from ..people.review.folder import open_study
+    from ..people.review.folder import keep_address, open_study
     from ..people.review.serve.running import Address, serve
 
     opened = open_study(study)
 
     def started(address: str) -> None:
+        if host == "127.0.0.1" and not behind_proxy:
+            keep_address(study, address, served=True)
         if as_json:
             emit({"study": opened.protocol.name, "address": address})
             return

@@ -178,5 +178,5 @@ def unknown_price(text: str) -> ConfigError:
     """Return the error for a cost limit beside a model whose price nobody knows."""
     return ConfigError(
         f"--max-cost with {text}", what="the price of this model is not known, so its cost cannot be limited",
-        fix=f"give it in fabula.toml: {price_setting(text)}",
+        fix=f"give it in fabula.toml:{price_setting(text)}",
     )  # fmt: skip

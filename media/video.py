@@ -190,7 +190,7 @@ def open_video(
 
     ``limits``: what it may be at most.
     """
-    av = _library()
+    av = video_library()
     _check_file(path, limits)
     try:
         container = av.open(str(path), metadata_errors="replace")
@@ -295,7 +295,7 @@ def _taken(
 def _walked(path: Path, wanted: Sequence[int], *, deinterlace: bool) -> Iterator[Any]:
     """Yield the wanted frames of a file in which nothing can be found but by decoding from its front."""
     left = set(wanted)
-    with _library().open(str(path), metadata_errors="replace") as container:
+    with video_library().open(str(path), metadata_errors="replace") as container:
         frames = frames_of(container, video_stream(container))
         for number, frame in enumerate(deinterlaced(frames) if deinterlace else frames):
             if number in left:
@@ -311,13 +311,14 @@ def _image(frame: Any) -> "tuple[Image, tuple[str, ...]]":  # noqa: ANN401 - PyA
     return image.rotate(turn, expand=True) if turn % 360 else image, (TRANSPARENT,) if transparent else ()
 
 
-def _library() -> Any:  # noqa: ANN401 - a module
+def video_library() -> Any:  # noqa: ANN401 - a module
+    """Return the library that reads and writes videos."""
     try:
         import av
     except ImportError as error:
         raise MissingRequirement(
             "videos",
-            what="reading videos needs the library PyAV, which is not installed",
+            what="videos need the library PyAV, which is not installed",
             fix="pip install 'fabula[video]'",
         ) from error
     return av

@@ -15,7 +15,7 @@ from ..schemas.canonical import Json, canonical_text
 from .chat import ChatRequest, Image, Reply, Usage
 from .generators.request import CHOSEN, longest_seconds
 from .options import ModelOptions, Prices
-from .spec import BEFORE, COMPATIBLE, ModelSpec, parse_spec
+from .spec import BEFORE, COMPATIBLE, ModelSpec, parse_spec, setting_lines
 
 if TYPE_CHECKING:
     from genai_prices.types import ModelInfo, ModelPrice
@@ -278,7 +278,7 @@ def _own_price(own: Prices) -> Price:
 
 
 def price_setting(model: str) -> str:
-    """Return how the price of a model is written into the settings, with its unit."""
+    """Return the lines that give the price of a model in the settings, with its unit."""
     made = next((makes for before, makes in BEFORE.items() if model.startswith(before)), "text")
     names, unit = {
         "image": (("picture",), "USD per picture"),
@@ -286,7 +286,7 @@ def price_setting(model: str) -> str:
     }.get(made, (("input", "output"), "USD per million tokens"))
     rates = ", ".join(f"{name} = PRICE" for name in names)
     free = ", 0 where nobody charges for it" if parse_spec(model).provider == COMPATIBLE else ""
-    return f'[models."{model}"] prices = {{ {rates} }}, in {unit}{free}'
+    return setting_lines(model, f"prices = {{ {rates} }}  # PRICE in {unit}{free}")
 
 
 def listed_like(name: str, provider: str | None = None) -> list[str]:
@@ -310,7 +310,7 @@ def tell_unknown_price(model: str) -> str:
     spec = parse_spec(model)
     close = [] if spec.provider == COMPATIBLE or spec.draws else listed_like(spec.name, spec.provider)
     meant = f" (did you mean {close[0]}?)" if close else ""
-    return f"the price of {model} is not known{meant}; give it in fabula.toml: {price_setting(model)}"
+    return f"the price of {model} is not known{meant}; give it in fabula.toml:{price_setting(model)}"
 
 
 def check_extra(spec: ModelSpec, options: ModelOptions) -> None:
@@ -321,7 +321,7 @@ def check_extra(spec: ModelSpec, options: ModelOptions) -> None:
     raise ConfigError(
         f'[models."{spec}"] extra.{name}',
         what="this parameter changes what a call costs, so the listed price would be wrong",
-        fix=f"leave it out, or give the prices that apply with it: {price_setting(spec.text)}",
+        fix=f"leave it out, or give the prices that apply with it:{price_setting(spec.text)}",
     )
 
 

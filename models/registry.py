@@ -10,7 +10,7 @@ from ..schemas.plugins import plugins
 from .chat import ChatModel
 from .keys import Redactor
 from .options import ModelOptions, check_weights
-from .spec import COMPATIBLE, SERVED, Makes, ModelSpec
+from .spec import COMPATIBLE, SERVED, Makes, ModelSpec, setting_lines
 
 if TYPE_CHECKING:
     from .batches.service import BatchService
@@ -129,7 +129,7 @@ def check_place(spec: ModelSpec, options: ModelOptions) -> None:
     if spec.provider == COMPATIBLE and not (spec.base_url or options.base_url):
         raise ConfigError(
             f"model {spec}", what="nothing says where this server is",
-            fix=f'write [models."{spec}"] base_url = "http://HOST:PORT/v1" into fabula.toml',
+            fix="write into fabula.toml:" + setting_lines(str(spec), 'base_url = "http://HOST:PORT/v1"'),
         )  # fmt: skip
 
 

@@ -115,6 +115,11 @@ class ModelSpec:
         return self.text if weights is None or weights.path is None else f"{self.provider}:{weights.public}"
 
 
+def setting_lines(spec: str, line: str) -> str:
+    """Return a setting of a model as the lines that ``fabula.toml`` wants, to stand behind a colon."""
+    return f'\n    [models."{spec}"]\n    {line}'
+
+
 def parse_spec(text: str) -> ModelSpec:
     """Return the parts of a spec such as ``openai:gpt-4.1-mini`` or ``http://localhost:8000/v1#qwen3-vl``.
 

@@ -18,6 +18,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Literal
 
+from ..errors import UserError
+from ..media.video import video_library
+
 SHOTS = ("AB1", "A2", "B1", "AC2", "B1", "C2", "A3", "AB1", "C3", "A1")
 """The shots of the film, as :mod:`.made_films` writes them: letters of people, number of the place."""
 
@@ -87,8 +90,15 @@ def main() -> int:
             kind.add_argument("suite", type=Path, help="all_prompts.json")
         kind.add_argument("folder", type=Path)
     given = vars(options.parse_args())
-    for path in WRITERS[given.pop("kind")](**given):
-        sys.stdout.write(f"{path}\n")
+    write = WRITERS[given.pop("kind")]
+    try:
+        if write is not write_shots:
+            video_library()
+        for path in write(**given):
+            sys.stdout.write(f"{path}\n")
+    except UserError as error:
+        sys.stderr.write(f"error: {error}\n")
+        return int(error.exit_code)
     return 0
 
 

@@ -14,7 +14,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-PORTS = ("8123", "8124")
+PORTS = tuple(map(str, range(8123, 8130)))
 """Ports that pages name; here others take their place."""
 HOME = "~/fables"
 """Where pages say that they work."""
@@ -78,6 +78,9 @@ class Shell:
             lines.append(line)
         for port in STARTED.findall(command):
             _wait_for(int(port))
+        if "fabula init" in command:  # it writes the stand-in's price, with its usual port
+            for settings in self._folder.rglob("fabula.toml"):
+                settings.write_text(self.with_own_ports(settings.read_text("utf-8")), "utf-8")
         text = "".join(lines).removesuffix("\n").rstrip("\n")
         for port, own in self._ports.items():
             text = text.replace(own, port)

@@ -234,7 +234,11 @@ class ExtendReport(Tabular):
 
     def lines(self) -> list[str]:
         """Return the report as lines for people."""
-        known = f"; {_stories(len(self.known))} there already" if self.known else ""
+        given = len(self.added) + len(self.stopped) + len(self.known)
+        held = f"in the run already: {len(self.known)} of {given}"
+        if self.known and len(self.known) == given:
+            return [f"no story to add; {held}"]
+        known = f"; {held}" if self.known else ""
         many = _stories(len(self.added))
         stopped = [
             f"  {item.id} {item.status} in {item.stage} ({item.code or 'not run'}): "

@@ -30,7 +30,7 @@ from ..faults import one_line
 from ..keys import Redactor
 from ..options import ModelOptions
 from ..programs import Program, ProgramStopped, allowed_environment
-from ..spec import ModelSpec
+from ..spec import ModelSpec, setting_lines
 from .request import (
     LONGEST_PICTURE,
     LONGEST_VIDEO,
@@ -199,11 +199,11 @@ class CommandImages:
 
 def check_command(spec: ModelSpec, options: ModelOptions) -> None:
     """Check, without starting anything, that a spec's settings name a program that is there."""
-    fix = f'[models."{spec}"] extra = {{ command = ["PROGRAM", "{{prompt_file}}", "{{out}}"] }}'
+    fix = setting_lines(str(spec), 'extra = { command = ["PROGRAM", "{prompt_file}", "{out}"] }')
     try:
         given = CommandImages(spec, options, Redactor()).settings(options.extra)
     except CallFault as fault:
-        raise ConfigError(f"model {spec}", what=str(fault), fix=f"write in fabula.toml: {fix}") from None
+        raise ConfigError(f"model {spec}", what=str(fault), fix=f"write in fabula.toml:{fix}") from None
     first = given.command[0] if isinstance(given.command[0], str) else given.command[0][0]
     if not _PLACEHOLDER.search(first) and shutil.which(first) is None:
         what = f"extra.command: {first} is not there, or is no program"

@@ -13,7 +13,7 @@ from ...errors import ConfigError, MissingRequirement
 from ...schemas.canonical import digest
 from ..options import ModelOptions
 from ..programs import allowed_environment
-from ..spec import ModelSpec, OpenWeights
+from ..spec import ModelSpec, OpenWeights, setting_lines
 
 PASSED = (
     "HF_",
@@ -213,8 +213,8 @@ def check_server(spec: ModelSpec, options: ModelOptions) -> list[str]:
         wanted = options.program or SERVERS[spec.provider].program
         raise MissingRequirement(
             f"model {spec}", what=f"{wanted} is not on this machine",
-            fix=f"{recipe_of(spec.provider)}; then it is found there. Or name another one: "
-            f'[models."{spec}"] program = "/PATH/OF/ITS/bin/{SERVERS[spec.provider].program}"',
+            fix=f"{recipe_of(spec.provider)}; then it is found there. Or name another one in fabula.toml:"
+            + setting_lines(str(spec), f'program = "/PATH/OF/ITS/bin/{SERVERS[spec.provider].program}"'),
         )  # fmt: skip
     if sys.platform == "win32":
         raise MissingRequirement(

@@ -430,7 +430,7 @@ def export_files(study: Study, folder: Path, *, withdraw: bool = False) -> Expor
             edit = f"fabula edit RUN --from {quoted(folder / 'edits.jsonl')}"
             pack = f"fabula release pack RUN --version X --reviews {quoted(folder)}"
             pack += " --accept-careless" if careful["people"] else ""
-            return ExportedFiles(folder, counts, (edit, pack), signs)
+            return ExportedFiles(folder, counts, (edit, pack) if written.edits else (pack,), signs)
         rows = human_rows(study, standing)
         write_atomic(folder / VOTES, (canonical_bytes(row.as_json()) + b"\n" for row in rows))
     return ExportedFiles(

@@ -25,7 +25,7 @@ from .serve.access import enter_token
 from .standing import TRAINING, Event, Standing, VoteJournal, read_events
 from .task import Task, load_task, read_task, text_in
 
-TASK, SEATS, SECRET = "task.j2", "seats.json", "secret.key"
+TASK, SEATS, SECRET, ADDRESS = "task.j2", "seats.json", "secret.key", "address.txt"
 SECRET_BYTES = 32
 Row = TypeVar("Row", bound=Own)
 Progress = Callable[[int, int], None]
@@ -308,7 +308,8 @@ def replace_protocol(study: Study, protocol: Protocol) -> None:
 # -- Who takes part: pseudonyms with personal links, links taken back, answers that count no more
 
 ROLES = ("reviewer", "adjudicator")
-USUAL_ADDRESS = "http://127.0.0.1:8765"
+_HERE = "http://127.0.0.1:"
+USUAL_ADDRESS = f"{_HERE}8765"
 MOST = 1000
 """Most people of one invitation."""
 
@@ -321,6 +322,20 @@ class Invited:
     role: str
     group: str | None
     link: str
+
+
+def address_of(folder: Path) -> str:
+    """Return under which address people reach the server of a study: the last that was given or served."""
+    try:
+        return read_plain(folder / ADDRESS).decode().strip()
+    except FileNotFoundError:
+        return USUAL_ADDRESS
+
+
+def keep_address(folder: Path, address: str, *, served: bool = False) -> None:
+    """Keep the address of a study's server; where it is served counts unless a public one was given."""
+    if not served or address_of(folder).startswith(_HERE):
+        write_atomic(folder / ADDRESS, [f"{address}\n".encode()])
 
 
 def link_of(study: Study, reviewer: str, address: str = USUAL_ADDRESS) -> str:

@@ -13,7 +13,7 @@ from ...errors import InputError, UserError
 from ...schemas.canonical import Json, jsonl_lines, write_atomic
 from ...schemas.entities import ALL, LISTS, TYPES, EntityEpisode, EpisodeRecord, type_of_label
 from ...schemas.paths import SOURCE_MANIFEST, STATISTICS, parquet_path
-from ...schemas.text import quoted, tallies
+from ...schemas.text import quoted, tallied, tallies
 from ...schemas.values import Issue
 from ...validators.entities.measures import fixed
 from ...validators.entities.view import BLOCKING, CONTRADICTIONS, EpisodeView, view_of
@@ -411,8 +411,8 @@ def _mean(value: Json) -> str:
 def _notes(facts: Facts) -> Iterator[str]:
     findings = facts.statistics["findings"]
     if findings:
-        count = sum(findings.values())
-        yield f"{count} findings of {len(findings)} kinds stand in statistics.json and on the card"
+        count, kinds = tallied(sum(findings.values()), "findings"), tallied(len(findings), "kinds")
+        yield f"statistics.json and the card have {count} of {kinds}"
 
 
 RECORDS = FlatRecords(

@@ -231,7 +231,7 @@ class StoryPacking:
         require_records(selection, str(run.folder))
         if unread.total() and not self.options.allow_drafts:
             what = f"{_told(unread, drafts, selection)}{''.join(f'; {note}' for note in unheld(reviews))}"
-            raise ConfigError("--allow-drafts", what=what, fix=_READ)
+            raise ConfigError(str(run.folder), what=what, fix=_READ)
         self.hidden_drafts = hidden_drafts
         self._draw(traits)
 

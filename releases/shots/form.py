@@ -528,7 +528,7 @@ def _notes(facts: Facts) -> Iterator[str]:
     if statistics["findings"]:
         count = sum(statistics["findings"].values())
         kinds = ", ".join(sorted(statistics["findings"]))
-        yield f"{count} findings stand in statistics.json: {kinds}"
+        yield f"statistics.json has {tallied(count, 'findings')}: {kinds}"
 
 
 RECORDS = FlatRecords(

@@ -238,7 +238,7 @@ def test_full_check_when_a_server_enforces_nothing_names_the_setting_that_helps(
     with ModelServer(deaf) as server:
         spec = f"{server.openai_url}#local"
         lines = "\n".join(check_model(spec, {spec: FREE}, full=True).lines())
-        assert f'fix: write into fabula.toml: [models."{spec}"] structured = "json"' in lines
+        assert f'write into fabula.toml:\n    [models."{spec}"]\n    structured = "json"' in lines
         helped = check_model(spec, {spec: {**FREE, "structured": "json"}}, full=True)
     assert steps(helped)["form"] == "ok" and helped.passed
 
@@ -289,4 +289,4 @@ def test_check_when_a_video_is_made_says_so_and_what_its_price_is_written_as() -
     assert found.passed and found.cost is None
     lines = "\n".join(found.lines())
     assert "a video: video/mp4" in lines
-    assert "prices = { second = PRICE }, in USD per second of video" in lines
+    assert "    prices = { second = PRICE }  # PRICE in USD per second of video" in lines

@@ -115,9 +115,9 @@ def test_extend_when_a_story_is_new_says_what_came_in(fabula_command, sample_run
     done = fabula_command("extend", run, later, "--workers", 0, "--created-at", "2026-06-01T00:00:00Z")
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("1 story added to 24, which stay as they were\n")
-    assert "fabula release pack" in done.stdout
-    again = fabula_command("extend", run, later, "--json")
-    assert json.loads(again.stdout)["added"] == []
+    assert "--since RELEASE --allow-drafts --out NEW\n" in done.stdout
+    again = fabula_command("extend", run, later)
+    assert again.stdout == "no story to add; in the run already: 1 of 1\n"
 
 
 def test_extend_when_the_sources_of_the_run_moved_takes_their_new_place(

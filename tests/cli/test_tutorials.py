@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import fabula
-from fabula.testing.page_shell import BLOCK, Shell, fits, typed
+from fabula.testing.page_shell import BLOCK, HOME, Shell, fits, typed
 
 DOCS = Path(fabula.__file__).parent / "docs"
 PAGES = (*sorted((DOCS / "tutorials").glob("*.md")), DOCS / "howto" / "own.md")
@@ -30,8 +30,10 @@ def test_tutorial_when_followed_prints_what_it_shows(page: Path, tmp_path: Path,
     try:
         for language, title, block in BLOCK.findall(text):
             if title:
-                (tmp_path / title).parent.mkdir(parents=True, exist_ok=True)
-                (tmp_path / title).write_text(shell.with_own_ports(block), encoding="utf-8")
+                file = Path(shell.type("pwd").replace(HOME, str(tmp_path))) / title
+                file.parent.mkdir(parents=True, exist_ok=True)
+                with file.open("a", encoding="utf-8") as written:  # settings go behind those of `fabula init`
+                    written.write(shell.with_own_ports(block))
             if language != "console":
                 continue
             told = block

@@ -99,7 +99,7 @@ def test_extend_when_all_at_once_or_in_two_steps_gives_the_first_step_the_same_r
 def test_extend_when_some_stories_are_there_already_takes_the_others(run, new, rows) -> None:
     report = extend_katha(run, write(new, rows[0], rows[FIRST]), NOW)
     assert (report.added, report.known) == ((rows[FIRST]["id"],), (rows[0]["id"],))
-    assert report.lines()[0] == "1 story added to 5, which stay as they were; 1 story there already"
+    assert report.lines()[0] == "1 story added to 5, which stay as they were; in the run already: 1 of 2"
 
 
 def test_extend_when_tried_only_tells_what_the_stages_would_turn_away(run, new, rows) -> None:

@@ -1,6 +1,7 @@
 """What calls cost: the library's own results, and bounds that hold for whatever a service says."""
 
 import random
+import tomllib
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, date, datetime
@@ -329,13 +330,18 @@ def test_price_when_it_runs_here_is_nothing_unless_the_settings_say_so(provider:
     ("model", "said"),
     [
         ("openai:gpt-41-mini", "did you mean openai:gpt-4.1-mini?"),
-        ("openai:of-nobody-at-all", "not known; give it in fabula.toml"),
-        ("http://127.0.0.1:8123/v1#gpt-41-mini", "PRICE }, in USD per million tokens, 0 where nobody"),
+        ("openai:of-nobody-at-all", "not known; give it in fabula.toml:\n"),
+        (
+            "http://127.0.0.1:8123/v1#gpt-41-mini",
+            "PRICE }  # PRICE in USD per million tokens, 0 where nobody",
+        ),
     ],
 )
 def test_sentence_when_a_price_is_not_known_names_the_nearest_model_and_no_made_up_price(model, said):
     sentence = tell_unknown_price(model)
     assert said in sentence
+    settings = tomllib.loads(sentence.partition("fabula.toml:")[2].replace("= PRICE", "= 0.5"))
+    assert settings["models"][model]["prices"] == {"input": 0.5, "output": 0.5}
     assert ("did you mean" in sentence) == ("did you mean" in said)
 
 

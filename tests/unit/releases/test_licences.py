@@ -247,6 +247,7 @@ def test_pack_when_records_are_drafts_is_refused_and_says_how_many(make_run, tmp
     with pytest.raises(ConfigError) as raised:
         pack(make_run(part_drafts(2)), tmp_path / "out", PackOptions("0.1.0"))
     message = str(raised.value)
+    assert message.startswith(str(tmp_path)), "no option that nobody gave"
     assert "nobody has read 6 of 6 records (2 draft, 4 checked)" in message
     assert "question_drawable in 2" in message and "--allow-drafts" in message and "--reviews" in message
     assert not (tmp_path / "out").exists()
