@@ -411,15 +411,19 @@ class Settings(Own):
 
 
 def guessed_languages(paths: Iterable[Path], settings: Settings) -> Counter[str]:
-    """Return how many of the first rows of sources name no language, by the one that is guessed for them."""
+    """Return how many of the first rows of sources name no language, by the one that is guessed for them.
+
+    None where the rows hold mistakes, with which nothing is built.
+    """
     reader = Reader(settings.max_file_bytes)
     known, columns = StoryRows(settings, reader), Counter[str]()
-    for path in paths if settings.language is None else ():
+    for number, path in enumerate(paths if settings.language is None else ()):
         for row in islice(reader.rows(path), LOOKED_AT):
+            known.add(row, number)
             data = known._columns(known.renamed(row))
             if not data.get("language") and (guess := guess_language(str(data.get("text") or ""))):
                 columns[guess] += 1
-    return columns
+    return Counter() if reader.problems else columns
 
 
 def unmarked_titles(paths: Iterable[Path], settings: Settings) -> list[str]:
@@ -591,8 +595,10 @@ class StoryRows:
                 return story_id
 
     def _require(self, row: Row, data: dict[str, Json], required: dict[str, str | None]) -> None:
-        needed = ("title", "language", "text")
         missing = [name for name, value in required.items() if value is None and data.get(name) is None]
+        if "text" in missing and "language" in missing:
+            missing.remove("language")  # which a text says by itself
+        needed = [name for name in ("title", "language", "text") if name != "language" or name in missing]
         if missing:
             defaults = [name for name in missing if name in Settings.model_fields]
             fix = f"add the column {missing[0]}" if len(missing) == 1 else "add these columns"

@@ -11,6 +11,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Generic, Literal, TypeVar
@@ -312,8 +313,9 @@ class PlannerSettings(Worded):
 def check_planner(name: str) -> None:
     """Check the name of a planner."""
     if name not in PLANNERS:
+        near = "".join(f"; did you mean {close}?" for close in get_close_matches(name, PLANNERS, 1))
         raise ConfigError(
-            f"planner {name}", what="there is no such planner",
+            f"planner {name}", what=f"there is no such planner{near}",
             fix="use --planner rules, or --planner model with --model",
         )  # fmt: skip
 

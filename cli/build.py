@@ -335,7 +335,9 @@ def incomplete_lines(run: Path) -> Iterator[str]:
         yield from (
             f"  {name}: missing in {tallied(count, 'stories')}" for name, count in absent.most_common()
         )
-        yield "  fix: give moral_label and narrative_type with the stories, and the rest with --records;"
+        plain = [name for name in ("moral_label", "narrative_type") if any(name in path for path in absent)]
+        with_stories = f"give {' and '.join(plain)} with the stories, and the rest" if plain else "give them"
+        yield f"  fix: {with_stories} with --records;"
         yield f"    `fabula validate {quoted(run)} --all` names every missing field of every story"
 
 

@@ -304,7 +304,8 @@ def _with_folders(misfits: "Sequence[Misfit]", error: FabulaError) -> tuple[str,
     code = ExitCode.USAGE if misfits and error.exit_code == ExitCode.MISSING else error.exit_code
     if any(misfit.alone for misfit in misfits) or code != error.exit_code:
         return "\n".join(misfit.text for misfit in misfits), code
-    notes = (misfit.text for misfit in misfits if misfit.kind != "missing" or "not there" not in str(error))
+    says_so = "not there" in str(error) or "nothing there" in str(error)
+    notes = (misfit.text for misfit in misfits if misfit.kind != "missing" or not says_so)
     return "\n  note: ".join([str(error), *notes]), code
 
 

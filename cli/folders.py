@@ -280,8 +280,15 @@ def _paths(value: object) -> Iterable[Path]:
     return [Path(path) for path in values if isinstance(path, Path | str)]
 
 
+FEW = 3
+"""Of a path that is not there, so many kinds that a command takes are named."""
+
+
 def _sentence(command: str, path: Path, kind: str, takes: tuple[str, ...]) -> str:
-    words = _either([*_together(takes)])
+    together = [*_together(takes)]
+    if kind == "missing" and len({*together}) > FEW:
+        return f"{path} is {KINDS[kind].words}{alike(path)}."
+    words = _either(together)
     fits = [f"`fabula {fit}`" for fit in KINDS[kind].fits]
     other = f" Commands for it: {', '.join(fits)}." if fits else ""
     how = _in_its_files(kind) if command == "edit" else ""

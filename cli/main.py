@@ -161,6 +161,8 @@ class Grouped(Verb):
                     below, names = next_one, [*names, word]
             name = " ".join(names)
             said = error.format_message()
+            if near := list(getattr(error, "possibilities", None) or ()):  # nearest first; Click sorts them
+                said = said.replace(", ".join(sorted(near)), ", ".join(near))
             for theirs, ours in WORDING.items():
                 said = re.sub(theirs, ours, said)
             fix = f"see `{name} --help`"

@@ -104,6 +104,8 @@ class Counted:
         from ..evaluation.report.model import CountRow, CountTable
 
         counts, tables = _apart(with_states(self.document))
+        if for_people and not counts.get("not_counted"):
+            counts.pop("not_counted", None)
         return [
             *(_for_people(table) if for_people else table for table in _tables(counts)),
             *(

@@ -17,7 +17,7 @@ from ..pages.grid import Grid, Tabular
 from ..schemas.canonical import Json
 from ..schemas.katha import ProducerLine, StoryRecord, Variant
 from ..schemas.paths import ANNOTATIONS, CROISSANT, FORMAT, PRODUCERS, RELEASE, VARIANTS, format_path
-from ..schemas.plain_files import open_plain, read_json, read_plain, reason_of, type_reason
+from ..schemas.plain_files import alike, open_plain, read_json, read_plain, reason_of, type_reason
 from ..schemas.values import Issue, vocabulary
 from ..validators.report import IssueBin, show
 
@@ -341,7 +341,7 @@ def _unusable(where: str, expected: str, found: str) -> InputError:
 def _instead(folder: Path, error: Exception) -> str:
     """Say what lies where a release should."""
     if not folder.exists():
-        return "nothing there"
+        return f"nothing there{alike(folder)}"
     if not folder.is_dir():
         return "a file"
     if (folder / "run.json").is_file():

@@ -129,8 +129,8 @@ _SYNTAX = {
     "Expecting property name": "a name in double quotes is missing",
     "Expecting ',' delimiter": "a comma, or the end, is missing",
     "Expecting ':' delimiter": "a colon is missing",
-    "Unterminated string": "a text that begins there does not end",
-    "Invalid control character": "a line end, tab or other control character stands within a text",
+    "Unterminated string": "the text that begins here is not closed; is the line cut off?",
+    "Invalid control character": "a tab or other control character stands within a text",
     "Invalid \\": "a backslash must be written twice",
 }
 """How the parser of JSON begins -> what is wrong."""
@@ -138,6 +138,11 @@ _SYNTAX = {
 
 def json_reason(error: json.JSONDecodeError) -> str:
     """Return what is wrong with a JSON text, and where, with what stands there."""
+    if error.msg.startswith("Invalid control") and error.doc[error.pos] in "\r\n":
+        try:  # the parser tells where the line ends; the mistake is in the text that it ends in
+            json.loads(error.doc[: error.pos])
+        except json.JSONDecodeError as unclosed:
+            error = unclosed
     before, behind = error.doc[: error.pos].rstrip(), error.doc[error.pos :].lstrip()
     what = next((words for start, words in _SYNTAX.items() if error.msg.startswith(start)), error.msg)
     if behind[:1] == "," and error.msg.startswith("Extra data"):
@@ -214,6 +219,8 @@ def alike(path: Path) -> str:
     """Return what of a like name lies where a path is not, in brackets; empty if nothing does."""
     try:
         names = [entry.name for entry in path.absolute().parent.iterdir()]
+    except FileNotFoundError:
+        return f" ({path.parent} is not there either)"
     except OSError:
         return ""
     near = difflib.get_close_matches(path.name, names, 1, 0.75)

@@ -14,6 +14,7 @@ from ...errors import ConfigError, InputError, UserError
 from ...media.images import LIMITS, MediaProblem, PictureLimits
 from ...releases.shots.tree import ShotSet, ShotStory
 from ...schemas.canonical import Json, digest, sha256_file
+from ...schemas.plain_files import alike
 from ...schemas.text import tallied
 from ...schemas.values import Issue, Level
 from ...validators.report import IssueBin
@@ -102,7 +103,7 @@ def find_root(folder: Path, choice: Choice) -> Path:
     It is the method's own where its ``outputs.json`` says which story lies where.
     """
     if not folder.is_dir():
-        raise InputError([_nothing(folder, "nothing there")])
+        raise InputError([_nothing(folder, f"nothing there{alike(folder)}")])
     if named_stories(folder):
         return folder
     place = folder

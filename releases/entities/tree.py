@@ -23,7 +23,7 @@ from ...pages.figures import Ridges, draw_figure, figure_table, ridges
 from ...pages.page import policy_of, save_page, style_of, template_of
 from ...schemas.canonical import Json, digest, write_atomic
 from ...schemas.entities import ALL, TIERS, TYPES, EntityEpisode, EntitySplits, EntityType, EpisodeShot
-from ...schemas.plain_files import by_name, composed
+from ...schemas.plain_files import alike, by_name, composed
 from ...schemas.text import tallied
 from ...validators.entities.measures import measure, value_text
 from ...validators.entities.set_rules import (
@@ -191,7 +191,9 @@ def open_entity_set(root: Path) -> Opened:
     """Read a set of episodes, or a run or release that holds one; see :func:`read_entity_set`."""
     folder = folder_of(root)
     if not folder.is_dir():
-        raise InputError([_no_set(str(root), "nothing there" if not root.exists() else "a file")])
+        raise InputError(
+            [_no_set(str(root), f"nothing there{alike(root)}" if not root.exists() else "a file")]
+        )
     found = IssueBin()
     episodes = tuple(_read_scripts(folder, found))
     splits: tuple[SplitFile, ...] = ()

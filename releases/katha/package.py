@@ -33,7 +33,7 @@ from ...schemas.paths import (
     files_in,
     pointer,
 )
-from ...schemas.plain_files import open_plain, reason_of, type_reason
+from ...schemas.plain_files import alike, open_plain, reason_of, type_reason
 from ...schemas.text import tallied
 from ...schemas.values import Issue, Own
 from ..loading import KIND, read_release_document
@@ -88,7 +88,7 @@ class Package:
 def open_package(folder: Path, origin: str | None = None) -> Package:
     """Find the files of a package; none is opened."""
     if not folder.is_dir():
-        found = "a file" if folder.is_file() else "nothing there"
+        found = "a file" if folder.is_file() else f"nothing there{alike(folder)}"
         raise _not_one(folder, found, "give the folder that holds the files of the package")
     if (folder / RELEASE).is_file():
         raise _not_one(

@@ -18,6 +18,7 @@ from ...schemas.canonical import Json, jsonl_lines, pretty_bytes, sha256_bytes, 
 from ...schemas.paths import SOURCE_MANIFEST, STATISTICS
 from ...schemas.plain_files import parse_json, read_plain
 from ...schemas.shots import ReferenceImage, ShotRecord, TwoLists
+from ...schemas.text import tallied
 from ...schemas.values import Issue
 from ..diff.form import DiffForm, FileSection, RecordFile, Side, Step
 from ..form import Facts, FlatRecords, ReleaseForm

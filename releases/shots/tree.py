@@ -23,7 +23,7 @@ from ...errors import ConfigError, InputError, TargetError, UserError
 from ...media.images import LIMITS, MediaProblem, Picture, PictureLimits, open_picture, read_bytes
 from ...schemas.canonical import Json, digest, sha256_bytes, write_atomic
 from ...schemas.paths import format_path
-from ...schemas.plain_files import below, by_name, composed, open_plain, type_reason
+from ...schemas.plain_files import alike, below, by_name, composed, open_plain, type_reason
 from ...schemas.shots import ReferenceImage, Shot, ShotScript, StoryFacts
 from ...schemas.values import Issue, Own
 from ...validators.report import IssueBin, Opened, ValidationReport, show
@@ -278,7 +278,7 @@ def open_shot_set(root: Path, limits: PictureLimits = LIMITS) -> Opened:
     """Read a set of shot scripts, or a run or release that holds one; see :func:`read_shot_set`."""
     folder = root / FOLDER if (root / FOLDER).is_dir() else root
     if not folder.is_dir():
-        raise InputError([_no_set(str(root), "a file" if root.is_file() else "nothing there")])
+        raise InputError([_no_set(str(root), "a file" if root.is_file() else f"nothing there{alike(root)}")])
     found = IssueBin()
     read = [_read_story(story_folder, found, limits) for story_folder in _story_folders(folder, found)]
     stories = tuple(story for story in read if story is not None)

@@ -12,7 +12,7 @@ from ...errors import InputError, UserError
 from ...schemas.canonical import Json
 from ...schemas.katha import SCHEMA_VERSION
 from ...schemas.paths import ANNOTATIONS, FORMAT, PRODUCERS, RECORDS, RELEASE, REVIEWS, VARIANTS
-from ...schemas.plain_files import open_plain, reason_of
+from ...schemas.plain_files import alike, open_plain, reason_of
 from ...schemas.text import quoted
 from ...schemas.values import Issue
 from ..lines import (
@@ -267,7 +267,7 @@ def _open(path: Path) -> Dataset:
             raise _not_a_dataset(path, "an empty file")
         return Dataset(path, "file", {})
     if not path.is_dir():
-        raise _not_a_dataset(path, "a pipe or a device" if path.exists() else "nothing there")
+        raise _not_a_dataset(path, "a pipe or a device" if path.exists() else f"nothing there{alike(path)}")
     if (path / RUN).is_file() or (path / RECORDS).is_file():
         return _open_run(path)
     if (path / RELEASE).is_file() or (path / ANNOTATIONS).is_file():
