@@ -219,8 +219,6 @@ def alike(path: Path) -> str:
     """Return what of a like name lies where a path is not, in brackets; empty if nothing does."""
     try:
         names = [entry.name for entry in path.absolute().parent.iterdir()]
-    except FileNotFoundError:
-        return f" ({path.parent} is not there either)"
     except OSError:
         return ""
     near = difflib.get_close_matches(path.name, names, 1, 0.75)
