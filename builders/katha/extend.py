@@ -235,8 +235,8 @@ class ExtendReport(Tabular):
     def lines(self) -> list[str]:
         """Return the report as lines for people."""
         given = len(self.added) + len(self.stopped) + len(self.known)
-        held = f"in the run already: {len(self.known)} of {given}"
-        if self.known and len(self.known) == given:
+        held = f"in the run already: {len(self.known)} of {given}" if given else "these sources are in the run"
+        if len(self.known) == given and not self.run:
             return [f"no story to add; {held}"]
         known = f"; {held}" if self.known else ""
         many = _stories(len(self.added))

@@ -117,7 +117,7 @@ def test_extend_when_a_story_is_new_says_what_came_in(fabula_command, sample_run
     assert done.stdout.startswith("1 story added to 24, which stay as they were\n")
     assert "--since RELEASE --allow-drafts --out NEW\n" in done.stdout
     again = fabula_command("extend", run, later)
-    assert again.stdout == "no story to add; in the run already: 1 of 1\n"
+    assert again.stdout == "no story to add; these sources are in the run\n"
 
 
 def test_extend_when_the_sources_of_the_run_moved_takes_their_new_place(
