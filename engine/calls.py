@@ -164,10 +164,13 @@ class ModelUse:
 
     def line(self) -> str:
         """Return the use in one line for people."""
+        paid = f"{self.cost:.4f} USD"
+        if self.unpriced:
+            rest = tallied(self.unpriced, "calls") if self.unpriced < self.calls else "calls"
+            paid = f"{paid} and {rest} at a price that is not known" if self.cost else "price not known"
         text = (
             f"{self.stage}: {tallied(self.calls, 'calls')} of {self.model},"
-            f" {self.input_tokens} tokens in{self._kept()}, {self.output_tokens} out,"
-            f" {paid(self.cost, self.calls, self.unpriced)}"
+            f" {self.input_tokens} tokens in{self._kept()}, {self.output_tokens} out, {paid}"
         )
         if self.uncertain:
             requests = "request" if self.uncertain == 1 else "requests"

@@ -235,7 +235,9 @@ class ExtendReport(Tabular):
     def lines(self) -> list[str]:
         """Return the report as lines for people."""
         given = len(self.added) + len(self.stopped) + len(self.known)
-        held = f"in the run already: {len(self.known)} of {given}" if given else "these sources are in the run"
+        held = (
+            f"in the run already: {len(self.known)} of {given}" if given else "these sources are in the run"
+        )
         if len(self.known) == given and not self.run:
             return [f"no story to add; {held}"]
         known = f"; {held}" if self.known else ""
