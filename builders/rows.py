@@ -411,19 +411,15 @@ class Settings(Own):
 
 
 def guessed_languages(paths: Iterable[Path], settings: Settings) -> Counter[str]:
-    """Return how many of the first rows of sources name no language, by the one that is guessed for them.
-
-    None where the rows hold mistakes, with which nothing is built.
-    """
+    """Return how many of the first rows of sources name no language, by the one that is guessed for them."""
     reader = Reader(settings.max_file_bytes)
     known, columns = StoryRows(settings, reader), Counter[str]()
-    for number, path in enumerate(paths if settings.language is None else ()):
+    for path in paths if settings.language is None else ():
         for row in islice(reader.rows(path), LOOKED_AT):
-            known.add(row, number)
             data = known._columns(known.renamed(row))
             if not data.get("language") and (guess := guess_language(str(data.get("text") or ""))):
                 columns[guess] += 1
-    return Counter() if reader.problems else columns
+    return columns
 
 
 def unmarked_titles(paths: Iterable[Path], settings: Settings) -> list[str]:
