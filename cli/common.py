@@ -47,9 +47,7 @@ class Bill(NamedTuple):
 
     def usd(self) -> str:
         """Return the cost for people."""
-        from ..engine.calls import usd_text
-
-        return f"{usd_text(self.cost, self.unpriced)} USD"
+        return "price not known" if self.unpriced and not self.cost else f"{self.cost:.4f} USD"
 
 
 def model_bill(run: Path) -> Bill:

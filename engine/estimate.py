@@ -208,7 +208,7 @@ class Rehearsal(Runner):
 
     async def _record(self, stage: Stage, items: Sequence[str]) -> None:
         real = self.script.real
-        tools = replace(self.tools(stage), settings=real.stages[stage.name])
+        tools = replace(self.tools(stage), settings=real.stages[stage.name], rehearsed=True)
         for item, parts in self.items.parts(self.journal, items, stage.spec.reads):
             asker = _Rehearsing(self.script, stage.name, item)
             try:

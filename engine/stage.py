@@ -243,6 +243,7 @@ class Tools:
     # for the first stage, the input files and folders, in the order of its ``sources`` field
     paths: tuple[Path, ...] = ()
     asker: Asker | None = None  # where the stage's settings name a model, what answers its questions
+    rehearsed: bool = False  # whether questions are only written down: what models drafted before is missing
     # a folder of the run for files that fields name by their hash, made by whoever writes first; None where
     # there is no run folder. What it holds can be made again from the sources.
     store: Path | None = None

@@ -474,7 +474,7 @@ def _settle_names(drafted: Json, sketch: Sketch, settings: TranslationSettings) 
 async def _ask_texts(tools: Tools, sketch: Sketch) -> Drafted[Json]:
     """Return the texts of the shots: all parts at once, each with all the names; nothing without these."""
     settings = tools.own(TranslationSettings)
-    unnamed = None in sketch.named["names"].values()
+    unnamed = None in sketch.named["names"].values() and not tools.rehearsed
     if unnamed or other_language(sketch.base) not in settings.languages:
         return Drafted(None, "")
     count = len(sketch.plot)
