@@ -73,8 +73,8 @@ def export_plans(
         fabula export plans dist/mine-0.1.0 --split public_test --out plans
         fabula export plans dist/mine-0.1.0 --for storydiffusion --out storydiffusion-inputs
     """
-    from ..evaluation.katha.load_items import PLANS, write_plans
-    from ..evaluation.katha.load_items import export_plans as export_for
+    from ..evaluation.katha.plans import PLANS, write_plans
+    from ..evaluation.katha.plans import export_plans as export_for
     from ..releases.loading import load
 
     if generator is not None:

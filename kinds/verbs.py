@@ -5,7 +5,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..engine.edits import run_ids
 from ..engine.manifest import read_manifest
 from ..engine.run_options import SETTINGS_FILE
 from ..errors import ConfigError, InputError, RunError, UserError
@@ -325,6 +324,8 @@ def check_source(run: Path, file: "EditFile", release: Path | None) -> list[str]
     Returns:
         What a person should know, one sentence each.
     """
+    from ..engine.edits import run_ids
+
     header = file.header
     if header.run is not None and header.run not in run_ids(read_manifest(run)):
         raise ConfigError(

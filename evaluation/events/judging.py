@@ -32,7 +32,6 @@ from ...errors import ConfigError, InputError, UserError, mismatch
 from ...models.chat import ChatRequest, Image, Message
 from ...models.spec import parse_spec
 from ...prompts.loader import load_prompt
-from ...releases.events.form import SUITE, read_named, write_suite
 from ...schemas.canonical import Json, new_folder, sha256_file
 from ...schemas.events import Suite
 from ...schemas.judgement import EvaluationManifest, Judge, Judgement, JudgementOutcome
@@ -592,6 +591,8 @@ def _whose(results: Results) -> tuple[str, Judge]:
 def _judgements(
     path: Path, method: str, judge: Judge, suite: Suite, problems: list[UserError]
 ) -> Iterator[tuple[Judgement, Difference | None]]:
+    from ...releases.events.form import read_named
+
     for unit, entry in read_named(path).items():
         where = f"{path} {unit}"
         prompt = suite.prompts.get(unit)
@@ -685,6 +686,8 @@ def _manifest(
 
 def save_import(folder: Path, imported: Imported, suite: Suite) -> None:
     """Write an import into a new folder: the archive, and a copy of the suite."""
+    from ...releases.events.form import SUITE, write_suite
+
     with new_folder(folder):
         write_suite(folder / SUITE, suite)
         write_archive(folder, imported.archive.manifest, imported.archive.judgements)

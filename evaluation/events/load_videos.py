@@ -16,7 +16,6 @@ from ...errors import ConfigError
 from ...media.images import MediaProblem, Picture
 from ...media.video import LIMITS, VideoInfo, VideoLimits, probe, sample_frames
 from ...models.spec import parse_spec
-from ...releases.events.form import load_suite
 from ...schemas.canonical import Json, digest, sha256_file
 from ...schemas.events import Suite
 from ...schemas.plain_files import composed
@@ -119,6 +118,8 @@ SPEC = StageSpec(
 
 def run(item: Item, tools: Tools) -> Iterator[Child]:
     """Yield one child per prompt, method and seed, by method."""
+    from ...releases.events.form import load_suite
+
     suite = load_suite(tools.of_role(item, SUITE_ROLE)[0])
     chosen = chosen_prompts(suite, tools.own(VideoSelection))
     folders = tools.of_role(item, OUTPUTS)

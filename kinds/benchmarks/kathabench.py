@@ -23,7 +23,7 @@ def _release(data: Path, made: Path, model: str | None) -> Path:  # noqa: ARG001
 
 def storyboard_orders(splits: tuple[str, ...], folder: Path, out: Path, form: str | None) -> Orders:  # noqa: ARG001 - as all have it
     """Write the plans of a release of stories: a line for each storyboard, with the file of each picture."""
-    from ...evaluation.katha.load_items import plans, write_plans
+    from ...evaluation.katha.plans import plans, write_plans
     from ...releases.loading import load
 
     release = load(folder)

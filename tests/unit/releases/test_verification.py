@@ -21,7 +21,7 @@ def test_a_packed_release_is_sound(packed):
     report = verify(packed.folder)
     assert report.issues == ()
     assert report.ok
-    assert report.checked["files"] == 28
+    assert report.checked["files"] == 29
     assert report.checked["stories under rules"] == 23
     assert report.checked["hidden files"] == 6
     assert report.checked["hidden stories under rules"] == 1

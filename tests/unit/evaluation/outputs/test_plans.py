@@ -7,7 +7,8 @@ import pytest
 
 from fabula.builders.katha.draft_scenes import LIMIT, clip_tokens
 from fabula.errors import ConfigError
-from fabula.evaluation.katha.load_items import PLANS, export_plans, plans, variant_stories, write_plans
+from fabula.evaluation.katha.load_items import variant_stories
+from fabula.evaluation.katha.plans import PLANS, export_plans, plans, write_plans
 from fabula.evaluation.outputs.storyboards import check_outputs
 from fabula.testing.drawn import write_outputs
 from fabula.testing.drawn_storyboards import drawn_release
