@@ -12,8 +12,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from fabula.evaluation.events.judging import Definitions, Results, import_results
+from fabula.evaluation.events.judging import Results, import_results
 from fabula.evaluation.events.score import score_archive
+from fabula.evaluation.events.votes import Definitions
 from fabula.releases.events.form import load_suite
 
 PROMPTS, VOTES, WORDS = 423, 3, 480

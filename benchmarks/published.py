@@ -19,8 +19,9 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from fabula.evaluation.events.judging import Definitions, Results, import_results
+from fabula.evaluation.events.judging import Results, import_results
 from fabula.evaluation.events.score import score_archive
+from fabula.evaluation.events.votes import Definitions
 from fabula.evaluation.metrics.alignment import average
 from fabula.evaluation.stats.tables import Table, correlate_tables, read_table
 from fabula.releases.entities.tree import read_entity_set, statistics_of_set

@@ -356,8 +356,8 @@ def _funnel(out: Path, *, advice: bool = False) -> list[str]:
 
 def _rates(runs: Sequence[Path], judge: str | None, people: Path | None) -> Rates | None:
     """Return the completion rates of evaluations; None where none is named."""
-    from ..evaluation.events.judging import Definitions
     from ..evaluation.events.score import rates_of, score_folder
+    from ..evaluation.events.votes import Definitions
 
     if not runs:
         if judge is not None or people is not None:

@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 
 from ..evaluation.archive.archive import Archive, check_hash
-from ..evaluation.events.judging import Definitions, NonResponse
 from ..evaluation.events.score import PanelScore, score_archive, subject_methods
+from ..evaluation.events.votes import Definitions, NonResponse
 from ..evaluation.stats.tables import Correlation, kendall, spearman
 from ..releases.events.form import SUITE, load_suite
 from ..schemas.events import Suite

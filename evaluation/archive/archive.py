@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
-import yaml
 from pydantic import ValidationError
 
 from ...engine.manifest import read_manifest as read_run
@@ -515,6 +514,7 @@ def write_results(
 
     ``scores``: method -> measure -> value.
     """
+    import yaml
     from huggingface_hub import EvalResultEntry, eval_result_entries_to_yaml
 
     if target.exists():

@@ -45,8 +45,8 @@ from ..report.showing import (
     resampling_definition,
     sentences,
 )
-from .judging import METRIC, NONRESPONSE, Definitions
 from .score import AVERAGE, EventScores, PanelScore, Video, event_comparisons, pairs_within, score_folder
+from .votes import METRIC, NONRESPONSE, Definitions
 
 CONDITION = "video"
 EACH = 8

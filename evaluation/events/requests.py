@@ -24,7 +24,7 @@ from ..judging.answers import asking_with
 from ..judging.settings import JUDGES, judges_of, public_judge
 from ..outputs.videos import check_methods, videos_of
 from ..running import Evaluating, check_intact, check_request
-from .judging import METRIC, PUBLISHED
+from .judging import PUBLISHED
 from .load_videos import (
     OUTPUTS,
     SUITE_ROLE,
@@ -33,6 +33,7 @@ from .load_videos import (
     chosen_prompts,
     outputs_sha256,
 )
+from .votes import METRIC
 
 # -- The stages of judging videos, the files of a finished run, and what the evaluation says about itself
 

@@ -30,7 +30,7 @@ from ..protocol import UNCERTAINTY, Chosen, Scoring, later
 from ..report.model import ReportDocument
 from ..stats.tables import number_of, read_table
 from ..stats.uncertainty import Pair, Paired, paired
-from .judging import Definitions, Panel, Votes, collect_votes, completion_rate
+from .votes import Definitions, Panel, Votes, collect_votes, completion_rate
 
 _problem = partial(mismatch, fix="give the folder of fabula evaluate events")
 

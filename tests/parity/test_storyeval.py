@@ -16,10 +16,11 @@ from fabula.builders.events.load_seeds import participants_of, split_events
 from fabula.cli.main import app
 from fabula.engine.execute import execute
 from fabula.evaluation.archive.archive import read_archive
-from fabula.evaluation.events.judging import Definitions, Imported, Results, import_results
+from fabula.evaluation.events.judging import Imported, Results, import_results
 from fabula.evaluation.events.load_videos import prepare_video
 from fabula.evaluation.events.requests import EventOptions, events_request, video_budget
 from fabula.evaluation.events.score import PanelScore, score_archive, score_folder
+from fabula.evaluation.events.votes import Definitions
 from fabula.evaluation.judging.settings import ImageSettings
 from fabula.evaluation.outputs.videos import frame_count
 from fabula.evaluation.stats.tables import Pairing, correlate_tables, read_table

@@ -26,15 +26,10 @@ from PIL import Image
 from fabula.engine.execute import execute
 from fabula.evaluation.archive.archive import read_archive
 from fabula.evaluation.archive.replies import last_attempts
-from fabula.evaluation.events.judging import (
-    Definitions,
-    Results,
-    Unreadable,
-    import_results,
-    parse_completion,
-)
+from fabula.evaluation.events.judging import Results, import_results
 from fabula.evaluation.events.requests import EventOptions, events_request
 from fabula.evaluation.events.score import score_archive
+from fabula.evaluation.events.votes import Definitions, Unreadable, parse_completion
 from fabula.prompts.fetching import fetch_prompts
 from fabula.releases.events.form import load_suite, suite_bytes
 from fabula.testing.drawn import write_video

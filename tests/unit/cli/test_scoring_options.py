@@ -17,8 +17,8 @@ from fabula.cli.main import app
 from fabula.cli.stats import Counted
 from fabula.errors import ConfigError, FabulaError
 from fabula.evaluation.archive.archive import write_manifest
-from fabula.evaluation.events.judging import Definitions as EventDefinitions
 from fabula.evaluation.events.score import definitions_of as event_definitions
+from fabula.evaluation.events.votes import Definitions as EventDefinitions
 from fabula.evaluation.katha.scoring import definitions_of as katha_definitions
 from fabula.evaluation.protocol import Chosen
 from fabula.evaluation.recoverability.matching import Definitions

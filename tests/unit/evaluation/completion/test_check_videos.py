@@ -7,14 +7,9 @@ from typing import Any
 import pytest
 
 from fabula.errors import InputError
-from fabula.evaluation.events.judging import (
-    Results,
-    Unreadable,
-    import_results,
-    parse_completion,
-    parsed_completion,
-)
+from fabula.evaluation.events.judging import Results, import_results
 from fabula.evaluation.events.load_videos import strays_of
+from fabula.evaluation.events.votes import Unreadable, parse_completion, parsed_completion
 from fabula.evaluation.outputs.videos import Videos, check_videos, videos_of
 from fabula.schemas.events import EventPrompt, Suite
 from fabula.testing.drawn import write_video

@@ -10,7 +10,6 @@ import pytest
 from fabula.errors import BudgetStop, InputError
 from fabula.evaluation.archive.archive import Archive, read_archive, write_archive
 from fabula.evaluation.archive.replies import lacks
-from fabula.evaluation.events.judging import Definitions, combine, completion_rate
 from fabula.evaluation.events.requests import EVALUATING, EventOptions, events_request
 from fabula.evaluation.events.score import (
     PanelScore,
@@ -19,6 +18,7 @@ from fabula.evaluation.events.score import (
     score_archive,
     score_folder,
 )
+from fabula.evaluation.events.votes import Definitions, combine, completion_rate
 from fabula.evaluation.running import check_request
 from fabula.releases.events.form import write_suite
 from fabula.schemas.events import Suite

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from fabula.evaluation.archive.archive import write_archive
-from fabula.evaluation.events.judging import Definitions as EventDefinitions
 from fabula.evaluation.events.report import EACH, events_report
 from fabula.evaluation.events.score import compare_folders, score_folder
+from fabula.evaluation.events.votes import Definitions as EventDefinitions
 from fabula.evaluation.report.formats import render_page
 from fabula.evaluation.report.people import write_calibration
 from fabula.kinds.evaluations import calibrate
