@@ -288,7 +288,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("name", ["index.html", "methods/declared.html"])
 def test_leaderboard_when_inspected_is_as_every_page(inspected, site, name):
-    assert "storyboards (katha) 0.1.0" in inspected(site / name).title()
+    assert "storyboards (stories) 0.1.0" in inspected(site / name).title()
 
 
 def test_leaderboard_when_filtered_shows_the_rows_that_declare_everything(opened: Opened, site: Path) -> None:

@@ -471,7 +471,7 @@ def test_price_when_unknown_and_the_cost_is_limited_says_how_it_is_given(studio:
     with pytest.raises(ConfigError) as caught:
         known_price(studio.spec.text, studio.options)
     what = "second" if studio.makes == "video" else "picture"
-    unit = f"{what} = PRICE }}, in USD per {what}"
+    unit = f"{what} = PRICE }}  # PRICE in USD per {what}"
     assert unit in str(caught.value)
 
 

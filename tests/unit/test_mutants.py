@@ -192,6 +192,7 @@ def run(folder: Path, clock: Clock, suite: str = SUITE) -> int:
     return int(pytest.main(options, plugins=[clock, plugin]))
 
 
+@pytest.mark.slow
 def test_tests_when_over_their_budget_twice_fail_and_others_stay_as_they_are(tmp_path: Path) -> None:
     clock = Clock(1, 1, 1, 1, 1)
     assert run(tmp_path, clock) == pytest.ExitCode.TESTS_FAILED
