@@ -263,7 +263,7 @@ class Walk:
                 if head is None:
                     new[item] = key
             else:
-                self.settle(stage, head, ran=False)
+                self.settle(stage, named(head, item), ran=False)
         left = iter(new.items())
         while some := list(islice(left, _TAKEN_TOGETHER)):
             taken = self.taken(stage, basis, some)
@@ -296,7 +296,7 @@ class Walk:
                 if child in parents:
                     twice.append(child)
                 parents[child] = parent
-                self.settle(stage, known[child_key], ran=not old)
+                self.settle(stage, named(known[child_key], child), ran=not old)
         _refuse_twice(stage, twice)
         self._parents.append(parents)
         self.items.live = keys_only(parents)
@@ -326,7 +326,7 @@ class Walk:
                 if head is None or self.again(stage, head):
                     self.missing_group(stage, basis, group)
                 else:
-                    self.settle(stage, head, ran=False)
+                    self.settle(stage, named(head, parent), ran=False)
         self.items.live = live
 
     def _waits_for(self, items: Iterable[str]) -> str | None:
@@ -355,8 +355,13 @@ class Walk:
             listing = self.missing_table(stage, basis, table, known)
         if table_found is not None:
             self.listed(stage, table_found)
-        for _, key in listing or ():
-            self.settle(stage, known[key], ran=not old)
+        for item, key in listing or ():
+            self.settle(stage, named(known[key], item), ran=not old)
+
+
+def named(head: Head, item: str) -> Head:
+    """Return a result under the item that its key is of, whatever a damaged row calls it."""
+    return head if head.item == item else head._replace(item=item)
 
 
 def _is_whole(listing: Listing | None, known: Known, again: Callable[[Head], bool]) -> bool:

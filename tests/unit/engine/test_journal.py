@@ -450,6 +450,14 @@ def change(run: Path, sql: str, *values: object) -> None:
         assert connection.execute(sql, values).rowcount
 
 
+@pytest.mark.parametrize("stage", ["read_lines", "answer"])
+def test_run_when_a_bit_of_an_items_name_is_damaged_makes_its_result_again(run, server, stage):
+    change(run, "UPDATE results SET item = 'i31' WHERE stage = ? AND item = 'i11'", stage)
+    before = server.count
+    assert execute(request(run.parent, server)).totals["made"] == ITEMS
+    assert server.count == before  # what was asked is known
+
+
 def test_check_when_nothing_is_damaged_says_so_and_writes_nothing(run: Path) -> None:
     before = {path.name: path.read_bytes() for path in run.iterdir()}
     report = check_journal(run)
