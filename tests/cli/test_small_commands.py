@@ -30,7 +30,7 @@ README = PYPROJECT.with_name("README.md")
 @pytest.mark.skipif(not README.is_file(), reason="an installed wheel has no README.md")
 def test_readme_walk_when_followed_ends_in_a_sound_release(fabula_command, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    walk = README.read_text("utf-8").partition("fabula init mine && cd mine")[2].partition("```")[0]
+    walk = README.read_text("utf-8").partition("fabula init ../mine && cd ../mine")[2].partition("```")[0]
     commands = [shlex.split(line, comments=True)[1:] for line in walk.splitlines()[1:]]
     assert [command[0] for command in commands] == ["build", "run", "validate", "release", "release"]
     assert "--allow-drafts" in commands[3]

@@ -283,12 +283,12 @@ def test_readme_when_its_second_example_is_run_as_printed_needs_no_key(fabula_co
     page = README.read_text("utf-8")
     blocks = re.findall(r"```\w*\n(.*?)```", page, re.DOTALL)
     first, second = (block for block in blocks if block.startswith((". .venv", "python -m")))
-    assert "fabula init mine" in first and "--model" in second
+    assert "fabula init ../mine" in first and "--model" in second
     port = str(free_port())
     assert fabula_command("init", tmp_path / "mine").returncode == 0
     toml = tmp_path / "mine" / "fabula.toml"
     toml.write_text(toml.read_text("utf-8").replace("8123", port))
-    script = f"set -e\ntrap 'kill %1' EXIT\n{second.replace('8123', port)}\n"
+    script = f"set -e\ntrap 'kill %1 2>/dev/null || true' EXIT\n{second.replace('8123', port)}\n"
     done = subprocess.run(
         ["bash", "-c", script], cwd=tmp_path / "mine", env={**os.environ, "PATH": typed}, check=False,
         capture_output=True, text=True, encoding="utf-8", timeout=400,
