@@ -206,11 +206,13 @@ def test_tests_when_over_their_budget_twice_fail_and_others_stay_as_they_are(tmp
     assert clock.outcomes["skipped"] == "skipped"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("slowness", "code"), [((1, 1), 1), ((1, 1.5), 0), ((1.5,), 0)])
 def test_dear_test_when_the_machine_is_slow_now_or_from_the_beginning_has_more(slowness, code, tmp_path):
     assert run(tmp_path, Clock(*slowness), "def test_dear(spend): spend(0.6)") == code
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("slowness", "code", "told"),
     [((1, 1), 1, "over the budget"), ((1, 2), 0, "701 of 700, times 2.0"), ((2,), 0, "times 2.0")],
