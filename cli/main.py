@@ -94,8 +94,8 @@ MANY = 12
 WORDING = {
     r"Input should be a valid integer.*": "a whole number is wanted here",
     r"Input should be a valid number.*": "a number is wanted here",
-    r"'.*' is not a valid integer.*": "a whole number is wanted here",
-    r"'.*' is not a valid float.*": "a number is wanted here",
+    r"'[^']*' is not a valid integer.*": "a whole number is wanted here",
+    r"'[^']*' is not a valid float.*": "a number is wanted here",
     r"\('(\(Possible options: [^)]*\))',\)": r"\1",
     r"No such (command|option):? ('?[^ ]+'??)\.?(?= |$)": r"there is no \1 \2",
 }
@@ -165,6 +165,7 @@ class Grouped(Verb):
                 said = said.replace(", ".join(sorted(near)), ", ".join(near))
             for theirs, ours in WORDING.items():
                 said = re.sub(theirs, ours, said)
+            said = re.sub(r"(?<=argument ')[A-Z_.]+(?=')", lambda its: its[0].strip(".").lower(), said)
             fix = f"see `{name} --help`"
             if (
                 type(error).__name__ == "MissingParameter"
