@@ -4,7 +4,9 @@ A test is charged what its process, and the children that it waited for, use whi
 fixtures made for it alone; what tests share is charged apart. One that is over its budget is run again,
 since the first that needs a library imports it; the better of the two counts, and the outcome is that of the
 first. A tier is charged what all processes use from beginning to end. Budgets are those of the machine on
-which they were set: a fixed piece of work is timed, and where it takes longer, they are larger.
+which they were set: a fixed piece of work is timed, and where it takes longer, they are larger. That work does
+not tell all of a machine (one test took 0.46 and, beside other jobs, 0.80), so a test that is over its budget
+by less than half is named at the end and fails nothing.
 """
 
 import json
@@ -20,6 +22,8 @@ FAST = 0.5
 """Processor seconds of a fast test."""
 TIERS = {"not slow": 700.0, "slow": 1600.0}
 """Tier -> its processor seconds; who adds a dear test makes another cheaper, or raises this on purpose."""
+NOISE = 1.5
+"""How often its budget a fast test may use before it fails."""
 USUAL = 0.025
 """Processor seconds of :func:`work` where the budgets were set, on a quiet core of a virtual machine."""
 
@@ -60,6 +64,7 @@ class Budgets:
         self._look()
         self._shared = self._called = 0.0
         self._in_shared = False
+        self._near = dict[str, str]()
 
     def _look(self) -> None:
         """Time the machine again: others may have begun to use it."""
@@ -91,13 +96,20 @@ class Budgets:
             seconds = min(seconds, self._run(item, nextitem)[0])
             if self._is_over(item, seconds):
                 self._look()
-            if self._is_over(item, seconds):
-                report = next(report for report in reports if report.when == "call")
+            report = next(report for report in reports if report.when == "call")
+            if self._is_over(item, seconds / NOISE):
                 report.outcome, report.longrepr = "failed", self._told(seconds)
+            elif self._is_over(item, seconds):
+                report.user_properties.append(("over", self._told(seconds)))
         for report in reports:
             item.ihook.pytest_runtest_logreport(report=report)
         item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
         return True
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Keep what a test is over its budget by less than fails it; workers send it."""
+        for told in (told for name, told in report.user_properties if name == "over"):
+            self._near[report.nodeid] = str(told)
 
     def _run(self, item: pytest.Item, nextitem: pytest.Item | None) -> tuple[float, list[pytest.TestReport]]:
         began, self._shared = self._used(), 0.0
@@ -128,5 +140,7 @@ class Budgets:
         """Say what the tier used, and of how much."""
         budget = f"{TIERS[self._tier]:.0f}, times {self._slowness:.1f} for this machine"
         terminalreporter.write_line(f"processor seconds of all processes: {self._total:.0f} of {budget}")
+        for name, told in sorted(self._near.items()):
+            terminalreporter.write_line(f"{name}: {told}")
         if self._over:
             terminalreporter.write_line("over the budget: make a test cheaper, or see tests/budgets.py")

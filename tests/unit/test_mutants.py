@@ -131,10 +131,10 @@ def own(spend):
     spend(0.4)
 
 def test_cheap(spend): spend(0.4)
-def test_dear(spend): spend(0.6)
+def test_dear(spend): spend(0.8)
 def test_dear_first(spend): first(0.7, spend)
 def test_shared(shared, spend): spend(0.4)
-def test_own(own, spend): spend(0.2)
+def test_own(own, spend): spend(0.4)
 @pytest.mark.slow
 def test_slow(spend): spend(9)
 def test_wrong(spend): spend(0.6); assert not spent
@@ -199,7 +199,7 @@ def test_tests_when_over_their_budget_twice_fail_and_others_stay_as_they_are(tmp
     failed = {name: outcome for name, outcome in clock.outcomes.items() if outcome.startswith("failed")}
     assert sorted(failed) == ["dear", "own", "wrong"]
     assert (
-        failed["dear"] == f"failed: it used 0.60 processor seconds, twice; a fast test has 0.50 here: {DEAR}"
+        failed["dear"] == f"failed: it used 0.80 processor seconds, twice; a fast test has 0.50 here: {DEAR}"
     )
     assert DEAR in failed["own"] and DEAR not in failed["wrong"]
     assert {clock.outcomes[name] for name in ("cheap", "dear_first", "shared", "slow", "once")} == {"passed"}
@@ -207,9 +207,17 @@ def test_tests_when_over_their_budget_twice_fail_and_others_stay_as_they_are(tmp
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("slowness", "code"), [((1, 1), 1), ((1, 1.5), 0), ((1.5,), 0)])
+@pytest.mark.parametrize(("slowness", "code"), [((1, 1), 1), ((1, 1.5), 0), ((1.5, 1), 0)])
 def test_dear_test_when_the_machine_is_slow_now_or_from_the_beginning_has_more(slowness, code, tmp_path):
-    assert run(tmp_path, Clock(*slowness), "def test_dear(spend): spend(0.6)") == code
+    assert run(tmp_path, Clock(*slowness), "def test_dear(spend): spend(0.8)") == code
+
+
+@pytest.mark.slow
+def test_dear_test_when_it_is_over_its_budget_by_less_than_half_is_named_and_passes(tmp_path, capsys) -> None:
+    assert run(tmp_path, Clock(1, 1), "def test_dear(spend): spend(0.6)") == pytest.ExitCode.OK
+    assert f"::test_dear: it used 0.60 processor seconds, twice; a fast test has 0.50 here: {DEAR}" in (
+        capsys.readouterr().out
+    )
 
 
 @pytest.mark.slow
