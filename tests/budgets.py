@@ -4,7 +4,7 @@ A test is charged what its process, and the children that it waited for, use whi
 fixtures made for it alone; what tests share is charged apart. One that is over its budget is run again,
 since the first that needs a library imports it; the better of the two counts, and the outcome is that of the
 first. A tier is charged what all processes use from beginning to end. Budgets are those of the machine on
-which they were set: a fixed piece of work is timed, and where it takes longer, they are larger. That work does
+which they were set: a fixed piece of work is timed, and where it takes longer, they are larger. That does
 not tell all of a machine (one test took 0.46 and, beside other jobs, 0.80), so a test that is over its budget
 by less than half is named at the end and fails nothing.
 """
