@@ -1,4 +1,7 @@
-"""What a model finds in a draft: blind readers first, then one judgement of the whole record."""
+"""What a model finds in a draft: blind readers first, then one judgement of the whole record.
+
+All that is found in a good draft is pinned whole once; each fault by what it changes of that.
+"""
 
 from collections import Counter
 from dataclasses import replace
@@ -10,7 +13,6 @@ from fabula.builders.katha.checks.rules import depends_on_transition
 from fabula.builders.katha.checks.verify_record import (
     MORAL,
     PROMPTS,
-    READ,
     Case,
     VerifySettings,
     check_draft,
@@ -25,189 +27,138 @@ from fabula.schemas.values import vocabulary
 from fabula.testing.asked_prompts import prompt_of
 from fabula.testing.katha_model import KathaModel
 
+Reply = dict[str, Any]
 
-def altered(**changes: Any) -> Any:
-    """The stand-in, with its replies to some prompts changed."""
+
+def altered(**faults: Any) -> Any:
+    """The stand-in, whose reply to some prompts is otherwise: part -> number of its entry -> values.
+
+    A part that is no list is otherwise itself; a function gives the whole reply.
+    """
 
     def handler(asked: Any) -> Any:
         reply, prompt = KathaModel()(asked), str(prompt_of(asked)).removeprefix("katha/")
-        return changes[prompt](reply) if prompt in changes else reply
+        fault = faults.get(prompt, {})
+        if callable(fault):
+            return fault(reply)
+        for part, values in fault.items():
+            if not isinstance(reply[part], list):
+                reply[part] = {**(reply[part] or {}), **values}
+                continue
+            for number, value in values.items():
+                reply[part][number - 1] |= value
+        return reply
 
     return handler
 
 
-def changed(part: str, number: int = 1, **values: Any) -> Any:
-    """A judgement of the record in which one entry is otherwise."""
-
-    def change(reply: Any) -> Any:
-        reply[part][number - 1] |= values
-        return reply
-
-    return change
+def check(model: Any, hat: Any, draft: Any, sentences: Any = (), **faults: Any) -> Any:
+    return model.run(check_draft(hat.story, draft, model.tools(altered(**faults)), sentences))
 
 
-def checked(model: Any, hat: Any, draft: Any, **changes: Any) -> list[Any]:
-    return model.run(check_draft(hat.story, draft, model.tools(altered(**changes)))).checks
+def said(found: Any) -> str:
+    """Return all that is found in a draft, a check a line."""
+    marks = {True: "passed", False: "FAILED", None: "nobody"}
+    lines = [f"{marks[one['passed']]} {one['code']} {one['path']}: {one['note']}" for one in found.checks]
+    read = [f"question {one.question}: {one.answer!r} {one.verdict}" for one in found.readings]
+    return "\n".join([*lines, *read, *(f"wrong {place}: {texts}" for place, texts in found.wrong.items())])
 
 
-def failed(checks: list[Any]) -> dict[tuple[str, str], str]:
-    return {(check["code"], check["path"]): check["note"] for check in checks if check["passed"] is False}
+WEAK = {"drawable": False, "one_answer": False, "remark": "It says 'hat'."}
+REPLACED = {"change_types": ["replace_outcome"]}
+CASES: dict[str, Reply] = {
+    "no reader finds an answer": {"answer_questions": {"answers": {1: {"status": "unclear", "short": None}}}},
+    "the answer is not supported": {
+        "check_record": {"questions": {1: {"gold_supported": False, "remark": "Nobody\nsays so."}}},
+    },
+    "there are two answers": {
+        "check_record": {"questions": {1: {"one_answer": False, "remark": "She also cries."}}},
+    },
+    "all readers say another thing": {
+        "answer_questions": {"answers": {1: {"short": "she was hungry"}}},
+        "check_record": {"questions": {1: {"wrong_answers": [2], "remark": "No."}}},
+    },
+    "one reader says another thing": {
+        "answer_questions": {"answers": {1: {"full": "she was hungry", "own_words": "a storm took it"}}},
+        "check_record": {"questions": {1: {"wrong_answers": [2]}}},
+    },
+    "an accepted answer is another one": {
+        "check_record": {"questions": {1: {"wrong_answers": [1], "remark": "It says something else."}}},
+    },
+    "no picture shows it": {
+        "check_record": {"questions": {2: {"drawable": False, "remark": "It asks for\na number."}}},
+    },
+    "one scene has both": {"check_record": {"questions": {2: {"earlier_scene": 2, "later_scene": 2}}}},
+    "it asks the same": {"check_record": {"questions": {2: {"repeats": 1}}}},
+    "the label does not fit": {
+        "check_record": {"labels": {"moral_label_fits": False, "remark": "It is about luck."}},
+    },
+    **{f"weak, {weakness}": {"check_record": {"questions": {1: WEAK | {"weakness": weakness}}}}
+       for weakness in ("told", "detail", "unclear")},
+    # a moral question is judged by its label alone
+    "moral and weak": {"check_record": {"questions": {4: WEAK | {"weakness": "told"}}}},
+    "variants change nothing, and more": {
+        "check_record": {"variants": {
+            1: {"meaning_changed": False},
+            2: {"rest_kept": False, "description_fits": False, "remark": "A new dog."},
+        }},
+    },
+    # what a reader sees who is not told of the change
+    "no change is seen": {"read_variants": {"variants": {1: {"change_types": []}}}},
+    "another change is seen": {"read_variants": {"variants": {1: REPLACED}}},
+    "another change is seen and it is described otherwise": {
+        "read_variants": {"variants": {1: REPLACED}},
+        "check_record": {"variants": {1: {"description_fits": False}}},
+    },
+    "it contradicts a scene": {"read_variants": {"variants": {1: {"contradicts": [1]}}}},
+    "it cannot be": {
+        "check_record": {"variants": {1: {"possible": False, "remark": "He is gone by then."}}},
+    },
+    "others changed": {"read_variants": {"variants": {1: {"others_changed": True}}}},
+    "somebody is gone": {"read_variants": {"variants": {1: {"entities_kept": False}}}},
+    "a broken sentence": {"read_variants": {"variants": {1: {"fluent": False}}}},
+    "fields are contradicted": {  # of which emotion is empty
+        "check_record": {
+            "scenes": {1: {"contradicted": ["state", "emotion"], "remark": "Not\nso.", "renderable": False}},
+            "transitions": {3: {"contradicted": ["causality"]}},
+        },
+    },
+}  # fmt: skip
+NARRATIVE = {
+    "misplaced": "The bread comes last.", "missing": [{"sentence": 2, "remark": "The gust."}],
+    "added": [{"scene": 1, "remark": "Nobody sings."}],
+}  # fmt: skip
 
 
-def test_draft_when_nothing_is_wrong_passes_every_check_in_three_calls(model, hat, draft) -> None:
+def test_draft_when_nothing_is_wrong_passes_every_check_in_three_calls(model, hat, draft, snapshot) -> None:
     tools = model.tools()
-    checks = model.run(check_draft(hat.story, draft, tools)).checks
-    assert {check["passed"] for check in checks} == {True}
+    assert draft["scenes"][0]["emotion"] is None and depends_on_transition(draft["questions"][1])
+    assert said(model.run(check_draft(hat.story, draft, tools))) == snapshot
     assert [prompt_of(model.asked(ask.request)) for ask in tools.asker.asks] == list(PROMPTS)
     assert {ask.repairs for ask in tools.asker.asks} == {0}, "a judge is asked once"
-    counts = Counter(check["code"] for check in checks)
-    assert counts["model_answerable"] == len(draft["questions"])
-    assert counts["model_consistent"] == 9 and counts["model_label_fits"] == 2
-
-
-@pytest.mark.parametrize(
-    ("readers", "judged", "note"),
-    [
-        ({"status": "unclear", "short": None}, {}, "found no answer"),
-        ({}, {"gold_supported": False, "remark": "Nobody\nsays so."}, "the answer: Nobody says so."),
-        ({}, {"one_answer": False, "remark": "She also cries."}, "settle one answer: She"),
-        ({"short": "she was hungry"}, {"wrong_answers": [2], "remark": "No."}, "'she was hungry', which is"),
-    ],
-)
-def test_question_when_the_text_does_not_settle_its_answer_fails(model, hat, draft, readers, judged, note):
-    def read(reply: Any) -> Any:
-        reply["answers"][0] |= readers
-        return reply
-
-    gold = draft["questions"][0]["gold_answer"]
-    draft["questions"][0]["accepted_answers"] = [gold, "in other words"]
-    checks = checked(model, hat, draft, answer_questions=read, check_record=changed("questions", **judged))
-    assert note in failed(checks)["model_answerable", "$.questions[0].gold_answer"]
-
-
-def test_readers_when_one_of_them_says_another_thing_are_no_fault_of_the_question(model, hat, draft) -> None:
-    def read(reply: Any) -> Any:
-        reply["answers"][0] |= {"full": "she was hungry", "own_words": "a storm took it"}
-        return reply
-
-    accepted = len(draft["questions"][0]["accepted_answers"])
-    wrong = changed("questions", wrong_answers=[accepted])
-    tools = model.tools(altered(answer_questions=read, check_record=wrong))
-    found = model.run(check_draft(hat.story, draft, tools))
-    assert failed(found.checks) == {}
-    assert [(one.answer, one.verdict) for one in found.readings if one.question == 0] == [
-        ("she was hungry", False), ("a storm took it", True),
-    ]  # fmt: skip
-
-
-def test_accepted_answer_when_judged_another_one_is_named(model, hat, draft) -> None:
-    wrong = changed("questions", wrong_answers=[1], remark="It says something else.")
-    found = model.run(check_draft(hat.story, draft, model.tools(altered(check_record=wrong))))
-    ((place, note),) = failed(found.checks).items()
-    assert place == ("model_answers_equivalent", "$.questions[0].accepted_answers")
-    assert repr(draft["questions"][0]["accepted_answers"][1]) in note
-    assert found.wrong == {0: (draft["questions"][0]["accepted_answers"][1],)}
-
-
-@pytest.mark.parametrize(
-    ("values", "code", "note"),
-    [
-        (
-            {"drawable": False, "remark": "It asks for\na number."},
-            "question_drawable",
-            "It asks for a number.",
-        ),
-        ({"earlier_scene": 2, "later_scene": 2}, "question_depends_on_transition", "in scene 2"),
-        ({"repeats": 1}, "question_distinct", "it asks the same as question 1"),
-    ],
-)
-def test_question_when_it_is_weak_fails_and_says_how(model, hat, draft, values, code, note) -> None:
-    assert depends_on_transition(draft["questions"][1])
-    checks = checked(model, hat, draft, check_record=changed("questions", 2, **values))
-    ((place, said),) = failed(checks).items()
-    assert place == (code, "$.questions[1].question") and note in said
-
-
-def test_moral_question_when_the_label_does_not_fit_fails_with_it_and_no_reader_is_asked(model, hat, draft):
-    def unfit(reply: Any) -> Any:
-        reply["labels"] |= {"moral_label_fits": False, "remark": "It is about luck."}
-        return reply
-
-    tools = model.tools(altered(check_record=unfit))
-    checks = model.run(check_draft(hat.story, draft, tools)).checks
-    at = next(n for n, part in enumerate(draft["questions"]) if part["question_type"] == "moral")
-    assert set(failed(checks)) == {
-        ("model_label_fits", "$.moral_label"), ("model_answerable", f"$.questions[{at}].gold_answer"),
-    }  # fmt: skip
     assert "(moral)" not in model.asked(tools.asker.asks[0].request).text.partition("The questions:")[2]
 
 
-@pytest.mark.parametrize("weakness", ["told", "detail", "unclear"])
-def test_question_when_weak_is_not_worth_asking_but_a_moral_one_is_judged_by_its_label(
-    model, hat, draft, weakness
-) -> None:
-    weak = {"weakness": weakness, "drawable": False, "one_answer": False, "remark": "It says 'hat'."}
-    found = failed(checked(model, hat, draft, check_record=changed("questions", **weak)))
-    assert found["question_worth_asking", "$.questions[0].question"].endswith(": It says 'hat'.")
-
-    def moral(reply: Any) -> Any:
-        for part, entry in zip(draft["questions"], reply["questions"], strict=True):
-            entry.update(weak if part["question_type"] == "moral" else {})
-        return reply
-
-    assert not failed(checked(model, hat, draft, check_record=moral))
+@pytest.mark.parametrize("case", CASES)
+def test_draft_when_something_is_wrong_fails_by_what_is_pinned(model, hat, draft, case, difference, snapshot):
+    good, found = (said(check(model, hat, draft, **faults)) for faults in ({}, CASES[case]))
+    assert difference(good, found) == snapshot
 
 
-def test_variant_when_more_or_less_is_changed_fails(model, hat, draft) -> None:
-    def wrong(reply: Any) -> Any:
-        reply["variants"][0]["meaning_changed"] = False
-        reply["variants"][1] |= {"rest_kept": False, "description_fits": False, "remark": "A new dog."}
-        return reply
-
-    found = failed(checked(model, hat, draft, check_record=wrong))
-    assert set(found) == {
-        ("model_contrast_minimal", "$.variants[0].contrastive_scene_text"),
-        ("model_contrast_minimal", "$.variants[1].contrastive_scene_text"),
-        ("model_contrast_described", "$.variants[1].semantic_delta"),
-    }
-    assert "A new dog." in found["model_contrast_minimal", "$.variants[1].contrastive_scene_text"]
-
-
-@pytest.mark.parametrize(
-    ("seen", "judged", "fault"),
-    [
-        ({"change_types": []}, {}, "no change of meaning"),
-        ({"change_types": ["replace_outcome"]}, {"description_fits": False}, "read as replace_outcome"),
-        ({"change_types": ["replace_outcome"]}, {}, None),
-        ({"contradicts": [1]}, {}, "it contradicts scene 1"),
-        ({}, {"possible": False, "remark": "He is gone by then."}, "He is gone by then."),
-        ({"others_changed": True}, {}, "more than one meaning"),
-        ({"entities_kept": False}, {}, "not kept"),
-        ({"fluent": False}, {}, "a broken sentence"),
-    ],
-)
-def test_variant_when_read_whole_by_somebody_who_is_not_told_holds_or_says_why_not(
-    model, hat, draft, seen, judged, fault
-) -> None:
-    checks = checked(
-        model,
-        hat,
-        draft,
-        read_variants=changed("variants", **seen),
-        check_record=changed("variants", **judged),
-    )
-    (check,) = (one for one in checks if one["code"] == READ and one["path"].startswith("$.variants[0]"))
-    assert check["passed"] is (fault is None)
-    assert (fault or "what was read") in check["note"]
+def test_narrative_when_its_source_is_shown_is_compared_with_it(model, hat, draft, difference, snapshot):
+    faults = {"check_record": {"narrative": NARRATIVE}}
+    plain, shown = (said(check(model, hat, draft, some, **faults)) for some in ((), ["A.", "B."]))
+    assert plain == said(check(model, hat, draft)), "there is no source to compare with"
+    assert difference(plain, shown) == snapshot
 
 
 def test_variant_when_its_reader_finds_another_moral_than_it_names_fails(model, hat, draft) -> None:
     other = next(word for word in vocabulary("moral_label").values if word != "gratitude")
     draft["variants"][0]["contrastive_moral"] = other
-    found = failed(checked(model, hat, draft))
-    assert list(found) == [(MORAL, "$.variants[0].contrastive_moral")]
+    (fault,) = (one for one in check(model, hat, draft).checks if not one["passed"])
+    assert (fault["code"], fault["path"]) == (MORAL, "$.variants[0].contrastive_moral")
     draft["variants"][0]["contrastive_moral"] = None
-    assert MORAL not in {check["code"] for check in checked(model, hat, draft)}
+    assert MORAL not in {one["code"] for one in check(model, hat, draft).checks}
 
 
 def test_reader_of_variants_when_asked_sees_whole_stories_and_no_description(model, hat, draft) -> None:
@@ -220,69 +171,33 @@ def test_reader_of_variants_when_asked_sees_whole_stories_and_no_description(mod
     assert text.count(f"] {kept}") == 1 + len(told)
 
 
-def test_fields_when_contradicted_are_named_and_empty_ones_are_not(model, hat, draft) -> None:
-    assert draft["scenes"][0]["emotion"] is None
-
-    def wrong(reply: Any) -> Any:
-        reply["scenes"][0] |= {
-            "contradicted": ["state", "emotion"], "remark": "Not\nso.", "renderable": False,
-        }  # fmt: skip
-        reply["transitions"][2]["contradicted"] = ["causality"]
-        return reply
-
-    found = failed(checked(model, hat, draft, check_record=wrong))
-    assert list(found) == [
-        ("model_consistent", "$.scenes[0].state"),
-        ("model_renderable", "$.scenes[0].visual_must_show"),
-        ("model_consistent", "$.transitions[2].causality"),
-    ]
-    assert all("\n" not in note for note in found.values())
-
-
-def test_narrative_when_its_source_is_shown_is_compared_with_it(model, hat, draft) -> None:
-    def wrong(reply: Any) -> Any:
-        reply["narrative"] = {
-            "misplaced": "The bread comes last.", "missing": [{"sentence": 2, "remark": "The gust."}],
-            "added": [{"scene": 1, "remark": "Nobody sings."}],
-        }  # fmt: skip
-        return reply
-
-    tools = model.tools(altered(check_record=wrong))
-    found = failed(model.run(check_draft(hat.story, draft, tools, ["A.", "B."])).checks)
-    assert found["narrative_complete", "$.story_text"] == "missing of the source: sentence 2: The gust."
-    assert found["narrative_adds_nothing", "$.story_text"] == "not in the source: scene 1: Nobody sings."
-    assert "The bread comes last." in found["narrative_in_order", "$.story_text"]
-    assert failed(checked(model, hat, draft, check_record=wrong)) == {}, "there is no source to compare with"
-
-
 @pytest.mark.parametrize("prompt_id", [name.removeprefix("katha/") for name in PROMPTS])
 def test_check_when_the_model_refuses_has_no_verdict_and_when_it_is_away_is_made_later(
     model, hat, draft, prompt_id
 ) -> None:
     refused = {prompt_id: lambda _: NoAnswer("refused", "the model\nrefused")}
-    checks = checked(model, hat, draft, **refused)
-    unjudged = [check for check in checks if check["passed"] is None]
-    assert unjudged
-    assert all("refused: the model refused" in check["note"] for check in unjudged)
-    assert all(check["passed"] is True for check in checks if check not in unjudged)
+    checks = check(model, hat, draft, **refused).checks
+    unjudged = [one["note"] for one in checks if one["passed"] is None]
+    assert unjudged and all("refused: the model refused" in note for note in unjudged)
+    assert {one["passed"] for one in checks} <= {True, None}
     with pytest.raises(NoAnswer, match="unavailable"):
-        checked(model, hat, draft, **{prompt_id: lambda _: NoAnswer("unavailable", "down")})
+        check(model, hat, draft, **{prompt_id: lambda _: NoAnswer("unavailable", "down")})
 
 
 @pytest.mark.parametrize(
-    ("prompt_id", "change"),
+    ("prompt_id", "fault"),
     [
         ("answer_questions", lambda reply: {"answers": [{**e, "short": None} for e in reply["answers"]]}),
-        ("check_record", changed("questions", wrong_answers=[9])),
-        ("check_record", changed("questions", 2, repeats=9)),
-        ("check_record", changed("questions", later_scene=None)),
-        ("check_record", changed("scenes", scene=2)),
+        ("check_record", {"questions": {1: {"wrong_answers": [9]}}}),
+        ("check_record", {"questions": {2: {"repeats": 9}}}),
+        ("check_record", {"questions": {1: {"later_scene": None}}}),
+        ("check_record", {"scenes": {1: {"scene": 2}}}),
         ("read_variants", lambda reply: {"variants": [{**e, "number": 1} for e in reply["variants"]]}),
     ],
 )
-def test_check_when_the_reply_is_about_something_else_is_malformed(model, hat, draft, prompt_id, change):
+def test_check_when_the_reply_is_about_something_else_is_malformed(model, hat, draft, prompt_id, fault):
     with pytest.raises(model.BadReply):
-        checked(model, hat, draft, **{prompt_id: change})
+        check(model, hat, draft, **{prompt_id: fault})
 
 
 def test_settings_when_there_is_a_verifier_ask_it_and_make_the_same_request(model, hat, draft) -> None:
@@ -319,7 +234,7 @@ def test_checks_when_a_stand_in_answered_name_it_as_their_judge(model, hat, draf
 
     tools.asker.ask = answered
     checks = model.run(check_draft(hat.story, draft, tools)).checks
-    assert {check["producer"] for check in checks if "producer" in check} == judges
+    assert {one["producer"] for one in checks if "producer" in one} == judges
 
 
 def test_guess_when_it_is_right_is_a_note_with_a_share_that_never_fails(model, hat, draft) -> None:
@@ -334,10 +249,10 @@ def test_guess_when_it_is_right_is_a_note_with_a_share_that_never_fails(model, h
     tools = model.tools(handler, VerifySettings(model="openai:tested", guesses=2))
     notes = model.run(guess(Case(hat.story, draft, tools), 2))
     asked = [n for n, part in enumerate(draft["questions"]) if part["question_type"] != "moral"]
-    assert [check["path"] for check in notes] == [f"$.questions[{n}].question" for n in asked]
-    assert {check["passed"] for check in notes} == {True}
+    assert [note["path"] for note in notes] == [f"$.questions[{n}].question" for n in asked]
+    assert {note["passed"] for note in notes} == {True}
     said = "guessed right by {} of 2 who saw nothing but the question"
-    assert [check["note"] for check in notes] == [said.format(2 * (n == 1)) for n in asked]
+    assert [note["note"] for note in notes] == [said.format(2 * (n == 1)) for n in asked]
     texts = [model.asked(ask.request).text for ask in tools.asker.asks]
     assert len(texts) == 2 * len(asked)
     for text in texts:
