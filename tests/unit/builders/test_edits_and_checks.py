@@ -77,7 +77,8 @@ EDITS: dict[str, Edits] = {
     "what a scene must show": (("$.scenes[1].visual_must_show", ["a purple leaf"]),),
     "what it must show, and its prompt": (
         ("$.scenes[1].visual_must_show", ["a purple leaf"]),
-        ("$.scenes[1].generation_prompt", "A leaf", "a purple leaf, thirsty ant, dove"), ("$.scenes[1].emotion", "joy"),
+        ("$.scenes[1].generation_prompt", "A leaf", "a purple leaf, thirsty ant, dove"),
+        ("$.scenes[1].emotion", "joy"),
     ),
     "a moral label": (("$.moral_label", "courage"),),
     "an answer of a person": (
