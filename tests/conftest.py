@@ -115,6 +115,28 @@ def difference() -> Callable[[str, str], str]:
 
 
 @pytest.fixture(scope="session")
+def in_lines() -> Callable[[Any], str]:
+    """Return a value as text, each of its fields a line with its place, so that cases can be compared."""
+    from fabula.schemas.canonical import canonical_text
+
+    def leaves(value: Any, place: str) -> Iterator[str]:
+        if hasattr(value, "__dataclass_fields__"):
+            value = {name: getattr(value, name) for name in value.__dataclass_fields__}
+        value = value.as_json() if hasattr(value, "as_json") else value
+        if isinstance(value, dict):
+            for key, part in value.items():
+                yield from leaves(part, f"{place}.{key}")
+        elif isinstance(value, list | tuple) and value and not isinstance(value[0], str | int | float):
+            for number, part in enumerate(value):
+                yield from leaves(part, f"{place}[{number}]")
+        else:
+            text = value if isinstance(value, str) else canonical_text(value)
+            yield from f"{place}: {text}".splitlines()
+
+    return lambda value: "\n".join(leaves(value, "$"))
+
+
+@pytest.fixture(scope="session")
 def homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Folders that do not exist yet."""
     base = tmp_path_factory.mktemp("homes")

@@ -1,7 +1,7 @@
 """Edits of a draft, and what the rules find in it: each case by what it changes of a draft by rules."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -9,7 +9,6 @@ import pytest
 from fabula.builders.katha.checks.settling import CODES
 from fabula.builders.katha.drafts import maker_of
 from fabula.engine.stage import Failed
-from fabula.schemas.canonical import canonical_text
 from fabula.schemas.paths import get_at
 
 FIRST_HALF, SECOND_HALF = (
@@ -19,18 +18,6 @@ FIRST_HALF, SECOND_HALF = (
 MAKER = "openai:any via katha/write_questions@1#0123456789ab"
 Fields = dict[str, Any]
 Edits = tuple[tuple[str, Any], ...]
-
-
-def leaves(value: Any, path: str = "$") -> Iterator[str]:
-    """Yield each field as a line, a text of several lines as several."""
-    if isinstance(value, dict):
-        for key, part in value.items():
-            yield from leaves(part, f"{path}.{key}")
-    elif isinstance(value, list) and value and isinstance(value[0], dict):
-        for number, part in enumerate(value):
-            yield from leaves(part, f"{path}[{number}]")
-    else:
-        yield from f"{path}: {value if isinstance(value, str) else canonical_text(value)}".splitlines()
 
 
 def apply(katha: Any, fields: Fields, *edits: tuple[Any, ...]) -> Any:
@@ -46,15 +33,20 @@ def apply(katha: Any, fields: Fields, *edits: tuple[Any, ...]) -> Any:
     return katha.run_stage("apply_edits", {**fields, "edits": rows})
 
 
-def told(katha: Any, fields: Fields, outcome: Any) -> str:
-    """Return a draft and what the rules find in it, a line each; or why an edit failed."""
+@pytest.fixture(scope="module")
+def told(katha: Any, in_lines: Any) -> Callable[[Fields, Any], str]:
+    """Tells a draft and what the rules find in it, a line each; or why an edit failed."""
+    return lambda fields, outcome: _told(katha, fields, outcome, in_lines)
+
+
+def _told(katha: Any, fields: Fields, outcome: Any, in_lines: Any) -> str:
     if isinstance(outcome, Failed):
         return f"{outcome.code}: {outcome.reason}"
     draft = {name: part for name, part in outcome.fields["draft"].items() if name != "producers"}
     made = [
         f"{line} by {maker_of(line.partition(':')[0], outcome.fields['draft']['producers'])}"
         if line.startswith("$.") else line
-        for line in leaves(draft)
+        for line in in_lines(draft).splitlines()
     ]  # fmt: skip
     return "\n".join([*made, *found(katha, fields, outcome.fields["draft"])])
 
@@ -100,15 +92,15 @@ EDITS: dict[str, Edits] = {
 
 
 @pytest.fixture(scope="module")
-def plain(katha: Any, tale: Fields) -> str:
-    return told(katha, tale, apply(katha, tale))
+def plain(katha: Any, tale: Fields, told: Any) -> str:
+    return told(tale, apply(katha, tale))
 
 
 @pytest.mark.parametrize("case", EDITS)
 def test_edits_when_applied_change_what_goes_with_them_or_fail(
-    katha, tale, plain, case, difference, snapshot
+    katha, tale, told, plain, case, difference, snapshot
 ) -> None:
-    text = told(katha, tale, apply(katha, tale, *EDITS[case]))
+    text = told(tale, apply(katha, tale, *EDITS[case]))
     assert (difference(plain, text) if "\n" in text else text) == snapshot
 
 
@@ -143,9 +135,9 @@ def test_what_rules_make_anew_of_a_model_is_credited_to_them_and_nothing_else(ka
         ("$.transitions[0]", {"to_scene": 3}), ("$.variants[0]", {"pair_id": "other"}),
     ],
 )  # fmt: skip
-def test_edit_when_a_whole_part_is_replaced_may_not_change_its_ids(katha, tale, path, change, snapshot):
+def test_edit_when_a_whole_part_is_replaced_may_not_change_its_ids(katha, tale, told, path, change, snapshot):
     old, name = get_at(tale, path), re.split(r"[.[]", path)[1]
-    assert told(katha, tale, apply(katha, tale, (path, {**old, **change}))) == snapshot
+    assert told(tale, apply(katha, tale, (path, {**old, **change}))) == snapshot
     fewer = apply(katha, tale, (f"$.{name}", tale[name][:-1]))
     assert isinstance(fewer, Failed) and "the number of parts" in fewer.reason
     assert not isinstance(apply(katha, tale, (path, old)), Failed)
