@@ -1,4 +1,7 @@
-"""Replies of a model about films and episodes: what is taken of them, what is noted, what is sent back."""
+"""Replies of a model about films and episodes: what is taken of them, what is noted, what is sent back.
+
+What is made of a sound reply is pinned whole; of others, what differs from it.
+"""
 
 from typing import Any
 
@@ -7,11 +10,12 @@ from PIL import Image
 
 from fabula.builders.entities.list_entities import Local, places_of, read_registry
 from fabula.builders.entities.merge_entities import Merged, read_identities
-from fabula.builders.entities.names import Entity, Person, Repair, Script, ScriptShot, settle
+from fabula.builders.entities.names import Entity, Person, Script, ScriptShot, settle
 from fabula.builders.entities.pictures import colour_word, distance, histogram, word_of
 from fabula.builders.entities.script_parts import around, read_actions, read_descriptions, read_script
-from fabula.builders.entities.verify_script import read_settled
+from fabula.builders.entities.verify_script import Settled, read_settled
 from fabula.engine.stage import BadReply
+from fabula.schemas.canonical import canonical_text
 
 CHINESE = "米拉走过长长的石桥，风吹走了她的帽子，她跑到河边去找它，可是没有找到。"
 
@@ -26,44 +30,44 @@ def listed(**more: Any) -> dict[str, Any]:
     return {**reply, **more}
 
 
-def codes(repairs: Any) -> list[tuple[str, int | None, str]]:
-    return [(one.code, one.shot, one.done) for one in repairs]
+def rows(*parts: Any) -> str:
+    """Return records, a line each."""
+    return "\n".join(canonical_text(one.as_json()) for part in parts for one in part)
 
 
-def test_registry_when_sound_is_taken_as_it_is() -> None:
-    made = read_registry(listed(), 3, [1, 2], ["p001"])
-    assert [one.local_id for one in made.entities] == ["c03.location1", "c03.object1"]
-    assert made.entities[0].shots == (1, 2)
-    assert [one.text for one in made.accounts] == ["p001 sits.", "p001 stands."]
-    assert made.repairs == ()
+UNSEEN = {"name": "the key", "looks": ""}
+REGISTRIES: dict[str, dict[str, Any]] = {
+    "unknown shot": {"objects": [{**UNSEEN, "shots": [2, 9]}]},
+    "no shot": {"objects": [{**UNSEEN, "shots": []}]},
+    "no name": {"objects": [{"name": " . ", "looks": "", "shots": [1]}]},
+    "named twice": {"objects": [{**UNSEEN, "shots": [1]}, {**UNSEEN, "name": "The Key", "shots": [1]}]},
+    "unknown person": {"persons": [{"person": "p009", "looks": "A man."}]},
+    "person twice": {"persons": [{"person": "p001", "looks": "A."}] * 2},
+    "unseen person": {"persons": [{"person": "p001", "looks": None}]},
+    "no account": {"shots": [{"shot": 1, "account": "p001 sits."}]},
+    "account of another": {"shots": [{"shot": n, "account": "p001 sits."} for n in (1, 2, 7)]},
+}  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("wrong", "noted"),
-    [
-        ({"objects": [{"name": "the key", "looks": "", "shots": [2, 9]}]}, ("unknown-shot", None, "dropped")),
-        ({"objects": [{"name": "the key", "looks": "", "shots": []}]}, ("no-shot", None, "dropped")),
-        ({"objects": [{"name": " . ", "looks": "", "shots": [1]}]}, ("no-name", None, "dropped")),
-        (
-            {"objects": [{"name": name, "looks": "", "shots": [1]} for name in ("the key", "The Key")]},
-            ("named-twice", None, "merged"),
-        ),
-        ({"persons": [{"person": "p009", "looks": "A man."}]}, ("unknown-person", None, "dropped")),
-        ({"persons": [{"person": "p001", "looks": "A."}] * 2}, ("named-twice", None, "dropped")),
-        ({"persons": [{"person": "p001", "looks": None}]}, ("unseen-person", None, "dropped")),
-        ({"shots": [{"shot": 1, "account": "p001 sits."}]}, ("no-account", 2, "left")),
-        (
-            {"shots": [{"shot": n, "account": "p001 sits."} for n in (1, 2, 7)]},
-            ("unknown-shot", None, "dropped"),
-        ),
-        (
-            {"objects": [{"name": f"key {n}", "looks": "", "shots": [1]} for n in range(25)]},
-            ("too-many", None, "dropped"),
-        ),
-    ],
-)
-def test_registry_when_a_part_cannot_be_is_taken_without_it_and_noted(wrong, noted):
-    assert codes(read_registry(listed(**wrong), 1, [1, 2], ["p001"]).repairs) == [noted]
+def registry(**wrong: Any) -> str:
+    made = read_registry(listed(**wrong), 3, [1, 2], ["p001"])
+    return rows(made.persons, made.entities, made.accounts, made.repairs)
+
+
+def test_registry_when_sound_is_taken_as_it_is(snapshot) -> None:
+    assert registry() == snapshot
+
+
+@pytest.mark.parametrize("case", REGISTRIES)
+def test_registry_when_a_part_cannot_be_is_taken_without_it_and_noted(case, difference, snapshot) -> None:
+    assert difference(registry(), registry(**REGISTRIES[case])) == snapshot
+
+
+def test_registry_when_there_are_more_things_than_may_be_drops_the_last() -> None:
+    things = [{"name": f"key {n}", "looks": "", "shots": [1]} for n in range(25)]
+    made = read_registry(listed(objects=things), 3, [1, 2], ["p001"])
+    assert [one.name for one in made.entities] == ["The Hall", *(f"key {n}" for n in range(24))]
+    assert [(one.code, one.done) for one in made.repairs] == [("too-many", "dropped")]
 
 
 CAST = [
@@ -91,59 +95,39 @@ def merge(**more: Any) -> Merged:
     return read_identities({**reply, **more}, CAST, LOCALS, "openai:tested", [1, 2, 3, 4])
 
 
-def test_identities_when_sound_have_the_shots_of_their_members() -> None:
-    made = merge()
-    by_name = {one.name: one for one in made.entities}
-    assert by_name["The Hall"].shots == (1, 2, 3, 4)
-    assert by_name["the key"].shots == (2,)
-    assert by_name["Name p002"].persons == ("p002",)
-    assert made.members["c01.location1"] == ("c01.location1", "c02.location1")
-    assert made.repairs == () and made.merges == ()
+HALLS = ["c01.location1", "c02.location1"]
+IDENTITIES: dict[str, dict[str, Any]] = {
+    "nothing": {"objects": []}, "unknown id": {"objects": [entry("key", ["c01.object1", "c09.object9"])]},
+    "twice": {"objects": [entry("key", ["c01.object1"])] * 2},
+    "one name": {"locations": [entry("Hall", HALLS[:1]), entry("hall", HALLS[1:])]},
+    "another kind": {"locations": [entry("The Hall", [*HALLS, "c01.object1"])]},
+    # two of them are seen together, so that they stay apart
+    "one person": {"characters": [entry("Mira", ["p001", "p002", "p003"], "persons")]},
+}  # fmt: skip
 
 
-def test_people_when_seen_together_stay_apart_and_the_merge_is_refused() -> None:
-    made = merge(characters=[entry("Mira", ["p001", "p002", "p003"], "persons")])
-    people = [one for one in made.entities if one.kind == "character"]
-    assert [(one.name, one.persons) for one in people] == [("Mira", ("p001", "p003")), ("", ("p002",))]
-    assert [(one.one, one.other, one.refused) for one in made.merges] == [
-        ("p001", "p002", "both are seen in shot 2"), ("p001", "p003", None),
-    ]  # fmt: skip
-    assert made.merges[1].by == "openai:tested"
-    assert codes(made.repairs) == [("left-out", None, "added")]
+def identities(made: Merged) -> str:
+    return rows(made.entities, made.merges, made.repairs) + f"\n{canonical_text(made.members)}"
 
 
-def test_people_when_some_shots_are_not_of_the_episode_have_the_others_listed_or_left_out() -> None:
-    reply = {"characters": [entry("Mira", ["p001"], "persons")], "locations": [], "objects": []}
-    made = read_identities(reply, CAST, [], "openai:tested", [2, 3, 4])
-    assert [(one.persons, one.shots) for one in made.entities] == [
-        (("p001",), (2,)), (("p002",), (2, 3)), (("p003",), (4,)),
-    ]  # fmt: skip
-    assert [one.code for one in made.repairs] == ["left-out"] * 2
+def test_identities_when_sound_have_the_shots_of_their_members(snapshot) -> None:
+    assert identities(merge()) == snapshot
 
 
-@pytest.mark.parametrize(
-    ("wrong", "noted"),
-    [
-        ({"objects": []}, [("left-out", None, "added")]),
-        ({"objects": [entry("key", ["c01.object1", "c09.object9"])]}, [("unknown-id", None, "dropped")]),
-        ({"objects": [entry("key", ["c01.object1"])] * 2}, [("named-twice", None, "dropped")]),
-        (
-            {"locations": [entry("Hall", ["c01.location1"]), entry("hall", ["c02.location1"])]},
-            [("named-twice", None, "merged")],
-        ),
-        (
-            {"locations": [entry("The Hall", ["c01.location1", "c02.location1", "c01.object1"])]},
-            [("unknown-id", None, "dropped")],
-        ),
-    ],
-)
-def test_identities_when_a_part_cannot_be_lose_nothing(wrong, noted):
-    made = merge(**wrong)
-    assert codes(made.repairs) == noted
+@pytest.mark.parametrize("case", IDENTITIES)
+def test_identities_when_a_part_cannot_be_lose_nothing(case, difference, snapshot) -> None:
+    made = merge(**IDENTITIES[case])
+    assert difference(identities(merge()), identities(made)) == snapshot
     assert sorted(name for ids in made.members.values() for name in ids) == sorted(
         [*(one.person_id for one in CAST), *(one.local_id for one in LOCALS)]
     )
     assert {shot for one in made.entities for shot in one.shots} == {1, 2, 3, 4}
+
+
+def test_people_when_some_shots_are_not_of_the_episode_have_the_others_listed_or_left_out(snapshot):
+    reply = {"characters": [entry("Mira", ["p001"], "persons")], "locations": [], "objects": []}
+    made = read_identities(reply, CAST, [], "openai:tested", [2, 3, 4])
+    assert rows(made.entities, made.repairs) == snapshot
 
 
 def test_texts_when_shots_are_missing_or_empty_are_sent_back() -> None:
@@ -182,15 +166,11 @@ def test_descriptions_when_wrong_are_sent_back(texts: list[str], said: str) -> N
         read_descriptions(reply, [HALL, KEY])
 
 
-def test_settled_when_it_names_others_takes_only_what_was_in_question() -> None:
-    reply = {
-        "shots": [
-            {"shot": 4, "action": "Mira goes.", "dropped": ["Key", "the moon"], "scheduled": ["The Hall"]}
-        ]
-    }
-    made, repairs = read_settled(reply, {4: ([KEY], [HALL])})
-    assert (made[4].dropped, made[4].scheduled) == (("Object 1",), ("Location 1",))
-    assert codes(repairs) == [("unknown-entity", 4, "dropped")]
+def test_settled_when_it_names_others_takes_only_what_was_in_question(snapshot) -> None:
+    shot = {"shot": 4, "action": "Mira goes.", "dropped": ["Key", "the moon"], "scheduled": ["The Hall"]}
+    made, repairs = read_settled({"shots": [shot]}, {4: ([KEY], [HALL])})
+    assert made[4] == Settled("Mira goes.", ("Object 1",), ("Location 1",))
+    assert rows(repairs) == snapshot
 
 
 # Colours, places and names by rules, and what holds of every script in the end.
@@ -247,63 +227,29 @@ def script(*actions: str) -> Script:
     return Script(overview="", shots=tuple(shots))
 
 
-def done(repairs: tuple[Repair, ...]) -> list[tuple[str, int | None, str]]:
-    return [(one.code, one.shot, one.done) for one in repairs]
+def of(entity: Entity, **changes: Any) -> Entity:
+    return entity.model_copy(update=changes)
 
 
-def test_script_when_settled_mentions_every_slot_and_notes_the_rest() -> None:
-    made = settle(script("Mira walks.", "Mira lifts an old key."), [MIRA, TOM, FILM_KEY])
-    assert [one.name for one in made.entities] == ["Mira", "the brass key"]
-    assert [one.label for one in made.entities] == ["Character 1", "Object 1"]
-    assert made.script.shots[1].action == "Mira lifts the brass key."
-    assert made.entities[1].description == "A thing of this story, called the brass key."
-    assert done(made.script.repairs) == [
-        ("other-name", 2, "rewritten"), ("unmentioned", 2, "dropped"), ("no-description", None, "added"),
-        ("never-scheduled", None, "dropped"),
-    ]  # fmt: skip
-    assert made.script.repairs[1].found == "Tom is not named in the action"
-    assert made.script.repairs[1].entity is None  # it is in the registry no more
+SCRIPTS: dict[str, tuple[Script, list[Entity]]] = {
+    "every slot": (script("Mira walks.", "Mira lifts an old key."), [MIRA, TOM, FILM_KEY]),
+    "names who is not scheduled": (script("Mira waves at Tom.", "Tom goes, and Mira."), [MIRA, TOM]),
+    "names who is in no shot": (script("Mira waves at Tom.", "Mira goes."), [MIRA, of(TOM, shots=())]),
+    "begins with a thing": (
+        script("The brass key falls.", "Mira walks."),
+        [of(MIRA, shots=(2,)), of(FILM_KEY, description="A key.", shots=(1,))],
+    ),
+    "described alike": (
+        script("Mira walks.", "Mira waves at Tom."), [MIRA, of(TOM, description=MIRA.description)],
+    ),
+    "loses all slots": (script("Mira walks.", "Rain."), [MIRA]),
+}  # fmt: skip
 
 
-def test_script_when_it_names_who_is_not_scheduled_says_so() -> None:
-    made = settle(script("Mira waves at Tom.", "Tom goes, and Mira."), [MIRA, TOM])
-    assert done(made.script.repairs) == [("unscheduled-mention", 1, "left")]
-    assert made.script.repairs[0].entity == "Character 2"
-
-
-def test_script_when_it_names_who_is_in_no_shot_says_so() -> None:
-    made = settle(script("Mira waves at Tom.", "Mira goes."), [MIRA, TOM.model_copy(update={"shots": ()})])
-    assert [one.name for one in made.entities] == ["Mira"]
-    assert done(made.script.repairs) == [
-        ("never-scheduled", None, "dropped"), ("unscheduled-mention", 1, "left"),
-    ]  # fmt: skip
-    assert (made.script.repairs[1].found, made.script.repairs[1].entity) == (
-        "Tom is named and not scheduled",
-        None,
-    )
-
-
-def test_script_when_a_sentence_begins_with_a_thing_says_that_its_name_is_written_otherwise() -> None:
-    key = FILM_KEY.model_copy(update={"description": "A key.", "shots": (1,)})
-    made = settle(
-        script("The brass key falls.", "Mira walks."), [MIRA.model_copy(update={"shots": (2,)}), key]
-    )
-    assert made.script.shots[0].action == "The brass key falls."
-    assert done(made.script.repairs) == [("other-name", 1, "left")]
-    assert made.script.repairs[0].found == "the brass key is not named letter for letter"
-
-
-def test_script_when_two_are_described_alike_says_so() -> None:
-    twin = TOM.model_copy(update={"description": MIRA.description})
-    made = settle(script("Mira walks.", "Mira waves at Tom."), [MIRA, twin])
-    assert done(made.script.repairs) == [("same-description", None, "left")]
-    assert made.script.repairs[0].found == "Tom is described as Mira is"
-
-
-def test_script_when_a_shot_loses_all_its_slots_says_so() -> None:
-    made = settle(script("Mira walks.", "Rain."), [MIRA])
-    assert made.entities[0].shots == (1,)
-    assert done(made.script.repairs) == [("unmentioned", 2, "dropped"), ("empty-shot", 2, "left")]
+@pytest.mark.parametrize("case", SCRIPTS)
+def test_script_when_settled_mentions_every_slot_and_notes_the_rest(case, snapshot) -> None:
+    made = settle(*SCRIPTS[case])
+    assert rows(made.entities, made.script.shots, made.script.repairs) == snapshot
 
 
 @pytest.mark.parametrize(
