@@ -44,13 +44,19 @@ class Scripted:
         return [text for name, text in self.asked if name == prompt]
 
 
-def repaired(model: Any, hat: Any, draft: Any, script: Scripted, **changes: Any) -> dict[str, Any]:
+def repaired(
+    model: Any, hat: Any, draft: Any, script: Any, settings: Any = None, **changes: Any
+) -> dict[str, Any]:
     fields = {
         "story": hat.story, "analysis": hat.analysis, "given": None, "narrative": None,
         "narrative_by": None, "spare_questions": [], **draft, **MAKERS, **changes,
     }  # fmt: skip
     item = Item("tale_1", {name: fields[name] for name in SPEC.reads})
-    return dict(model.run(run(item, model.tools(script, RepairSettings(**BOTH)))).fields)
+    return dict(
+        model.run(
+            run(item, model.tools(script, RepairSettings(**(BOTH if settings is None else settings))))
+        ).fields
+    )
 
 
 def open_findings(fields: dict[str, Any]) -> list[str]:
@@ -58,98 +64,90 @@ def open_findings(fields: dict[str, Any]) -> list[str]:
 
 
 WRONG = {"contradicted": ["state"], "remark": "The hat still flies."}
+IN_THE_AIR = {"state": "The hat is in the air."}
+Faults = dict[str, dict[int, Any]]
+REPAIRS: dict[str, tuple[tuple[Faults, ...], dict[str, Any]]] = {
+    "nothing is wrong": ((), {}),
+    "the better version stays": (({"scenes": {2: WRONG}},), {"draft_scenes": IN_THE_AIR}),
+    "the second is no better": (
+        ({"scenes": {2: WRONG}}, {"scenes": {2: {**WRONG, "contradicted": ["action"]}}}),
+        {"draft_scenes": IN_THE_AIR},
+    ),
+    "the moral is not supported": (({"questions": {4: {"gold_supported": False}}},), {}),  # no writer can act
+    "both halves in scene 1": (({"questions": {2: {"earlier_scene": 1, "later_scene": 1}}},), {}),
+    "halves in scenes 1 and 4": (({"questions": {2: {"earlier_scene": 1, "later_scene": 4}}},), {}),
+    # an effect before its cause: nothing to go by
+    "halves in scenes 4 and 1": (({"questions": {2: {"earlier_scene": 4, "later_scene": 1}}},), {}),
+    # one picture shows no order
+    "an order in scene 1": (({"questions": {1: {"earlier_scene": 1, "later_scene": 1}}},), {}),
+    "a wrong answer in the second": (
+        ({"questions": {1: {"one_answer": False}}}, {"questions": {1: {"wrong_answers": [1]}}}),
+        {"write_questions": {"gold_answer": "the gust", "other_answers": ["a wind", "a storm"]}},
+    ),
+    "a wrong accepted answer": (({"questions": {1: {"wrong_answers": [1], "remark": "Vaguer."}}},), {}),
+    "every list": (
+        ({
+            "scenes": {1: WRONG}, "transitions": {2: {"contradicted": ["causality"], "remark": "No."}},
+            "questions": {1: {"one_answer": False}, 3: {"drawable": False}},
+            "variants": {2: {"possible": False}},
+        },), {},
+    ),
+    "no answer": (
+        ({"scenes": {2: WRONG}},), {"draft_scenes": NoAnswer("refused", "I cannot help with that")},
+    ),
+}  # fmt: skip
 
 
-def test_part_when_faulted_is_written_again_whole_and_alone_and_the_better_version_stays(model, hat, draft):
-    script = Scripted({"scenes": {2: WRONG}}, draft_scenes={"state": "The hat is in the air."})
+@pytest.mark.parametrize("case", REPAIRS)
+def test_draft_when_repaired_differs_by_what_its_log_says(
+    model, hat, draft, case, in_lines, difference, snapshot
+) -> None:
+    faults, writes = REPAIRS[case]
+    script = Scripted(*faults, **writes)
     fields = repaired(model, hat, draft, script)
+    kept = {name: draft[name] for name in LISTS}
+    chosen = {name: fields["repaired"][name] or part for name, part in kept.items()}
+    told = {
+        "asked": [name for name, _ in script.asked], "open": open_findings(fields),
+        "by": [f"{name}: {maker.partition('@')[0]}" for name, maker in fields["repaired_by"].items() if maker],
+        "log": [{key: entry[key] for key in ("part", "number", "outcome", "findings")}
+                for entry in fields["repair_log"]],
+        "left out": [check["note"] for check in fields["judged"] if "left out" in check["note"]],
+    }  # fmt: skip
+    assert f"{in_lines(told)}\n{difference(in_lines(kept), in_lines(chosen))}" == snapshot
+
+
+def test_writer_when_asked_again_is_told_what_was_found_and_judges_see_that_part_alone(model, hat, draft):
+    script = Scripted({"scenes": {2: WRONG}}, draft_scenes=IN_THE_AIR)
+    (entry,) = repaired(model, hat, draft, script)["repair_log"]
     (told,) = script.texts("draft_scenes")
     assert "Write the description of scene 2 anew as a whole" in told
     assert '"name": "Mira"' in told, "as it stands in characters"
     assert "scene 2, state: the story does not bear it out: The hat still flies." in told
-    scenes = fields["repaired"]["scenes"]
-    assert scenes[1]["state"] == "The hat is in the air."
-    assert [scene for n, scene in enumerate(scenes) if n != 1] == [
-        scene for n, scene in enumerate(draft["scenes"]) if n != 1
-    ]
-    assert fields["repaired_by"]["scenes"].startswith("openai:writer via katha/draft_scenes@")
-    (entry,) = fields["repair_log"]
-    assert entry["outcome"] == "repaired: findings weigh 4, then 0"
-    assert entry["first"]["state"] == draft["scenes"][1]["state"]
-    assert entry["second"]["state"] == "The hat is in the air."
-    assert open_findings(fields) == []
-    assert [name for name, _ in script.asked] == [
-        "answer_questions", "read_variants", "check_record", "draft_scenes", "check_record",
-    ]  # fmt: skip
-    assert "Judge 1 scenes, 0 transitions, 0 questions, 0 variants" in script.texts("check_record")[1]
-
-
-def test_part_when_the_second_version_is_no_better_keeps_the_first_with_its_finding(model, hat, draft):
-    script = Scripted(
-        {"scenes": {2: WRONG}}, {"scenes": {2: {**WRONG, "contradicted": ["action"]}}},
-        draft_scenes={"state": "The hat is in the air."},
+    assert (entry["first"]["state"], entry["second"]["state"]) == (
+        draft["scenes"][1]["state"], IN_THE_AIR["state"],
     )  # fmt: skip
-    fields = repaired(model, hat, draft, script)
-    assert fields["repaired"] == fields["repaired_by"] == dict.fromkeys(LISTS)
-    (entry,) = fields["repair_log"]
-    assert entry["outcome"] == "kept the first version: findings weigh 4, then 4"
-    assert entry["second"]["state"] == "The hat is in the air."
-    assert open_findings(fields) == ["$.scenes[1].state"]
-
-
-def test_findings_when_nobody_who_writes_can_act_on_them_reach_no_writer(model, hat, draft) -> None:
-    draft["scenes"][0]["generation_prompt"] = "word " * 90  # a prompt that is too long, which rules make
-    moral = next(n for n, part in enumerate(draft["questions"], 1) if part["question_type"] == "moral")
-    script = Scripted({"questions": {moral: {"gold_supported": False}}})
-    fields = repaired(model, hat, draft, script)
-    assert [name for name, _ in script.asked] == ["answer_questions", "read_variants", "check_record"]
-    assert fields["repaired"] == dict.fromkeys(LISTS)
-
-
-@pytest.mark.parametrize(
-    ("kind", "halves", "target", "evidence", "is_open"),
-    [
-        ("causal", (1, 1), (1, None), [1, 2, 3], False),
-        ("causal", (1, 4), (None, [3, 4]), [1, 2, 3, 4], False),
-        ("causal", (4, 1), (None, [2, 3]), [2, 3], False),  # an effect before its cause: nothing to go by
-        ("temporal_order", (1, 1), (None, [2, 3]), [2, 3], True),  # one picture shows no order
-    ],
-)
-def test_question_when_found_in_other_scenes_is_about_these_without_a_call(
-    model, hat, draft, kind, halves, target, evidence, is_open
-) -> None:
-    assert draft["questions"][1]["target_transition"] == [2, 3]
-    draft["questions"][1]["question_type"] = kind
-    script = Scripted({"questions": {2: {"earlier_scene": halves[0], "later_scene": halves[1]}}})
-    fields = repaired(model, hat, draft, script)
-    assert len(script.asked) == 3
-    question = (fields["repaired"]["questions"] or draft["questions"])[1]
-    assert (question["target_scene"], question["target_transition"]) == target
-    assert question["evidence_scenes"] == evidence
-    assert open_findings(fields) == (["$.questions[1].question"] if is_open else [])
-
-
-def test_question_when_its_second_version_has_a_wrong_answer_stays_without_it(model, hat, draft) -> None:
-    script = Scripted(
-        {"questions": {1: {"one_answer": False}}}, {"questions": {1: {"wrong_answers": [1]}}},
-        write_questions={"gold_answer": "the gust", "other_answers": ["a wind", "a storm"]},
-    )  # fmt: skip
-    fields = repaired(model, hat, draft, script)
-    assert fields["repaired"]["questions"][0]["accepted_answers"] == ["the gust", "a storm"]
-    assert open_findings(fields) == []
     first, again = script.texts("check_record")
-    assert first.endswith("variants and the labels.") and again.endswith("1 questions, 0 variants.")
+    assert first.endswith("variants and the labels.")
+    assert "Judge 1 scenes, 0 transitions, 0 questions, 0 variants" in again
 
 
-def test_accepted_answer_when_it_is_another_one_is_left_out_without_a_call(model, hat, draft) -> None:
-    gold, other = draft["questions"][0]["accepted_answers"][:2]
-    script = Scripted({"questions": {1: {"wrong_answers": [1], "remark": "Vaguer."}}})
-    fields = repaired(model, hat, draft, script)
-    assert fields["repaired"]["questions"][0]["accepted_answers"] == [gold]
-    assert fields["repaired_by"]["questions"] == "openai:reader"
-    assert len(script.asked) == 3 and open_findings(fields) == []
-    (note,) = [check["note"] for check in fields["judged"] if "left out" in check["note"]]
-    assert repr(other) in note
+def test_writers_of_every_list_when_asked_again_are_told_which_parts(model, hat, draft) -> None:
+    script = Scripted(*REPAIRS["every list"][0])
+    repaired(model, hat, draft, script)
+    for prompt, words in (
+        ("write_questions", "Write question 1, 3 anew, each as a whole"),
+        ("write_contrastives", "Write contrast 2 anew"),
+        ("annotate_transitions", "Write the transition from scene 2 anew"),
+    ):
+        assert words in script.texts(prompt)[0]
+
+
+def test_prompt_when_rules_made_it_too_long_goes_to_no_writer(model, hat, draft) -> None:
+    draft["scenes"][0]["generation_prompt"] = "word " * 90
+    script = Scripted()
+    assert repaired(model, hat, draft, script)["repaired"] == dict.fromkeys(LISTS)
+    assert len(script.asked) == 3
 
 
 def test_readings_when_judged_come_with_reader_judge_and_verdict(model, hat, draft) -> None:
@@ -167,25 +165,7 @@ def test_readings_when_judged_come_with_reader_judge_and_verdict(model, hat, dra
     )  # fmt: skip
 
 
-def test_every_list_when_faulted_takes_one_call_each_and_one_check_in_all(model, hat, draft) -> None:
-    faults = {
-        "scenes": {1: WRONG}, "transitions": {2: {"contradicted": ["causality"], "remark": "No."}},
-        "questions": {1: {"one_answer": False}, 3: {"drawable": False}},
-        "variants": {2: {"possible": False}},
-    }  # fmt: skip
-    script = Scripted(faults)
-    repaired(model, hat, draft, script)
-    assert len(script.asked) <= 14 - 6
-    assert "Write question 1, 3 anew, each as a whole" in script.texts("write_questions")[0]
-    assert "Write contrast 2 anew" in script.texts("write_contrastives")[0]
-    assert "Write the transition from scene 2 anew" in script.texts("annotate_transitions")[0]
-
-
-def test_list_when_its_writer_has_no_answer_stays_and_says_why(model, hat, draft) -> None:
-    no = NoAnswer("refused", "I cannot help with that")
-    fields = repaired(model, hat, draft, Scripted({"scenes": {2: WRONG}}, draft_scenes=no))
-    assert fields["repaired"]["scenes"] is None
-    assert fields["repair_log"][0]["outcome"] == "no answer: refused: I cannot help with that"
+def test_list_when_its_writer_is_away_is_repaired_later(model, hat, draft) -> None:
     away = NoAnswer("unavailable", "no connection")
     with pytest.raises(NoAnswer, match="unavailable"):
         repaired(model, hat, draft, Scripted({"scenes": {2: WRONG}}, draft_scenes=away))
@@ -225,10 +205,7 @@ def test_findings_when_put_in_words_count_from_one() -> None:
 )
 def test_draft_when_there_is_no_planner_model_or_no_verifier_stays(model, hat, draft, settings) -> None:
     assert RepairSettings(**settings).models() == ()
-    fields = {"story": hat.story, "analysis": hat.analysis, "given": None, "narrative": None,
-              "narrative_by": None, "spare_questions": [], **draft, **MAKERS}  # fmt: skip
-    item = Item("tale_1", {name: fields[name] for name in SPEC.reads})
-    made = model.run(run(item, model.tools(settings=RepairSettings(**settings)))).fields
+    made = repaired(model, hat, draft, None, settings=settings)
     assert made["repaired"] == made["repaired_by"] == dict.fromkeys(LISTS)
     assert (made["repair_log"], made["judged"], made["readings"]) == ([], None, [])
 
