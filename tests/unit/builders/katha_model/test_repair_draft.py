@@ -109,7 +109,7 @@ def test_draft_when_repaired_differs_by_what_its_log_says(
     chosen = {name: fields["repaired"][name] or part for name, part in kept.items()}
     told = {
         "asked": [name for name, _ in script.asked], "open": open_findings(fields),
-        "by": [f"{name}: {maker.partition('@')[0]}" for name, maker in fields["repaired_by"].items() if maker],
+        "by": [f"{name}: {by.partition('@')[0]}" for name, by in fields["repaired_by"].items() if by],
         "log": [{key: entry[key] for key in ("part", "number", "outcome", "findings")}
                 for entry in fields["repair_log"]],
         "left out": [check["note"] for check in fields["judged"] if "left out" in check["note"]],
