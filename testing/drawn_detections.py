@@ -54,7 +54,7 @@ class DrawnColours:
         )
 
 
-def load_drawn_colours(place: Place) -> DrawnColours:  # noqa: ARG001 - as every loader
+def load_drawn_colours(place: Place) -> DrawnColours:
     """Return the encoder: in the place of ArcFace and DINOv2."""
     return DrawnColours()
 

@@ -225,16 +225,16 @@ class TruthVectors(_Plain):
         return np.stack(rows) if rows else np.empty((0, 216), dtype=np.float32)
 
 
-def load_truth_vectors(place: Place) -> TruthVectors:  # noqa: ARG001 - as every loader
+def load_truth_vectors(place: Place) -> TruthVectors:
     """Return the encoder of crops and frames: in the place of DINOv2."""
     return TruthVectors()
 
 
-def load_truth_grounder(place: Place, log: str | None = None) -> TruthGrounder:  # noqa: ARG001 - as every loader
+def load_truth_grounder(place: Place, log: str | None = None) -> TruthGrounder:
     """Return the detector: in the place of GroundingDINO."""
     return TruthGrounder(log)
 
 
-def load_truth_texts(place: Place) -> TruthTexts:  # noqa: ARG001 - as every loader
+def load_truth_texts(place: Place) -> TruthTexts:
     """Return the encoder of crops and descriptions: in the place of CLIP."""
     return TruthTexts()

@@ -138,17 +138,17 @@ class LookVectors(TruthVectors):
         return np.asarray(row / np.sqrt(np.float32(32)))
 
 
-def load_look_grounder(place: Place) -> LookGrounder:  # noqa: ARG001 - as every loader
+def load_look_grounder(place: Place) -> LookGrounder:
     """Return the detector: in the place of GroundingDINO."""
     return LookGrounder()
 
 
-def load_look_texts(place: Place) -> LookTexts:  # noqa: ARG001 - as every loader
+def load_look_texts(place: Place) -> LookTexts:
     """Return the encoder of crops and descriptions: in the place of CLIP."""
     return LookTexts()
 
 
-def load_look_vectors(place: Place) -> LookVectors:  # noqa: ARG001 - as every loader
+def load_look_vectors(place: Place) -> LookVectors:
     """Return the encoder of crops and frames: in the place of DINOv2."""
     return LookVectors()
 

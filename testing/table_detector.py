@@ -131,32 +131,32 @@ class ColourPredictor(_Plain):
         return np.asarray(counts / counts.sum(), dtype=np.float32)
 
 
-def load_table_detector(place: Place) -> TableDetector:  # noqa: ARG001 - as every loader
+def load_table_detector(place: Place) -> TableDetector:
     """Return a detector that knows the drawn cast."""
     return TableDetector()
 
 
-def load_colour_encoder(place: Place) -> ColourEncoder:  # noqa: ARG001 - as every loader
+def load_colour_encoder(place: Place) -> ColourEncoder:
     """Return the encoder of whole pictures: in the place of CLIP, DINOv2 and CSD."""
     return ColourEncoder()
 
 
-def load_head_encoder(place: Place) -> ColourEncoder:  # noqa: ARG001 - as every loader
+def load_head_encoder(place: Place) -> ColourEncoder:
     """Return the encoder of heads, which not every picture has: in the place of encoders of faces."""
     return ColourEncoder("head-encoder", head=True)
 
 
-def load_colour_texts(place: Place) -> ColourTexts:  # noqa: ARG001 - as every loader
+def load_colour_texts(place: Place) -> ColourTexts:
     """Return the encoder of pictures and texts: in the place of CLIP, for the CLIP score."""
     return ColourTexts()
 
 
-def load_brightness(place: Place) -> ColourPredictor:  # noqa: ARG001 - as every loader
+def load_brightness(place: Place) -> ColourPredictor:
     """Return the predictor of one value: in the place of the aesthetic predictor."""
     return ColourPredictor()
 
 
-def load_colour_classes(place: Place) -> ColourPredictor:  # noqa: ARG001 - as every loader
+def load_colour_classes(place: Place) -> ColourPredictor:
     """Return the predictor of shares: in the place of Inception."""
     return ColourPredictor(classes=True)
 
@@ -175,7 +175,7 @@ class StillFlow(_Plain):
         return np.zeros((len(pictures), 2, first.height, first.width), dtype=np.float32)
 
 
-def load_still_flow(place: Place) -> StillFlow:  # noqa: ARG001 - as every loader
+def load_still_flow(place: Place) -> StillFlow:
     """Return the flow that sees no motion: in the place of RAFT."""
     return StillFlow()
 

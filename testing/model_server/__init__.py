@@ -1,104 +1,21 @@
 """A scripted model server for tests, on the loopback interface: chat, vectors, pictures and videos."""
 
-from .answers import Answer, Picture, Problem, from_schema, plain_png, plain_video
-from .asked import Asked, count_tokens, key_of
-from .batches import Fate, Made
-from .faults import (
-    BadRequestFault,
-    ContentFault,
-    ContentFilter,
-    CorruptPicture,
-    DeliveryFault,
-    Dripping,
-    Dropped,
-    EchoSecrets,
-    EchoSecretsInReply,
-    EmptyChoices,
-    EmptyText,
-    ErrorFault,
-    Fault,
-    Fenced,
-    HtmlPage,
-    Huge,
-    MalformedJson,
-    Misreported,
-    NoQuota,
-    NoStructuredOutput,
-    NoSuchModel,
-    NotJson,
-    OddUsage,
-    Prose,
-    RateLimited,
-    Refused,
-    SafetyBlock,
-    ServerError,
-    Slow,
-    Thinking,
-    TooLong,
-    TruncatedBody,
-    TruncatedJson,
-    Unauthorized,
-    Unsupported,
-    WrongLanguage,
-)
-from .log import Exchange
-from .openai_wire import word_vector
-from .scripts import FaultPlan, read_fault, read_plan, scripted
-from .server import ModelServer
-
-__all__ = [
-    "Answer",
-    "Asked",
-    "BadRequestFault",
-    "ContentFault",
-    "ContentFilter",
-    "CorruptPicture",
-    "DeliveryFault",
-    "Dripping",
-    "Dropped",
-    "EchoSecrets",
-    "EchoSecretsInReply",
-    "EmptyChoices",
-    "EmptyText",
-    "ErrorFault",
-    "Exchange",
-    "Fate",
-    "Fault",
-    "FaultPlan",
-    "Fenced",
-    "HtmlPage",
-    "Huge",
-    "Made",
-    "MalformedJson",
-    "Misreported",
-    "ModelServer",
-    "NoQuota",
-    "NoStructuredOutput",
-    "NoSuchModel",
-    "NotJson",
-    "OddUsage",
-    "Picture",
-    "Problem",
-    "Prose",
-    "RateLimited",
-    "Refused",
-    "SafetyBlock",
-    "ServerError",
-    "Slow",
-    "Thinking",
-    "TooLong",
-    "TruncatedBody",
-    "TruncatedJson",
-    "Unauthorized",
-    "Unsupported",
-    "WrongLanguage",
-    "count_tokens",
-    "from_schema",
-    "key_of",
-    "plain_png",
-    "plain_video",
-    "read_fault",
-    "read_plan",
-    "scripted",
-    "word_vector",
-]
+from .answers import Answer as Answer
+from .answers import Picture as Picture
+from .answers import Problem as Problem
+from .answers import from_schema as from_schema
+from .answers import plain_png as plain_png
+from .answers import plain_video as plain_video
+from .asked import Asked as Asked
+from .asked import count_tokens as count_tokens
+from .asked import key_of as key_of
+from .batches import Fate as Fate
+from .batches import Made as Made
+from .faults import *  # noqa: F403 - every fault, all that stands there
+from .log import Exchange as Exchange
+from .openai_wire import word_vector as word_vector
+from .scripts import FaultPlan as FaultPlan
+from .scripts import read_fault as read_fault
+from .scripts import read_plan as read_plan
+from .scripts import scripted as scripted
+from .server import ModelServer as ModelServer

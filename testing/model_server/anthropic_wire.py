@@ -8,22 +8,9 @@ from ...models.chat import Message, Part
 from ...schemas.canonical import Json
 from .answers import Answer, Problem
 from .asked import Asked
-from .wire import BadRequest, HttpRequest, WireError, decode_image, given, joined, member
+from .wire import BadRequest, HttpRequest, WireError, decode_image, errors_of, given, joined, member
 
-ERRORS = {
-    "bad_request": WireError(400, "invalid_request_error", "The request is not valid."),
-    "unauthorized": WireError(401, "authentication_error", "invalid x-api-key"),
-    "forbidden": WireError(403, "permission_error", "The key may not use this model."),
-    "no_quota": WireError(
-        400, "invalid_request_error", "Your credit balance is too low to access the Anthropic API."
-    ),
-    "no_such_model": WireError(404, "not_found_error", "model not found"),
-    "unsupported": WireError(400, "invalid_request_error", "This model does not support the parameter."),
-    "too_long": WireError(400, "invalid_request_error", "prompt is too long"),
-    "content_filter": WireError(400, "invalid_request_error", "Output blocked by content filtering policy"),
-    "rate_limited": WireError(429, "rate_limit_error", "This request would exceed your rate limit."),
-    "server_error": WireError(500, "api_error", "Internal server error"),
-}
+ERRORS = errors_of("anthropic")
 
 
 class AnthropicWire:
@@ -33,7 +20,6 @@ class AnthropicWire:
     methods = frozenset(("POST",))
 
     def takes(self, path: str) -> bool:
-        """Return whether a path belongs to this format."""
         return path.endswith("/messages")
 
     def read(self, request: HttpRequest, document: Mapping[str, Any]) -> Asked:
@@ -81,7 +67,6 @@ class AnthropicWire:
         }
 
     def error(self, status: int, error: WireError, problem: Problem) -> Mapping[str, Json]:
-        """Return the body of an error response."""
         kind = "overloaded_error" if status == 529 else error.kind
         return {"type": "error", "error": {"type": kind, "message": problem.message or error.message}}
 

@@ -4,13 +4,16 @@ Three kinds: an error instead of an answer (:class:`ErrorFault`), an answer that
 (:class:`ContentFault`), and a sound answer that arrives badly or late (:class:`DeliveryFault`).
 """
 
-from collections.abc import Mapping
+import hashlib
+import itertools
+import json
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
 
 from ...schemas.canonical import Json
-from . import spoil
-from .answers import Answer, Given, Problem, Response, Where
+from .answers import Answer, Given, Problem, Response, Where, json_text
 from .asked import Asked
 
 
@@ -24,13 +27,22 @@ class Fault:
     # whether it is bound to the question, so that the same question meets it whenever it is asked
     content: ClassVar[bool] = False
 
+    def deliver(self, response: Response) -> Response:
+        """Return the response as it is delivered."""
+        return response
+
 
 class ErrorFault(Fault):
     """The service reports an error; no model is asked."""
 
+    code: ClassVar[str] = "bad_request"  # see ``Problem.code``
+
     def problem(self, asked: Asked) -> Problem:
-        """Return the error."""
-        raise NotImplementedError
+        """Return the error: with its message, status and wait where it has its own, else the service's."""
+        own: dict[str, Any] = {
+            name: getattr(self, name, None) for name in ("message", "status", "retry_after")
+        }
+        return Problem(self.code, **own)
 
 
 class ContentFault(Fault):
@@ -46,10 +58,6 @@ class ContentFault(Fault):
 class DeliveryFault(Fault):
     """The service answers well, and the answer arrives badly."""
 
-    def deliver(self, response: Response) -> Response:
-        """Return the response as it is delivered."""
-        raise NotImplementedError
-
 
 @dataclass(frozen=True)
 class RateLimited(ErrorFault):
@@ -58,10 +66,13 @@ class RateLimited(ErrorFault):
     retry_after: float | None = None  # seconds for the Retry-After header; None sends none
     as_date: bool = False  # whether the header holds a date instead of seconds
     clock_error: float = 0.0  # seconds by which the service's clock, its Date header, is wrong
+    code: ClassVar[str] = "rate_limited"
 
-    def problem(self, asked: Asked) -> Problem:  # noqa: ARG002
-        """Return the error."""
-        return Problem("rate_limited", retry_after=self.retry_after)
+    def deliver(self, response: Response) -> Response:
+        if not self.as_date:
+            return replace(response, clock_error=self.clock_error)
+        headers = {name: value for name, value in response.headers.items() if name != "retry-after"}
+        return replace(response, headers=headers, clock_error=self.clock_error, retry_date=self.retry_after)
 
 
 @dataclass(frozen=True)
@@ -70,10 +81,7 @@ class ServerError(ErrorFault):
 
     status: int = 500
     retry_after: float | None = None
-
-    def problem(self, asked: Asked) -> Problem:  # noqa: ARG002
-        """Return the error."""
-        return Problem("server_error", status=self.status, retry_after=self.retry_after)
+    code: ClassVar[str] = "server_error"
 
 
 @dataclass(frozen=True)
@@ -82,8 +90,7 @@ class Unauthorized(ErrorFault):
 
     status: int | None = None
 
-    def problem(self, asked: Asked) -> Problem:  # noqa: ARG002
-        """Return the error."""
+    def problem(self, asked: Asked) -> Problem:
         return Problem("forbidden" if self.status == 403 else "unauthorized", status=self.status)
 
 
@@ -92,10 +99,7 @@ class NoQuota(ErrorFault):
     """No money or quota is left; reported in the service's own way unless a status such as 402 is given."""
 
     status: int | None = None
-
-    def problem(self, asked: Asked) -> Problem:  # noqa: ARG002
-        """Return the error."""
-        return Problem("no_quota", status=self.status)
+    code: ClassVar[str] = "no_quota"
 
 
 @dataclass(frozen=True)
@@ -103,7 +107,6 @@ class NoSuchModel(ErrorFault):
     """Status 404: the model does not exist."""
 
     def problem(self, asked: Asked) -> Problem:
-        """Return the error."""
         return Problem("no_such_model", f"The model `{asked.model}` does not exist or you cannot use it.")
 
 
@@ -113,8 +116,7 @@ class Unsupported(ErrorFault):
 
     parameter: str = "temperature"
 
-    def problem(self, asked: Asked) -> Problem:  # noqa: ARG002
-        """Return the error."""
+    def problem(self, asked: Asked) -> Problem:
         return Problem("unsupported", f"Unsupported parameter: '{self.parameter}' is not supported.")
 
 
@@ -125,7 +127,6 @@ class NoStructuredOutput(ErrorFault):
     json_too: bool = False
 
     def problem(self, asked: Asked) -> Problem:
-        """Return the error."""
         words = {
             "openai": "Invalid parameter: 'response_format' of type 'json_schema' is not supported.",
             "google": "JSON mode is not enabled for this model: response_json_schema is not supported.",
@@ -142,7 +143,6 @@ class TooLong(ErrorFault):
     status: int | None = None
 
     def problem(self, asked: Asked) -> Problem:
-        """Return the error."""
         most, found = self.limit or 8192, asked.input_tokens
         words = {
             "openai": f"This model's maximum context length is {most} tokens, you sent {found}.",
@@ -159,10 +159,6 @@ class BadRequestFault(ErrorFault):
     message: str = "The request is not valid."
     status: int = 400
 
-    def problem(self, asked: Asked) -> Problem:  # noqa: ARG002
-        """Return the error."""
-        return Problem("bad_request", self.message, self.status)
-
 
 @dataclass(frozen=True)
 class EchoSecrets(ErrorFault):
@@ -171,7 +167,6 @@ class EchoSecrets(ErrorFault):
     status: int = 401
 
     def problem(self, asked: Asked) -> Problem:
-        """Return the error."""
         return Problem(
             "unauthorized", f"Incorrect API key provided: {', '.join(asked.secrets)}.", self.status
         )
@@ -182,11 +177,10 @@ class EchoSecretsInReply(ContentFault):
     """The caller's key comes back in the first free string of the answer and as the name of the model."""
 
     def alter(self, asked: Asked, answer: Answer) -> Answer:
-        """Return the answer with the key in it."""
         key = ", ".join(asked.secrets)
         if answer.picture is not None:
             return replace(answer, picture=replace(answer.picture, revised_prompt=key), model=key)
-        return replace(answer, text=spoil.prefixed(answer.text, asked.schema or {}, key), model=key)
+        return replace(answer, text=_prefixed(answer.text, asked.schema or {}, key), model=key)
 
 
 @dataclass(frozen=True)
@@ -195,8 +189,7 @@ class Refused(ContentFault):
 
     text: str = "I'm sorry, but I can't help with that."
 
-    def alter(self, asked: Asked, answer: Answer) -> Answer:  # noqa: ARG002
-        """Return the refusal."""
+    def alter(self, asked: Asked, answer: Answer) -> Answer:
         return Answer(refusal=self.text)
 
 
@@ -207,8 +200,7 @@ class SafetyBlock(ContentFault):
     where: Where = "reply"
     reason: str = "SAFETY"
 
-    def alter(self, asked: Asked, answer: Answer) -> Answer:  # noqa: ARG002
-        """Return the block."""
+    def alter(self, asked: Asked, answer: Answer) -> Answer:
         return Answer(blocked=self.where, block_reason=self.reason)
 
 
@@ -217,18 +209,14 @@ class ContentFilter(ErrorFault):
     """A filter stops the prompt with an error of status 400."""
 
     content: ClassVar[bool] = True
-
-    def problem(self, asked: Asked) -> Problem:  # noqa: ARG002
-        """Return the error."""
-        return Problem("content_filter")
+    code: ClassVar[str] = "content_filter"
 
 
 @dataclass(frozen=True)
 class EmptyChoices(ContentFault):
     """An answer without any choice or candidate."""
 
-    def alter(self, asked: Asked, answer: Answer) -> Answer:  # noqa: ARG002
-        """Return the empty answer."""
+    def alter(self, asked: Asked, answer: Answer) -> Answer:
         return replace(answer, text="", picture=None, choices=0)
 
 
@@ -236,8 +224,7 @@ class EmptyChoices(ContentFault):
 class EmptyText(ContentFault):
     """An answer whose text is empty."""
 
-    def alter(self, asked: Asked, answer: Answer) -> Answer:  # noqa: ARG002
-        """Return the empty answer."""
+    def alter(self, asked: Asked, answer: Answer) -> Answer:
         return replace(answer, text="", picture=None)
 
 
@@ -251,8 +238,7 @@ class TruncatedJson(ContentFault):
     at: float = 0.6
     said: bool = True
 
-    def alter(self, asked: Asked, answer: Answer) -> Answer:  # noqa: ARG002
-        """Return the beginning of the answer."""
+    def alter(self, asked: Asked, answer: Answer) -> Answer:
         text = answer.text[: int(len(answer.text) * self.at)]
         return replace(answer, text=text, picture=None, finish="length" if self.said else "stop")
 
@@ -263,9 +249,8 @@ class MalformedJson(ContentFault):
 
     kind: Literal["commas", "quotes", "unclosed", "wrong_type"] = "quotes"
 
-    def alter(self, asked: Asked, answer: Answer) -> Answer:  # noqa: ARG002
-        """Return the answer with the mistake."""
-        return replace(answer, text=spoil.malformed(answer.text, self.kind))
+    def alter(self, asked: Asked, answer: Answer) -> Answer:
+        return replace(answer, text=_malformed(answer.text, self.kind))
 
 
 @dataclass(frozen=True)
@@ -275,8 +260,7 @@ class Prose(ContentFault):
     text: str = "Certainly! This is a lovely story, and I think that its moral is clear."
     around: bool = False
 
-    def alter(self, asked: Asked, answer: Answer) -> Answer:  # noqa: ARG002
-        """Return the prose."""
+    def alter(self, asked: Asked, answer: Answer) -> Answer:
         if not self.around:
             return replace(answer, text=self.text, picture=None)
         return replace(answer, text=f"{self.text}\n\n{answer.text}\n\nI hope this helps!")
@@ -286,8 +270,7 @@ class Prose(ContentFault):
 class Fenced(ContentFault):
     """The JSON stands in a code fence."""
 
-    def alter(self, asked: Asked, answer: Answer) -> Answer:  # noqa: ARG002
-        """Return the fenced answer."""
+    def alter(self, asked: Asked, answer: Answer) -> Answer:
         return replace(answer, text=f"```json\n{answer.text}\n```")
 
 
@@ -298,8 +281,7 @@ class Thinking(ContentFault):
     closed: bool = True
     text: str = 'First I look at {"the": "story"} as a whole.'
 
-    def alter(self, asked: Asked, answer: Answer) -> Answer:  # noqa: ARG002
-        """Return the answer after its thinking."""
+    def alter(self, asked: Asked, answer: Answer) -> Answer:
         return replace(
             answer, text=f"<think>\n{self.text}\n{'</think>' if self.closed else ''}\n{answer.text}"
         )
@@ -310,8 +292,7 @@ class WrongLanguage(ContentFault):
     """All free strings of the JSON are in another script; members of enumerations stay."""
 
     def alter(self, asked: Asked, answer: Answer) -> Answer:
-        """Return the answer in Cyrillic letters."""
-        return replace(answer, text=spoil.other_script(answer.text, asked.schema or {}))
+        return replace(answer, text=_other_script(answer.text, asked.schema or {}))
 
 
 @dataclass(frozen=True)
@@ -321,11 +302,10 @@ class Huge(ContentFault):
     size: int = 5_000_000
 
     def alter(self, asked: Asked, answer: Answer) -> Answer:
-        """Return the long answer."""
         if answer.picture is not None:
             data = answer.picture.data.ljust(self.size, b"\0")
             return replace(answer, picture=replace(answer.picture, data=data))
-        return replace(answer, text=spoil.huge(answer.text, asked.schema or {}, self.size))
+        return replace(answer, text=_huge(answer.text, asked.schema or {}, self.size))
 
 
 @dataclass(frozen=True)
@@ -335,11 +315,10 @@ class CorruptPicture(ContentFault):
     how: Literal["cut", "noise", "words"] = "cut"  # what is wrong with it
     at: float = 0.5  # share of the file that is kept where it is cut
 
-    def alter(self, asked: Asked, answer: Answer) -> Answer:  # noqa: ARG002
-        """Return the answer with the corrupt file; an answer without one as it is."""
+    def alter(self, asked: Asked, answer: Answer) -> Answer:
         if answer.picture is None:
             return answer
-        data = spoil.corrupt(answer.picture.data, self.how, self.at)
+        data = _corrupt(answer.picture.data, self.how, self.at)
         return replace(answer, picture=replace(answer.picture, data=data))
 
 
@@ -350,7 +329,6 @@ class Slow(DeliveryFault):
     seconds: float = 1.0
 
     def deliver(self, response: Response) -> Response:
-        """Return the response as it is delivered."""
         return replace(response, delay=response.delay + self.seconds)
 
 
@@ -362,7 +340,6 @@ class Dripping(DeliveryFault):
     pause: float = 0.05
 
     def deliver(self, response: Response) -> Response:
-        """Return the response as it is delivered."""
         return replace(response, piece=self.size, pause=self.pause)
 
 
@@ -373,7 +350,6 @@ class Dropped(DeliveryFault):
     after: int = 0
 
     def deliver(self, response: Response) -> Response:
-        """Return the response as it is delivered."""
         return replace(response, keep=self.after)
 
 
@@ -385,7 +361,6 @@ class TruncatedBody(DeliveryFault):
     announced: bool = False
 
     def deliver(self, response: Response) -> Response:
-        """Return the response as it is delivered."""
         cut = response.body[: int(len(response.body) * self.at)]
         return replace(response, body=cut, announced=len(cut) if self.announced else len(response.body))
 
@@ -397,7 +372,6 @@ class HtmlPage(DeliveryFault):
     status: int = 200
 
     def deliver(self, response: Response) -> Response:
-        """Return the response as it is delivered."""
         page = (
             b"<!DOCTYPE html><html><head><title>Welcome</title></head><body><h1>It works!</h1></body></html>"
         )
@@ -411,7 +385,6 @@ class Misreported(DeliveryFault):
     status: int = 500
 
     def deliver(self, response: Response) -> Response:
-        """Return the response as it is delivered."""
         body = b'{"error": {"message": "An internal error has occurred.", "type": "server_error"}}'
         return replace(response, status=self.status, body=body, headers={})
 
@@ -423,7 +396,6 @@ class NotJson(DeliveryFault):
     body: bytes = b'"ok"'
 
     def deliver(self, response: Response) -> Response:
-        """Return the response as it is delivered."""
         return replace(response, body=self.body)
 
 
@@ -438,10 +410,7 @@ class OddUsage(DeliveryFault):
     missing: bool = False  # whether it is left out
 
     def deliver(self, response: Response) -> Response:
-        """Return the response as it is delivered."""
-        return replace(
-            response, body=spoil.odd_usage(response.body, self.count, self.value, missing=self.missing)
-        )
+        return replace(response, body=_odd_usage(response.body, self.count, self.value, missing=self.missing))
 
 
 def concerns(fault: Fault, asked: Asked) -> bool:
@@ -465,5 +434,117 @@ def known_faults() -> Mapping[str, type[Fault]]:
     faults: dict[str, Any] = {}
     for value in globals().values():
         if isinstance(value, type) and issubclass(value, Fault) and value not in bases:
-            faults[spoil.snake_name(value.__name__).removesuffix("_fault")] = value
+            name = re.sub(r"(?<!^)(?=[A-Z])", "_", value.__name__).lower()
+            faults[name.removesuffix("_fault")] = value
     return faults
+
+
+# How the text of an answer is spoiled.
+
+_LATIN = "abcdefghijklmnopqrstuvwxyz"
+_CYRILLIC = "абкдефгхижклмнопярстуввхйз"
+_SCRIPT = str.maketrans(_LATIN + _LATIN.upper(), _CYRILLIC + _CYRILLIC.upper())
+
+
+def _malformed(text: str, kind: str) -> str:
+    """Return JSON with a mistake of a kind; see ``MalformedJson``."""
+    if kind == "commas":
+        return re.sub(r"([}\]])\s*$", r",\1", text)
+    if kind == "unclosed":
+        return text.rstrip()[:-1]
+    if kind == "wrong_type":
+        return json_text([text])
+    return text.replace('"', "'")
+
+
+def _other_script(text: str, schema: Mapping[str, Any]) -> str:
+    """Return JSON, or a text, with its free strings in Cyrillic letters (other scripts: a fixed phrase)."""
+    return _with_strings(text, schema, _cyrillic)
+
+
+def _huge(text: str, schema: Mapping[str, Any], size: int) -> str:
+    """Return JSON, or a text, with its first free string so long that all has at least so many bytes."""
+    more = " and so on" * (1 + max(0, size - len(text)) // 10)
+    grown = _first_string(text, schema, lambda value: value + more)
+    return grown + " " * max(0, size - len(grown))
+
+
+def _prefixed(text: str, schema: Mapping[str, Any], words: str) -> str:
+    """Return JSON, or a text, with words before its first free string."""
+    return _first_string(text, schema, lambda value: f"{words} {value}")
+
+
+def _corrupt(data: bytes, how: str, at: float) -> bytes:
+    """Return a file with a fault of a kind; see ``CorruptPicture``."""
+    if how == "cut":
+        return data[: int(len(data) * at)]
+    if how == "words":
+        return b"the picture could not be stored"
+    return b"".join(hashlib.sha256(data[:64] + bytes([n])).digest() for n in range(16))
+
+
+_COUNTS: Mapping[str, tuple[str, ...]] = {
+    "input": ("prompt_tokens", "promptTokenCount", "input_tokens"),
+    "output": ("completion_tokens", "candidatesTokenCount", "output_tokens"),
+    "cached": ("cached_tokens", "cachedContentTokenCount", "cache_read_input_tokens"),
+    "cache_write": ("cache_write_tokens", "cache_creation_input_tokens"),
+    "thinking": ("reasoning_tokens", "thoughtsTokenCount", "thinking_tokens"),
+}
+"""Counts of tokens, and what the services call them."""
+
+
+def _odd_usage(body: bytes, count: str | None, value: Json, *, missing: bool) -> bytes:
+    """Return the JSON of a response with another value for a count of tokens, or without it."""
+    document = json.loads(body)
+    for usage in ("usage", "usageMetadata"):
+        places = [document] if count is None else [document.get(usage)]
+        names = (usage,) if count is None else _COUNTS[count]
+        places += [entry for place in places if isinstance(place, dict) for entry in place.values()]
+        for place in (entry for entry in places if isinstance(entry, dict)):
+            for name in (name for name in names if name in place):
+                place[name] = value
+                if missing:
+                    del place[name]
+    return json.dumps(document, ensure_ascii=False).encode()
+
+
+def _cyrillic(text: str) -> str:
+    changed = text.translate(_SCRIPT)
+    return changed if changed != text or not text.strip() else "совсем другие слова"
+
+
+def _first_string(text: str, schema: Mapping[str, Any], change: Callable[[str], str]) -> str:
+    turns = itertools.count()
+    return _with_strings(text, schema, lambda value: change(value) if next(turns) == 0 else value)
+
+
+def _with_strings(text: str, schema: Mapping[str, Any], change: Callable[[str], str]) -> str:
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return change(text)
+    return json_text(_walk(value, schema, change))
+
+
+def _walk(value: Json, schema: Json, change: Callable[[str], str]) -> Json:
+    about = _branch(value, schema if isinstance(schema, Mapping) else {})
+    if isinstance(value, dict):
+        members = about.get("properties", {})
+        return {name: _walk(entry, members.get(name), change) for name, entry in value.items()}
+    if isinstance(value, list):
+        return [_walk(entry, about.get("items"), change) for entry in value]
+    free = isinstance(value, str) and "enum" not in about and "const" not in about
+    return change(value) if free else value
+
+
+def _branch(value: Json, schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the alternative of a schema that is meant for a value, as far as its type tells."""
+    names: dict[type, str] = {str: "string", dict: "object", list: "array"}
+    for entry in (*schema.get("anyOf", ()), *schema.get("oneOf", ())):
+        kinds = entry.get("type")
+        if value in entry.get("enum", ()) or names.get(type(value)) in (
+            kinds if isinstance(kinds, list) else [kinds]
+        ):
+            found: Mapping[str, Any] = entry
+            return found
+    return schema

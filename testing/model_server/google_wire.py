@@ -1,49 +1,19 @@
-"""Gemini's generateContent; requests are read, and answers written, in camelCase or snake_case."""
+"""Gemini's generateContent, and the interactions that make videos."""
 
 import base64
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from ...models.chat import Message, Part
 from ...schemas.canonical import Json
 from .answers import Answer, Problem
 from .asked import Asked, Step
-from .wire import BadRequest, HttpRequest, WireError, decode_image, given, joined, member
+from .wire import BadRequest, HttpRequest, WireError, decode_image, errors_of, given, joined, member
 
-Spelling = Literal["camel", "snake"]
 PATH = re.compile(r"/models/([^/:]+):generateContent$")
-BAD_KEY = {
-    "@type": "type.googleapis.com/google.rpc.ErrorInfo",
-    "reason": "API_KEY_INVALID",
-    "domain": "googleapis.com",
-}
-QUOTA = {
-    "@type": "type.googleapis.com/google.rpc.QuotaFailure",
-    "violations": [{"quotaId": "GenerateRequestsPerDayPerProjectPerModel-FreeTier"}],
-}
-ERRORS = {
-    "bad_request": WireError(400, "INVALID_ARGUMENT", "Request contains an invalid argument."),
-    "unauthorized": WireError(
-        400, "INVALID_ARGUMENT", "API key not valid. Please pass a valid API key.", {"details": [BAD_KEY]}
-    ),
-    "forbidden": WireError(403, "PERMISSION_DENIED", "The caller does not have permission."),
-    "no_quota": WireError(
-        429,
-        "RESOURCE_EXHAUSTED",
-        "You exceeded your current quota, please check your plan and billing details.",
-        {"details": [QUOTA]},
-    ),
-    "no_such_model": WireError(404, "NOT_FOUND", "The model is not found for this API version."),
-    "unsupported": WireError(400, "INVALID_ARGUMENT", "This model does not support the parameter."),
-    "too_long": WireError(
-        400, "INVALID_ARGUMENT", "The input token count exceeds the maximum number of tokens allowed."
-    ),
-    "content_filter": WireError(400, "INVALID_ARGUMENT", "The prompt was stopped by the content filter."),
-    "rate_limited": WireError(429, "RESOURCE_EXHAUSTED", "Resource has been exhausted."),
-    "server_error": WireError(500, "INTERNAL", "An internal error has occurred."),
-}
+ERRORS = errors_of("google")
 STATUS_WORDS = {500: "INTERNAL", 502: "UNAVAILABLE", 503: "UNAVAILABLE", 504: "DEADLINE_EXCEEDED"}
 
 
@@ -53,11 +23,7 @@ class GoogleWire:
     errors: Mapping[str, WireError] = ERRORS
     methods = frozenset(("POST",))
 
-    def __init__(self, spelling: Spelling = "camel") -> None:
-        self._spelling = spelling
-
     def takes(self, path: str) -> bool:
-        """Return whether a path belongs to this format."""
         return PATH.search(path) is not None
 
     def read(self, request: HttpRequest, document: Mapping[str, Any]) -> Asked:
@@ -117,8 +83,7 @@ class GoogleWire:
                 f"{name}TokensDetails": [{"modality": "IMAGE", "tokenCount": count}]
                 for name, count in modalities.items()
             }
-        spelled: dict[str, Json] = _spelled(body, self._spelling)
-        return spelled
+        return body
 
     def error(self, status: int, error: WireError, problem: Problem) -> Mapping[str, Json]:
         """Return the body of an error response; a wait that is asked for stands in it, too."""
@@ -137,20 +102,9 @@ def google_error(status: int, error: WireError, problem: Problem) -> Mapping[str
 
 
 def pick(document: Mapping[str, Any], name: str) -> Json:
-    """Return a member by its camelCase name, in either spelling; None if it is in neither."""
-    return document[name] if name in document else document.get(_snake(name))
-
-
-def _snake(name: str) -> str:
-    return re.sub("[A-Z]", lambda letter: "_" + letter[0].lower(), name)
-
-
-def _spelled(value: Json, spelling: Spelling) -> Json:
-    if spelling == "camel":
-        return value
-    if isinstance(value, dict):
-        return {_snake(name): _spelled(entry, spelling) for name, entry in value.items()}
-    return [_spelled(entry, spelling) for entry in value] if isinstance(value, list) else value
+    """Return a member by its camelCase name, or by the same in snake_case; None if it is in neither."""
+    snake = re.sub("[A-Z]", lambda letter: "_" + letter[0].lower(), name)
+    return document[name] if name in document else document.get(snake)
 
 
 def _candidate(answer: Answer) -> dict[str, Json]:
@@ -223,7 +177,6 @@ class VideosWire:
         self._made: dict[str, _Made] = {}
 
     def takes(self, path: str) -> bool:
-        """Return whether a path belongs to this format."""
         return any(form.search(path) for form in (CREATE, LOOK, FILE))
 
     def read(self, request: HttpRequest, document: Mapping[str, Any]) -> Asked:
@@ -277,7 +230,6 @@ class VideosWire:
         return _state(match[1], made, asked)
 
     def error(self, status: int, error: WireError, problem: Problem) -> Mapping[str, Json]:
-        """Return the body of an error response."""
         return google_error(status, error, problem)
 
 

@@ -12,7 +12,7 @@ from ...schemas.canonical import Json, sha256_bytes
 from ...schemas.text import normalize_answer
 from .answers import Answer, Problem, json_text
 from .asked import Asked
-from .wire import BadRequest, HttpRequest, WireError, data_url, given, joined, member
+from .wire import BadRequest, HttpRequest, WireError, data_url, errors_of, given, joined, member
 
 CREATED = 1_700_000_000
 ROLES: Mapping[str, Role] = {
@@ -21,54 +21,24 @@ ROLES: Mapping[str, Role] = {
     "user": "user",
     "assistant": "assistant",
 }
-ERRORS = {
-    "bad_request": WireError(400, "invalid_request_error", "The request is not valid."),
-    "unauthorized": WireError(
-        401, "invalid_request_error", "Incorrect API key provided.", {"code": "invalid_api_key"}
-    ),
-    "forbidden": WireError(403, "invalid_request_error", "The key may not use this model."),
-    "no_quota": WireError(
-        429,
-        "insufficient_quota",
-        "You exceeded your current quota, please check your plan and billing details.",
-        {"code": "insufficient_quota"},
-    ),
-    "no_such_model": WireError(
-        404, "invalid_request_error", "The model does not exist.", {"code": "model_not_found"}
-    ),
-    "unsupported": WireError(
-        400,
-        "invalid_request_error",
-        "Unsupported parameter: this model does not take it.",
-        {"code": "unsupported_parameter"},
-    ),
-    "too_long": WireError(
-        400,
-        "invalid_request_error",
-        "This model's maximum context length is exceeded.",
-        {"code": "context_length_exceeded", "param": "messages"},
-    ),
-    "content_filter": WireError(
-        400,
-        "invalid_request_error",
-        "The prompt was stopped by the content filter.",
-        {"code": "content_filter", "param": "prompt"},
-    ),
-    "rate_limited": WireError(
-        429, "requests", "Rate limit reached for requests.", {"code": "rate_limit_exceeded"}
-    ),
-    "server_error": WireError(500, "server_error", "The server had an error."),
-}
+ERRORS = errors_of("openai")
 
 
-class OpenAIWire:
-    """``POST .../chat/completions``."""
+class _OpenAI:
+    """What all formats of the service have."""
 
     errors: Mapping[str, WireError] = ERRORS
     methods = frozenset(("POST",))
 
+    def error(self, _: int, error: WireError, problem: Problem) -> Mapping[str, Json]:
+        about = {"message": problem.message or error.message, "type": error.kind, "param": None, "code": None}
+        return {"error": {**about, **error.more}}
+
+
+class OpenAIWire(_OpenAI):
+    """``POST .../chat/completions``."""
+
     def takes(self, path: str) -> bool:
-        """Return whether a path belongs to this format."""
         return path.endswith("/chat/completions")
 
     def read(self, request: HttpRequest, document: Mapping[str, Any]) -> Asked:
@@ -130,11 +100,6 @@ class OpenAIWire:
             },
         }
 
-    def error(self, _: int, error: WireError, problem: Problem) -> Mapping[str, Json]:
-        """Return the body of an error response."""
-        about = {"message": problem.message or error.message, "type": error.kind, "param": None, "code": None}
-        return {"error": {**about, **error.more}}
-
 
 def _message(entry: Json) -> tuple[Role, list[Part]]:
     if not isinstance(entry, Mapping):
@@ -184,14 +149,10 @@ def word_vector(text: str) -> list[float]:
     return [one / length for one in vector] if any(vector) else [1.0] + [0.0] * (SIZE - 1)
 
 
-class EmbeddingsWire:
+class EmbeddingsWire(_OpenAI):
     """``POST .../embeddings``. An answer that is no list of numbers becomes an empty vector."""
 
-    errors: Mapping[str, WireError] = ERRORS
-    methods = frozenset(("POST",))
-
     def takes(self, path: str) -> bool:
-        """Return whether a path belongs to this format."""
         return path.endswith("/embeddings")
 
     def read(self, request: HttpRequest, document: Mapping[str, Any]) -> Asked:
@@ -217,11 +178,6 @@ class EmbeddingsWire:
             "usage": {"prompt_tokens": used, "total_tokens": used},
         }
 
-    def error(self, _: int, error: WireError, problem: Problem) -> Mapping[str, Json]:
-        """Return the body of an error response."""
-        about = {"message": problem.message or error.message, "type": error.kind, "param": None, "code": None}
-        return {"error": {**about, **error.more}}
-
 
 def encoded(asked: Asked) -> Answer:
     """Answer with the vector of the text's words."""
@@ -239,25 +195,16 @@ def _numbers(text: str) -> list[float]:
 
 # The images of OpenAI, and of the many servers that speak the same: JSON, or a form with pictures.
 
-BLOCKED = WireError(
-    400,
-    "image_generation_user_error",
-    "Your request was rejected by the safety system.",
-    {"code": "moderation_blocked"},
-)
 
-
-class ImagesWire:
+class ImagesWire(_OpenAI):
     """``POST .../images/generations`` and ``POST .../images/edits``.
 
     A model that refuses, and a filter that stops it, answer with an error; there is no field for a refusal.
     """
 
-    errors: Mapping[str, WireError] = {**ERRORS, "content_filter": BLOCKED}
-    methods = frozenset(("POST",))
+    errors = errors_of("openai", "images")
 
     def takes(self, path: str) -> bool:
-        """Return whether a path belongs to this format."""
         return path.endswith(("/images/generations", "/images/edits"))
 
     def read(self, request: HttpRequest, document: Mapping[str, Any]) -> Asked:
@@ -312,8 +259,3 @@ class ImagesWire:
                 },
             },
         }
-
-    def error(self, _: int, error: WireError, problem: Problem) -> Mapping[str, Json]:
-        """Return the body of an error response."""
-        about = {"message": problem.message or error.message, "type": error.kind, "param": None, "code": None}
-        return {"error": {**about, **error.more}}

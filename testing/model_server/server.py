@@ -8,7 +8,6 @@ from pathlib import Path
 from types import TracebackType
 
 from .batches import Fates, Made
-from .google_wire import Spelling
 from .http import Connection
 from .log import CacheCount, Exchange, Log, PromptCache
 from .serving import Faults, Handler, Latency, Service
@@ -17,23 +16,28 @@ HOST = "127.0.0.1"
 START_SECONDS = 30.0
 
 
-class ModelServer:
+class ModelServer(Service):
     """A model service on the loopback interface, for chat, vectors, pictures and videos.
 
     Args:
         handler: answers a question with a text, JSON, an ``Answer`` or a ``Fault``; may be a coroutine
             function. It is called in the server's thread, for one question at a time. Without one, every
-            reply is the smallest that satisfies the schema.
+            reply is the smallest that satisfies the schema. It, the faults and the latency may be changed
+            while the server runs.
         faults: what goes wrong: a fault for every question, a list of faults (or None) for the first
             questions, or a function of the question such as a ``FaultPlan``.
         latency: seconds from the question to the answer, or a function of the question.
         port: 0 takes a free one.
         log_path: a file that everything asked is appended to, one JSON object per line.
         keep_log: whether :attr:`log` holds the exchanges; a benchmark does without.
-        google_spelling: how the fields of Gemini's replies are spelled.
         video_looks: how often a video is said to be under way before it is there.
         fates: what becomes of batches: a fate for all, a list for the first ones, or a function of the batch.
         caching: whether prompts are kept, and what others share with them is counted as read from a cache.
+
+    Attributes:
+        errors: what the handler raised so far.
+        rejected: why requests were not understood; they are in no log.
+        busiest: most questions that were in flight at once.
 
     Used as a context manager. An exception in the handler answers the question with status 400, and is raised
     when the context ends.
@@ -48,17 +52,15 @@ class ModelServer:
         port: int = 0,
         log_path: Path | None = None,
         keep_log: bool = True,
-        google_spelling: Spelling = "camel",
         video_looks: int = 0,
         fates: Fates = None,
         caching: bool = False,
     ) -> None:
-        self._log = Log(log_path, keep=keep_log)
-        self._service = Service(handler, self._log, google_spelling, video_looks)
-        self._service.faults, self._service.latency = faults, latency
-        self._service.store.fates = fates
-        self._service.cache = PromptCache() if caching else None
-        self._port = port
+        super().__init__(
+            handler, Log(log_path, keep=keep_log), PromptCache() if caching else None, video_looks
+        )
+        self.faults, self.latency, self.fates = faults, latency, fates
+        self.port = port
         self._ready = threading.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop: asyncio.Event | None = None
@@ -82,8 +84,8 @@ class ModelServer:
         self.stop()
         if self._thread is not None:
             self._thread.join()
-        if error is None and self._service.errors:
-            raise self._service.errors[0]
+        if error is None and self.errors:
+            raise self.errors[0]
 
     def _run(self) -> None:
         with contextlib.suppress(OSError):  # raised again where the server was started
@@ -95,14 +97,14 @@ class ModelServer:
         connections: set[Connection] = set()
         try:
             server = await self._loop.create_server(
-                lambda: Connection(self._service, connections), HOST, self._port, backlog=1024
+                lambda: Connection(self.take, connections), HOST, self.port, backlog=1024
             )
         except OSError as error:
             self._failure = error
             self._ready.set()
             self._log.close()
             raise
-        self._port = server.sockets[0].getsockname()[1]
+        self.port = server.sockets[0].getsockname()[1]
         self._ready.set()
         if started is not None:
             started()
@@ -112,7 +114,7 @@ class ModelServer:
             server.close()
             for connection in tuple(connections):
                 connection.abort()
-            await self._service.close()
+            await self.cancel()
             await asyncio.sleep(0)
             self._log.close()
 
@@ -122,14 +124,9 @@ class ModelServer:
             self._loop.call_soon_threadsafe(self._stop.set)
 
     @property
-    def port(self) -> int:
-        """The port."""
-        return self._port
-
-    @property
     def url(self) -> str:
         """The root, such as ``http://127.0.0.1:8123``; also usable as an HTTP proxy for such URLs."""
-        return f"http://{HOST}:{self._port}"
+        return f"http://{HOST}:{self.port}"
 
     @property
     def openai_url(self) -> str:
@@ -141,10 +138,7 @@ class ModelServer:
         """Base URL for google-genai, in ``HttpOptions(base_url=..., api_version="v1beta")``."""
         return self.url
 
-    @property
-    def anthropic_url(self) -> str:
-        """Base URL for Anthropic clients."""
-        return self.url
+    anthropic_url = google_url
 
     @property
     def log(self) -> tuple[Exchange, ...]:
@@ -159,69 +153,27 @@ class ModelServer:
     @property
     def batches(self) -> tuple[Made, ...]:
         """The batches that were made so far."""
-        return tuple(self._service.store.made.values())
+        return tuple(self._store.made.values())
 
     @property
     def files(self) -> dict[str, tuple[str, bytes]]:
         """The files that were sent so far: id -> name and bytes."""
-        return dict(self._service.store.files)
+        return dict(self._store.files)
 
     @property
     def cache(self) -> CacheCount:
         """What the cache of prompts did so far; nothing where none are kept."""
-        return CacheCount() if self._service.cache is None else self._service.cache.count
+        return CacheCount() if self._cache is None else self._cache.count
 
     @property
     def fates(self) -> Fates:
         """What becomes of batches made from now on; may be changed while the server runs."""
-        return self._service.store.fates
+        return self._store.fates
 
     @fates.setter
     def fates(self, fates: Fates) -> None:
-        self._service.store.fates = fates
-
-    @property
-    def errors(self) -> tuple[BaseException, ...]:
-        """What the handler raised so far."""
-        return tuple(self._service.errors)
-
-    @property
-    def rejected(self) -> tuple[str, ...]:
-        """Why requests were not understood; they are in no log."""
-        return tuple(self._service.rejected)
-
-    @property
-    def busiest(self) -> int:
-        """Most questions that were in flight at once."""
-        return self._service.busiest
+        self._store.fates = fates
 
     def wait_for(self, count: int, timeout: float = 30.0) -> bool:
         """Wait until so many questions have come; False if the time runs out first."""
         return self._log.wait_for(count, timeout)
-
-    @property
-    def handler(self) -> Handler:
-        """What answers; may be changed while the server runs."""
-        return self._service.handler
-
-    @handler.setter
-    def handler(self, handler: Handler) -> None:
-        self._service.handler = handler
-
-    @property
-    def faults(self) -> Faults:
-        """What goes wrong; may be changed while the server runs."""
-        return self._service.faults
-
-    @faults.setter
-    def faults(self, faults: Faults) -> None:
-        self._service.faults = faults
-
-    @property
-    def latency(self) -> Latency:
-        """Seconds before an answer; may be changed while the server runs."""
-        return self._service.latency
-
-    @latency.setter
-    def latency(self, latency: Latency) -> None:
-        self._service.latency = latency

@@ -5,7 +5,10 @@ import binascii
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from importlib.resources import files
 from typing import Any, Protocol
+
+import yaml
 
 from ...models.chat import Image, Part
 from ...schemas.canonical import Json
@@ -36,6 +39,12 @@ class WireError:
     kind: str  # the service's type, code or status word
     message: str  # its usual words
     more: Mapping[str, Json] = field(default_factory=dict)  # further members of the error
+
+
+def errors_of(*services: str) -> Mapping[str, WireError]:
+    """Return how a service reports each problem, by the codes of this server; a later one goes first."""
+    tables = yaml.safe_load((files(__package__) / "errors.yaml").read_text("utf-8"))
+    return {code: WireError(*entry) for name in services for code, entry in tables[name].items()}
 
 
 class Wire(Protocol):

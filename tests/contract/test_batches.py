@@ -124,7 +124,7 @@ def test_making_when_compared_with_the_sdk_of_google_sends_the_same() -> None:
     bodies: list[Any] = []
     from fabula.testing.model_server import serving
 
-    plain = serving.Service._serve_batch
+    plain = serving.Service._take_batch
 
     def noted(self: Any, form: Any, step: Any, request: Any, connection: Any) -> None:
         if step == "make":
@@ -132,7 +132,7 @@ def test_making_when_compared_with_the_sdk_of_google_sends_the_same() -> None:
         plain(self, form, step, request, connection)
 
     with pytest.MonkeyPatch.context() as patch, ModelServer(fates=Fate()) as server:
-        patch.setattr(serving.Service, "_serve_batch", noted)
+        patch.setattr(serving.Service, "_take_batch", noted)
         asyncio.run(both())
     assert len(bodies) == 2 and bodies[0] == bodies[1]
 
