@@ -71,8 +71,16 @@ def items_of(seat: Seat) -> list[str]:
 )  # fmt: skip
 def test_plan_when_a_number_is_the_lowest_is_one_and_below_it_is_refused(name: str, lowest: int) -> None:
     assert getattr(Plan(**{name: lowest}), name) == lowest
-    with pytest.raises(ConfigError, match=f"{name}: {lowest - 1} is below {lowest}"):
+    with pytest.raises(ConfigError, match=f"{name}: {lowest - 1} is below {lowest}") as caught:
         Plan(**{name: lowest - 1})
+    assert caught.value.where == name
+
+
+@pytest.mark.parametrize("name", ["overlap", "least"])
+def test_plan_when_a_number_is_too_large_is_refused(name: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        Plan(**{name: {"overlap": 1.1, "least": 4}[name]})
+    assert caught.value.where == name
 
 
 # -- the stated property: nobody gets an item twice, and seats differ by one vote, by one in every arm, too
@@ -93,39 +101,44 @@ def differs(loads: Sequence[int]) -> int:
     return max(loads) - min(loads)
 
 
-@st.composite
-def studies(draw: st.DrawFn) -> tuple[list[Unit], Plan]:
-    """Any number of methods, alone or in pairs, of conditions, stories and seats; some items are missing."""
-    methods = METHODS[: draw(st.integers(1, 6))]
-    shown = [(name,) for name in methods]
-    if len(methods) > 1 and draw(st.booleans()):
-        shown = list(combinations(methods, 2))
-    arms = list(product(shown, draw(st.sampled_from([(None,), ("text", "image")]))))
-    chosen = draw(st.lists(st.lists(st.sampled_from(arms), min_size=1, unique=True), min_size=1, max_size=12))
-    units = [
-        Unit(f"{story}/{'-'.join(names)}/{condition}", f"s{story}", names, condition, sides=len(names))
-        for story, its in enumerate(chosen)
-        for names, condition in its
-    ]
-    raters = draw(st.integers(1, 5))
+def drawn_study(number: int) -> tuple[list[Unit], list[Unit], Plan]:
+    draw = random.Random(number)
+    methods = METHODS[: draw.randint(1, 5)]
+    two = len(methods) > 1 and draw.random() < 0.35
+    units = []
+    for story in range(draw.randint(4, 18)):
+        for condition in draw.choice([[None], ["a", "b"]]):
+            shown = list(combinations(methods, 2)) if two else [(name,) for name in methods]
+            if condition == "a":
+                shown = [()]
+            units += [
+                Unit(f"{story}/{condition}/{'-'.join(names)}", f"s{story}", names, condition, 1 + two)
+                for names in shown
+                if draw.random() < 0.9
+            ]
+    gold = [Unit(f"gold-{each}", f"gold-{each}", sides=1 + two) for each in range(4)]
+    raters = draw.randint(1, 4)
     plan = Plan(
-        seed=draw(st.integers(0, 9)), raters=raters, least=draw(st.integers(1, raters)),
-        overlap=draw(st.sampled_from([0.0, 0.4, 1.0])), once=draw(st.booleans()),
-        per_seat=draw(st.sampled_from([None, 1, 4, 9])),
+        seed=number, raters=raters, least=draw.randint(1, raters), overlap=draw.choice([0.0, 0.3, 1.0]),
+        per_seat=draw.choice([None, 4, 9, 20]), block=draw.choice([5, 20]), repeats=draw.choice([0, 2]),
+        gap=draw.choice([1, 3]), checks=draw.choice([0, 2]), apart=draw.random() < 0.4,
+        once=draw.random() < 0.4,
     )  # fmt: skip
+    return units, gold, plan
+
+
+@pytest.mark.parametrize("number", range(60))
+def test_design_when_of_any_size_gives_nobody_an_item_twice_and_all_as_much(number: int) -> None:
+    units, _, plan = drawn_study(number)
+    plan = replace(plan, apart=False, repeats=0, checks=0)
     wanted = wanted_votes(units, plan)
-    least = least_seats(units, [wanted[unit.item] for unit in units], plan)
-    seats = draw(st.none() | st.integers(least, max(least, min(sum(wanted.values()), 2 * least))))
-    return units, replace(plan, seats=seats)
-
-
-@settings(max_examples=50, deadline=None)
-@given(studies())
-def test_design_when_of_any_size_gives_nobody_an_item_twice_and_all_as_much(study):
-    units, plan = study
+    if number % 2:
+        least = least_seats(units, [wanted[unit.item] for unit in units], plan)
+        most = max(least, min(sum(wanted.values()), 2 * least))
+        plan = replace(plan, seats=random.Random(number).randint(least, most))
     seats = design(units, [], plan)
     held = [items_of(seat) for seat in seats]
-    assert Counter(item for items in held for item in items) == wanted_votes(units, plan)
+    assert Counter(item for items in held for item in items) == wanted
     assert all(len(set(items)) == len(items) for items in held)
     assert all(differs(loads) <= 1 for loads in loads_of(seats, units).values())
     assert plan.seats in (None, len(seats))
@@ -133,10 +146,10 @@ def test_design_when_of_any_size_gives_nobody_an_item_twice_and_all_as_much(stud
     assert not plan.once or all(len({story_of[item] for item in items}) == len(items) for items in held)
 
 
-@settings(max_examples=30, deadline=None)
-@given(studies())
-def test_seats_when_one_person_takes_all_that_fit_show_no_item_and_no_story_twice(study):
-    units, plan = study
+@pytest.mark.parametrize("number", range(30))
+def test_seats_when_one_person_takes_all_that_fit_show_no_item_and_no_story_twice(number: int) -> None:
+    units, _, plan = drawn_study(number)
+    plan = replace(plan, repeats=0, checks=0)
     known = {unit.item: unit for unit in units}
     seen: list[Unit] = []
     for seat in design(units, [], plan):
@@ -240,35 +253,6 @@ def test_seats_when_conditions_are_apart_and_seats_small_are_a_few_more() -> Non
         assert len({story for story, _ in shown}) == len(shown)
 
 
-# -- what holds of every plan
-
-
-def drawn_study(number: int) -> tuple[list[Unit], list[Unit], Plan]:
-    draw = random.Random(number)
-    methods = METHODS[: draw.randint(1, 5)]
-    two = len(methods) > 1 and draw.random() < 0.35
-    units = []
-    for story in range(draw.randint(4, 18)):
-        for condition in draw.choice([[None], ["a", "b"]]):
-            shown = list(combinations(methods, 2)) if two else [(name,) for name in methods]
-            if condition == "a":
-                shown = [()]
-            units += [
-                Unit(f"{story}/{condition}/{'-'.join(names)}", f"s{story}", names, condition, 1 + two)
-                for names in shown
-                if draw.random() < 0.9
-            ]
-    gold = [Unit(f"gold-{each}", f"gold-{each}", sides=1 + two) for each in range(4)]
-    raters = draw.randint(1, 4)
-    plan = Plan(
-        seed=number, raters=raters, least=draw.randint(1, raters), overlap=draw.choice([0.0, 0.3, 1.0]),
-        per_seat=draw.choice([None, 4, 9, 20]), block=draw.choice([5, 20]), repeats=draw.choice([0, 2]),
-        gap=draw.choice([1, 3]), checks=draw.choice([0, 2]), apart=draw.random() < 0.4,
-        once=draw.random() < 0.4,
-    )  # fmt: skip
-    return units, gold, plan
-
-
 @pytest.mark.parametrize("number", range(40))
 def test_design_when_a_plan_is_drawn_keeps_every_promise(number: int) -> None:
     units, gold, plan = drawn_study(number)
@@ -370,12 +354,8 @@ def test_votes_when_the_overlap_is_tiny_are_more_for_one_story() -> None:
 # -- who takes over
 
 
-SEAT = Seat(
-    1,
-    (
-        Place("a", 0), Place("gold", 0, check=True), Place("b", 0), Place("a", 1, repeat=1), Place("c", 1),
-    ),
-)  # fmt: skip
+PLACES = Place("a", 0), Place("gold", 0, check=True), Place("b", 0), Place("a", 1, repeat=1), Place("c", 1)
+SEAT = Seat(1, PLACES)
 
 
 def test_remaining_when_somebody_left_is_what_they_did_not_answer_with_the_checks() -> None:
@@ -412,6 +392,8 @@ def test_fits_when_somebody_saw_an_item_a_story_or_a_condition_says_no() -> None
         (texts(5), [], Plan(checks=1), "checks", "there are 0 gold items"),
         (texts(5), [], Plan(raters=3, seats=2), "seats", "an item has as many votes"),
         (conditions(5), [], Plan(raters=3, seats=5, apart=True), "seats", "two conditions of one story"),
+        (conditions(4), [], Plan(raters=3, seats=8, apart=True), "seats",
+         r"at least 9, found 8 .*apart.*: 9"),
         (ratings(5), [], Plan(raters=3, seats=17, once=True), "seats", "two items of one story"),
         (texts(10), [], Plan(raters=1, seats=2, per_seat=4), "seats", "10 votes are wanted"),
         (texts(2), [], Plan(raters=1, seats=3), "seats", "more than the 2 votes"),
@@ -424,25 +406,6 @@ def test_design_when_it_cannot_be_says_what_and_why(units, gold, plan, where, wo
     with pytest.raises(ConfigError, match=words) as caught:
         design(units, gold, plan)
     assert caught.value.where == where
-
-
-@pytest.mark.parametrize(
-    ("settings", "where"),
-    [
-        ({"raters": 0}, "raters"), ({"per_seat": 0}, "per_seat"), ({"gap": 0}, "gap"),
-        ({"block": 0}, "block"), ({"repeats": -1}, "repeats"), ({"overlap": 1.1}, "overlap"),
-        ({"least": 4}, "least"),
-    ],
-)  # fmt: skip
-def test_plan_when_a_setting_is_out_of_range_says_so(settings: dict[str, int], where: str) -> None:
-    with pytest.raises(ConfigError) as caught:
-        Plan(**settings)
-    assert caught.value.where == where
-
-
-def test_bound_when_seats_are_too_few_is_named_with_its_reason() -> None:
-    with pytest.raises(ConfigError, match=r"at least 9, found 8 .*apart.*: 9"):
-        design(conditions(4), [], Plan(raters=3, seats=8, apart=True))
 
 
 # -- how many items
