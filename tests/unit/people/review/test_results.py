@@ -48,10 +48,10 @@ SAID: dict[str, list[Changes]] = {
 }
 
 
-@pytest.fixture
-def study(tmp_path: Path) -> Study:
-    """Eight records of three reviewers, who differ about the first two."""
-    return vote_all(record_study(tmp_path / "study", 8), SAID)
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
+    """Eight records of three reviewers, who differ about the first two; only read."""
+    return vote_all(record_study(tmp_path_factory.mktemp("results") / "study", 8), SAID)
 
 
 def of(study: Study) -> dict[str, Any]:
@@ -60,28 +60,31 @@ def of(study: Study) -> dict[str, Any]:
     return document
 
 
-def test_answers_when_counted_are_those_that_were_given(study: Study) -> None:
+def test_answers_when_counted_are_those_that_were_given_with_the_shares_that_pass(study: Study) -> None:
     kept = of(study)["kept"]
     assert (kept["votes"], kept["items"], kept["reviewers"]) == (24, 8, 3)
     questions = kept["questions"]
-    assert questions["moral_label"]["answers"] == {"correct": 21, "corrected": 2, "ambiguous": 1}
-    assert questions["recoverability_qa"]["answers"] == {"valid": 143, "needs_edit": 0, "invalid": 1}
-    assert questions["confidence"]["answers"] == {"1": 0, "2": 1, "3": 0, "4": 22, "5": 1}
-
-
-def test_pass_rates_when_counted_are_of_answers_and_of_whole_sections(study: Study) -> None:
-    kept = of(study)["kept"]
-    assert kept["questions"]["moral_label"]["pass"]["value"] == pytest.approx(21 / 24)
-    assert kept["questions"]["recoverability_qa"]["pass"]["value"] == pytest.approx(143 / 144)
-    assert kept["questions"]["safety"]["pass"]["value"] == pytest.approx(23 / 24)
+    for name, answers, passed in (
+        ("moral_label", {"correct": 21, "corrected": 2, "ambiguous": 1}, 21 / 24),
+        ("recoverability_qa", {"valid": 143, "needs_edit": 0, "invalid": 1}, 143 / 144),
+        ("safety", {"ok": 23, "unsafe": 1, "rights_uncertain": 0}, 23 / 24),
+    ):
+        assert (questions[name]["answers"], questions[name]["pass"]["value"]) == (
+            answers, pytest.approx(passed)
+        )  # fmt: skip
     sections = {name: share["value"] for name, share in kept["sections"].items()}
     assert sections == {
         "category": 1.0, "moral": pytest.approx(21 / 24), "scenes": 1.0, "transitions": 1.0,
         "questions": pytest.approx(23 / 24), "variants": 1.0, "whole": pytest.approx(23 / 24),
     }  # fmt: skip
-    share = kept["questions"]["moral_label"]["pass"]
+    share = questions["moral_label"]["pass"]
     assert (share["votes"], share["reviewers"], share["items"]) == (24, 3, 8)
-    assert "pass" not in kept["questions"]["confidence"]  # nothing passes there
+    assert questions["confidence"]["answers"] == {"1": 0, "2": 1, "3": 0, "4": 22, "5": 1}
+    assert "pass" not in questions["confidence"]  # nothing passes there
+    assert kept["confidence"] == {
+        "simulated-1": {"mean": 4.0, "votes": 8}, "simulated-2": {"mean": 4.0, "votes": 8},
+        "simulated-3": {"mean": 31 / 8, "votes": 8},
+    }  # fmt: skip
 
 
 def test_agreement_when_measured_is_of_words_and_of_the_labels_that_they_stand_for(study: Study) -> None:
@@ -108,15 +111,9 @@ def test_agreement_when_measured_is_of_words_and_of_the_labels_that_they_stand_f
     assert confidence["mean"]["value"] == pytest.approx((22 * 4 + 2 + 5) / 24)
 
 
-def test_confidence_when_asked_is_told_for_each_reviewer(study: Study) -> None:
-    assert of(study)["kept"]["confidence"] == {
-        "simulated-1": {"mean": 4.0, "votes": 8}, "simulated-2": {"mean": 4.0, "votes": 8},
-        "simulated-3": {"mean": 31 / 8, "votes": 8},
-    }  # fmt: skip
-
-
-def test_workload_when_cases_are_decided_moves_items_from_open_to_adjudicated(study: Study) -> None:
+def test_workload_when_cases_are_decided_moves_items_from_open_to_adjudicated(tmp_path: Path) -> None:
     """As in Table 21: unanimous records, adjudicated records, and the judgements on both."""
+    study = vote_all(record_study(tmp_path / "study", 8), SAID)
     before = of(study)["workload"]
     assert before["unanimous"] == {"items": 6, "judgements": 18, "decisions": 0}
     assert before["open"] == {"items": 2, "judgements": 6, "decisions": 0}
@@ -166,10 +163,8 @@ def test_changes_when_answers_were_changed_are_counted(tmp_path: Path) -> None:
     toy_votes(study, 1, [1, 2, 3, 1], [9, 9, 9, 9])
     item = study.seats[1].places[0].item
     for turn in ("a", "b"):
-        again = {item: toy_answers(study, item, 3)}
-        add_votes(
-            study, "simulated-1", again, seat=1, begin=False, at=f"2026-01-02T00:00:0{len(turn)}Z" + turn
-        )
+        again, at = {item: toy_answers(study, item, 3)}, f"2026-01-02T00:00:01Z{turn}"
+        add_votes(study, "simulated-1", again, seat=1, begin=False, at=at)
     assert of(study)["changed"] == {"votes": 1, "changes": 2, "of": 4}
 
 
@@ -208,9 +203,8 @@ def test_results_when_the_protocol_was_amended_are_told_by_version_and_pooled(tm
     later = open_study(study.folder)
     toy_votes(later, 2, [3, 3, 3, 3], [9, 9, 9, 9])
     document = of(later)
-    means = {
-        name: part["questions"]["quality"]["mean"]["value"] for name, part in document["by_version"].items()
-    }
+    parts = document["by_version"].items()
+    means = {name: part["questions"]["quality"]["mean"]["value"] for name, part in parts}
     assert means == {first: 1.0, changed.sha256: 3.0}
     assert document["kept"]["questions"]["quality"]["mean"]["value"] == 2.0
     assert [each["version"] for each in document["versions"].values()] == [1, 2]
@@ -219,21 +213,14 @@ def test_results_when_the_protocol_was_amended_are_told_by_version_and_pooled(tm
 
 def test_results_when_somebody_was_careless_are_told_with_and_without_them(tmp_path: Path) -> None:
     rules = Rules(attention_failures=0)
-    study = toy_study(
-        tmp_path / "study", stories=6, checks=1, plan=Plan(raters=3, block=8, checks=1), rules=rules
-    )
-    for seat in study.seats.values():
+    plan, timeline = Plan(raters=3, block=8, checks=1), [(0, "loaded"), (9000, "sent")]
+    study = toy_study(tmp_path / "study", stories=6, checks=1, plan=plan, rules=rules)
+    for number, seat in study.seats.items():
         votes = {}
         for place in seat.places:
-            quality = (1 if seat.number == 1 else 3) if place.check else seat.number
+            quality = (1 if number == 1 else 3) if place.check else number
             votes[place.item] = toy_answers(study, place.item, quality)
-        add_votes(
-            study,
-            f"simulated-{seat.number}",
-            votes,
-            seat=seat.number,
-            timeline=[(0, "loaded"), (9000, "sent")],
-        )
+        add_votes(study, f"simulated-{number}", votes, seat=number, timeline=timeline)
     document = of(study)
     assert document["all"]["questions"]["quality"]["mean"]["value"] == 2.0  # 1, 2 and 3
     assert document["kept"]["questions"]["quality"]["mean"]["value"] == 2.5  # without who failed the check
@@ -292,15 +279,10 @@ TASTE = {"Q1": (2, 1, 1, 0, -1), "Q15": (2, 2, 1, 2, 1)}
 
 def policy(study: Study, number: int) -> Policy:
     """Return what a person says: their taste, on whatever side the first method stands."""
-    flips = {place.item: place.flip for seat in study.seats.values() for place in seat.places}
-    by_seat = {
-        seat.number: {place.item: place.flip for place in seat.places} for seat in study.seats.values()
-    }
+    flips = {place.item: place.flip for place in study.seats[number].places}
 
     def answer(page: Page) -> Mapping[str, Json]:
-        item = page.key.partition("#")[0]
-        assert item in flips
-        sign = -1 if by_seat[number][item] else 1
+        sign = -1 if flips[page.key.partition("#")[0]] else 1
         return {asked.place: sign * TASTE.get(asked.place, (0,) * 5)[number - 1] for asked in page.fields}
 
     return answer
@@ -361,24 +343,19 @@ AT = "2026-01-15T13:45:10.250Z"
 Reply = Callable[..., Any]
 
 
-def vote(
-    published_study: Study,
-    reviewer: str,
-    seat: int,
-    *,
-    publish: bool = True,
-    said: str = "because",
-    **about: Any,
-) -> None:
+def vote(study: Study, reviewer: str, seat: int, *, publish: bool = True, said: str = "because") -> None:
     """Let somebody answer a whole seat, and close it."""
-    keys = [place.item for place in published_study.seats[seat].places]
-    blocks = tuple(dict.fromkeys(str(place.block) for place in published_study.seats[seat].places))
-    answers = {key: toy_answers(published_study, key, said=said) for key in keys}
-    add_votes(published_study, reviewer, answers, seat=seat, at=AT, closed=blocks, **about)
-    with VoteJournal(published_study.folder) as journal:
-        body = {"publish": publish, "expertise": None}
-        event = Event(f"{reviewer}/said", AT, published_study.protocol.sha256, reviewer, "agreed", None, body)
-        journal.add_now(event)
+    places = study.seats[seat].places
+    answers = {place.item: toy_answers(study, place.item, said=said) for place in places}
+    blocks = tuple(dict.fromkeys(str(place.block) for place in places))
+    add_votes(study, reviewer, answers, seat=seat, at=AT, closed=blocks)
+    agree(study, reviewer, publish=publish)
+
+
+def agree(study: Study, reviewer: str, *, publish: bool = True) -> None:
+    body = {"publish": publish, "expertise": None}
+    with VoteJournal(study.folder) as journal:
+        journal.add_now(Event(f"{reviewer}/x", AT, study.protocol.sha256, reviewer, "agreed", None, body))
 
 
 @pytest.fixture
@@ -389,11 +366,12 @@ def published_study(tmp_path: Path) -> Study:
     return made
 
 
-def test_votes_when_somebody_did_not_agree_are_not_published(published_study: Study) -> None:
+def test_votes_when_somebody_did_not_agree_are_not_published_and_others_with_their_day(published_study):
     published = publish(published_study, published_study.standing())
     assert {row.rater for row in published.rows} == {public_name(published_study, "r-aaaa1111")}
-    assert published.people == (1, 2)
-    assert published.votes == (4, 8)
+    assert (published.people, published.votes) == ((1, 2), (4, 8))
+    assert {row.at for row in published.rows} == {"2026-01-15T00:00:00Z"}
+    assert list(published.rows) == sorted(published.rows, key=HumanRow.model_dump_json)
 
 
 def test_votes_when_they_can_still_change_are_not_published(tmp_path: Path) -> None:
@@ -401,9 +379,7 @@ def test_votes_when_they_can_still_change_are_not_published(tmp_path: Path) -> N
     keys = [place.item for place in made.seats[1].places]
     answers = {key: toy_answers(made, key) for key in keys[:3]}
     add_votes(made, "simulated-1", answers, seat=1, closed=[str(made.seats[1].places[0].block)])
-    with VoteJournal(made.folder) as journal:
-        body = {"publish": True, "expertise": None}
-        journal.add_now(Event("x", AT, made.protocol.sha256, "simulated-1", "agreed", None, body))
+    agree(made, "simulated-1")
     published = publish(made, made.standing())
     assert {row.item for row in published.rows if row.kind == "rating"} == {
         made.stands[key].about for key in keys[:2]
@@ -413,27 +389,15 @@ def test_votes_when_they_can_still_change_are_not_published(tmp_path: Path) -> N
 
 
 def test_names_when_published_are_new_and_the_same_in_one_study_only(published_study, tmp_path):
-    write_published(published_study, tmp_path / "first")
-    write_published(published_study, tmp_path / "second")
-    content = b"".join(
-        path.read_bytes() for path in tmp_path.glob("*/*") if path.parent.name in ("first", "second")
-    )
-    assert b"r-aaaa1111" not in content
-    assert b"r-bbbb2222" not in content
-    raters = [
-        {json.loads(line)["rater"] for line in (tmp_path / name / "votes.jsonl").read_text().splitlines()}
-        for name in ("first", "second")
-    ]
+    raters = []
+    for name in ("first", "second"):
+        write_published(published_study, tmp_path / name)
+        content = b"".join(path.read_bytes() for path in (tmp_path / name).iterdir())
+        assert b"r-aaaa1111" not in content and b"r-bbbb2222" not in content
+        votes = (tmp_path / name / "votes.jsonl").read_text().splitlines()
+        raters.append({json.loads(line)["rater"] for line in votes})
     assert raters[0] == raters[1]
-    other = toy_study(tmp_path / "other", simulated=False)
-    assert public_name(other, "r-aaaa1111") not in raters[0]
-
-
-def test_times_when_published_tell_the_day_alone(published_study: Study) -> None:
-    assert AT != "2026-01-15T00:00:00Z"
-    assert {row.at for row in publish(published_study, published_study.standing()).rows} == {
-        "2026-01-15T00:00:00Z"
-    }
+    assert public_name(toy_study(tmp_path / "other", simulated=False), "r-aaaa1111") not in raters[0]
 
 
 @pytest.mark.parametrize(
@@ -442,29 +406,16 @@ def test_times_when_published_tell_the_day_alone(published_study: Study) -> None
         ("because it rained", "somebody wrote it freely"), ("I am @ana_l", "it has the name of an account"),
         ("ask ana@example.org", "it looks like an address of e-mail"),
         ("see www.example.org/ana", "it has an address of the web"),
-        ("call +49 170 1234567", "it has a long number"),
+        ("call +49 170 1234567", "it has a long number"), ("unclear", None),
     ],
 )  # fmt: skip
-def test_texts_when_people_wrote_them_are_pointed_out(tmp_path: Path, said: str, why: str) -> None:
+def test_texts_when_people_wrote_them_are_pointed_out(tmp_path: Path, said: str, why: str | None) -> None:
     made = toy_study(tmp_path / "study", simulated=False)
     vote(made, "r-aaaa1111", 1, said=said)
     published = publish(made, made.standing())
-    assert {(flag.text, flag.why) for flag in published.flags} == {(said, why)}
-    assert [published.rows[flag.line - 1].answer for flag in published.flags] == [said] * 4
-
-
-def test_unclear_when_answered_is_no_text_of_anybody(tmp_path: Path) -> None:
-    made = toy_study(tmp_path / "study", simulated=False)
-    vote(made, "r-aaaa1111", 1, said="unclear")
-    assert publish(made, made.standing()).flags == ()
-
-
-def test_order_of_lines_when_votes_came_in_another_order_is_the_same(tmp_path: Path) -> None:
-    made = toy_study(tmp_path / "study", simulated=False)
-    vote(made, "r-aaaa1111", 1)
-    vote(made, "r-bbbb2222", 2)
-    rows = publish(made, made.standing()).rows
-    assert list(rows) == sorted(rows, key=HumanRow.model_dump_json)
+    assert {(flag.text, flag.why) for flag in published.flags} == ({(said, why)} if why else set())
+    assert {published.rows[flag.line - 1].answer for flag in published.flags} <= {said}
+    assert len(published.flags) == (4 if why else 0)
 
 
 # -- where they go
@@ -508,11 +459,8 @@ def test_published_votes_when_given_to_calibrate_are_taken_as_they_are(tmp_path,
             "environment": {"sources": [{"role": "release", "name": "release", "path": str(release.path)}]},
         }
     )  # fmt: skip
-    write_archive(
-        folder,
-        about,
-        [reply(each.question_id, True) for record in release.records for each in record.questions],
-    )
+    questions = [each for record in release.records for each in record.questions]
+    write_archive(folder, about, [reply(each.question_id, True) for each in questions])
     report = calibrate(folder, path, settings=StudySettings(resampling=Resampling(20)))
     assert json.loads(json.dumps(report.document))
 
@@ -522,13 +470,8 @@ def test_published_votes_when_in_a_table_are_read_alike(tmp_path: Path, release:
     vote(made, "r-aaaa1111", 1)
     published = publish(made, made.standing())
     header = sorted(HumanRow.model_fields)
-    cells = [
-        [
-            "|".join(map(str, value)) if isinstance(value := row.as_json()[name], list) else value
-            for name in header
-        ]
-        for row in published.rows
-    ]
+    values = [[row.as_json()[name] for name in header] for row in published.rows]
+    cells = [["|".join(map(str, cell)) if isinstance(cell, list) else cell for cell in row] for row in values]
     path = tmp_path / "votes.csv"
     path.write_text(csv_text(header, cells), "utf-8")
     rows = read_human(path, Known.of_records(release.records, frozenset({"m", "n"})))
