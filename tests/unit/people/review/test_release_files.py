@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -46,6 +47,18 @@ def study(tmp_path: Path) -> Study:
     return vote_all(record_study(tmp_path / "study", 3), SAID)
 
 
+@pytest.fixture(scope="module")
+def decided(tmp_path_factory: pytest.TempPathFactory) -> tuple[Study, Path]:
+    """That study with its cases decided, and the folder of its files; only read."""
+    folder = tmp_path_factory.mktemp("decided")
+    study = vote_all(record_study(folder / "study", 3), SAID)
+    decide_all(study, {"moral_label": "corrected", "safety": "unsafe"})
+    written = write_review_files(study, study.standing(), folder / "out")
+    assert (written.records, written.decisions) == (3, {"accepted": 2, "rejected": 1})
+    assert (written.cases, written.open, written.edits) == (2, 0, 1)
+    return study, folder / "out"
+
+
 def decide_all(study: Study, values: dict[str, Json]) -> None:
     """Decide all cases; by question, with the corrections of those who said so."""
     who = add_adjudicator(study)
@@ -68,12 +81,8 @@ def sound(schema: str, lines: Iterable[Json]) -> list[str]:
     return [str(found.issue) for line in lines for found in check_schema(schema, line, "line")]
 
 
-def test_files_when_written_have_the_forms_that_their_readers_ask_for(study: Study, tmp_path: Path) -> None:
-    decide_all(study, {"moral_label": "corrected", "safety": "unsafe"})
-    written = write_review_files(study, study.standing(), tmp_path / "out")
-    assert (written.records, written.decisions) == (3, {"accepted": 2, "rejected": 1})
-    assert (written.cases, written.open, written.edits) == (2, 0, 1)
-    out = tmp_path / "out"
+def test_files_when_written_have_the_forms_that_their_readers_ask_for(decided: tuple[Study, Path]) -> None:
+    study, out = decided
     assert sorted(path.name for path in out.iterdir()) == [
         "cases.jsonl", "consent.json", "edits.jsonl", "human_validation.jsonl",
         "stands_for.jsonl", "votes.jsonl",
@@ -92,18 +101,15 @@ def test_files_when_written_have_the_forms_that_their_readers_ask_for(study: Stu
     assert reviews.kept_back is None
 
 
-def test_votes_when_written_are_one_for_each_unit_and_one_for_the_label(study: Study, tmp_path: Path) -> None:
-    write_review_files(study, study.standing(), tmp_path / "out")
-    lines = rows(tmp_path / "out" / "votes.jsonl")
+def test_votes_when_written_are_one_for_each_unit_and_one_for_the_label(decided: tuple[Study, Path]) -> None:
+    study, out = decided
+    lines = rows(out / "votes.jsonl")
     # 3 records and reviewers: 4 for the whole (safety too), confidence, 4 + 6 + 2 parts, and the label
     assert len(lines) == 3 * 3 * (4 + 1 + 12 + 1)
     problems: list[object] = []
     assert all(read_vote(Part("votes.jsonl", line), problems) for line in lines), problems  # type: ignore[arg-type]
-    labels = {
-        (line["item"], line["rater"]): line["labels"] for line in lines if line["kind"] == "moral_label"
-    }
-    assert labels[FIRST, "simulated-1"] == labels[FIRST, "simulated-2"] == ["kindness"]
-    assert labels[FIRST, "simulated-3"] == ["compassion"]  # what stood there is what they say
+    labels = [line["labels"] for line in lines if (line["kind"], line["item"]) == ("moral_label", FIRST)]
+    assert labels == [["kindness"], ["kindness"], ["compassion"]]  # what stood there is what the third says
     assert {line["part"] for line in lines if line.get("criterion") == "transition_annotation"} == {
         "1-2", "2-3", "3-4", "4-5",
     }  # fmt: skip
@@ -114,14 +120,13 @@ def test_votes_when_written_are_one_for_each_unit_and_one_for_the_label(study: S
 def test_label_when_a_reviewer_calls_it_ambiguous_is_unclear(tmp_path: Path) -> None:
     study = vote_all(record_study(tmp_path / "study", 1), {FIRST: [{"moral_label": "ambiguous"}]})
     write_review_files(study, study.standing(), tmp_path / "out")
-    said = [
-        line["labels"] for line in rows(tmp_path / "out" / "votes.jsonl") if line["kind"] == "moral_label"
-    ]
+    lines = rows(tmp_path / "out" / "votes.jsonl")
+    said = [line["labels"] for line in lines if line["kind"] == "moral_label"]
     assert said == [["unclear"], ["compassion"], ["compassion"]]
 
 
-def test_edits_when_written_name_what_was_reviewed_and_keep_the_value_before(study, tmp_path):
-    decide_all(study, {"moral_label": "corrected", "safety": "unsafe"})
+def test_edits_when_written_name_what_was_reviewed_and_keep_the_value_before(decided, tmp_path):
+    study, out = decided
     write_review_files(study, study.standing(), tmp_path / "out", withdraw=True)
     header, *corrections = rows(tmp_path / "out" / "edits.jsonl")
     assert header == {
@@ -133,8 +138,7 @@ def test_edits_when_written_name_what_was_reviewed_and_keep_the_value_before(stu
     assert [row["who"] for row in corrections] == ["simulated-a", "simulated-a"]
     assert corrections[1]["why"] == f"safety unsafe: So it is in {SECOND}."
     assert len(read_edit_file(tmp_path / "out" / "edits.jsonl").rows) == 2
-    write_review_files(study, study.standing(), tmp_path / "out")
-    assert len(rows(tmp_path / "out" / "edits.jsonl")) == 2  # withdrawals only where they are asked for
+    assert len(rows(out / "edits.jsonl")) == 2  # withdrawals only where they are asked for
 
 
 def test_cases_when_written_have_votes_decision_and_reason(study: Study, tmp_path: Path) -> None:
@@ -151,12 +155,9 @@ def test_cases_when_written_have_votes_decision_and_reason(study: Study, tmp_pat
 
 
 def test_votes_when_somebody_did_not_agree_are_left_out_and_counted(study: Study, tmp_path: Path) -> None:
-    refused = Event(
-        "simulated-2/agreed-later", LATER, study.protocol.sha256, "simulated-2", "agreed", None,
-        {"publish": False},
-    )  # fmt: skip
+    about, body = (LATER, study.protocol.sha256, "simulated-2"), {"publish": False}
     with VoteJournal(study.folder) as journal:
-        journal.add_now(refused)
+        journal.add_now(Event("simulated-2/agreed-later", *about, "agreed", None, body))
     written = write_review_files(study, study.standing(), tmp_path / "out")
     assert (written.consented, written.reviewers) == (2, 3)
     consent = json.loads((tmp_path / "out" / "consent.json").read_text("utf-8"))
@@ -164,12 +165,8 @@ def test_votes_when_somebody_did_not_agree_are_left_out_and_counted(study: Study
     raters = {line["rater"] for line in rows(tmp_path / "out" / "votes.jsonl")}
     assert raters == {"simulated-1", "simulated-3"}
     case = rows(tmp_path / "out" / "cases.jsonl")[0]
-    assert ([vote["reviewer"] for vote in case["votes"]], case["withheld"]) == (
-        ["simulated-1", "simulated-3"], 1,
-    )  # fmt: skip
-    assert (
-        "2 of 3" in str(read_reviews(tmp_path / "out").kept_back) or read_reviews(tmp_path / "out").kept_back
-    )
+    assert {vote["reviewer"] for vote in case["votes"]} == raters and case["withheld"] == 1
+    assert read_reviews(tmp_path / "out").kept_back
 
 
 def test_files_when_a_reviewer_answered_twice_or_can_still_change_hold_the_final_ones(tmp_path: Path) -> None:
@@ -213,11 +210,8 @@ def test_review_when_it_goes_back_into_its_run_ends_in_a_reviewed_release(tmp_pa
     applied = correct_from(run, tmp_path / "review" / "edits.jsonl")
     assert [edit.new for edit in applied.added] == [new]
     assert continue_run(run, workers=0).totals["failed"] == 0
-    pack(
-        run,
-        tmp_path / "release",
-        PackOptions("0.1.0", license="CC-BY-4.0", reviews=tmp_path / "review", allow_drafts=True),
-    )
+    packed = PackOptions("0.1.0", license="CC-BY-4.0", reviews=tmp_path / "review", allow_drafts=True)
+    pack(run, tmp_path / "release", packed)
     records = {row["story_id"]: row for row in rows(tmp_path / "release" / "annotations.jsonl")}
     assert records.get(first.about, {"moral_label": new})["moral_label"] == new  # or it is in the hidden test
     accepted = {"human_evidence_accepted": True, "resolution": "unanimous"}
@@ -228,20 +222,19 @@ def test_review_when_it_goes_back_into_its_run_ends_in_a_reviewed_release(tmp_pa
     assert info["simulated_reviews"] is True
 
 
-def test_summary_when_nobody_corrected_stands_for_what_was_shown_and_else_for_the_correction(study, tmp_path):
-    decide_all(study, {"moral_label": "corrected", "safety": "unsafe"})
-    write_review_files(study, study.standing(), tmp_path / "out")
-    reviews = {row["story_id"]: row for row in rows(tmp_path / "out" / "human_validation.jsonl")}
+def test_summary_when_nobody_corrected_stands_for_what_was_shown_and_else_for_the_correction(decided):
+    _, out = decided
+    reviews = {row["story_id"]: row for row in rows(out / "human_validation.jsonl")}
     bundles = {one["record"]["story_id"]: one for one in sample_bundles(3)}
     third = reviews["kb25k_0003"]
     assert third["seen_sha256"] == third["content_sha256"] == seen_of(bundles["kb25k_0003"])
     first = reviews[FIRST]
     assert first["seen_sha256"] == seen_of(bundles[FIRST]) != first["content_sha256"]
-    stood = {row["story_id"]: row["content"] for row in rows(tmp_path / "out" / "stands_for.jsonl")}
+    stood = {row["story_id"]: row["content"] for row in rows(out / "stands_for.jsonl")}
     assert stood[FIRST]["moral_label"] == "kindness"
     assert {part["moral_target"] for part in stood[FIRST]["transitions"]} == {None, "kindness"}
     assert {part["original_moral"] for part in stood[FIRST]["variants"]} == {"kindness"}
-    votes = rows(tmp_path / "out" / "votes.jsonl")
+    votes = rows(out / "votes.jsonl")
     assert {vote["seen_sha256"] for vote in votes if vote["item"] == FIRST} == {seen_of(bundles[FIRST])}
 
 
@@ -260,18 +253,47 @@ def test_summary_when_a_vote_or_decision_names_no_content_is_unbound(tmp_path: P
 
 # -- What a review of records comes to: panels of three, one for each row of the rules (Table 19)
 
-LATER_ON = "2026-01-02T03:04:05Z"
-KIND_RECORDS = {"moral_label": "corrected", "moral_label_correction": edit("$.moral_label", "kindness"),
-        "moral_label_note": "They do somebody good."}  # fmt: skip
-WISE = {**KIND_RECORDS, "moral_label_correction": edit("$.moral_label", "wisdom")}
+WISE = {**KIND, "moral_label_correction": edit("$.moral_label", "wisdom")}
 UNSURE = {"moral_label": "ambiguous"}
 QUESTION = f"{FIRST}_q1"
 BETTER = edit("$.questions[0].gold_answer", "the river rose")
 MENDED = {f"recoverability_qa/{QUESTION}": "needs_edit", f"qa_correction/{QUESTION}": BETTER}
 USELESS = {f"recoverability_qa/{QUESTION}": "invalid", f"qa_note/{QUESTION}": "Two answers fit."}
-FAULTY = {"scene_sequence": "flawed", "scene_sequence_correction": edit("$.scenes[1].emotion", "dread")}
+FLAWED, UNUSABLE = {"scene_sequence": "flawed"}, {"scene_sequence": "unusable"}
+FAULTY = {**FLAWED, "scene_sequence_correction": edit("$.scenes[1].emotion", "dread")}
+DOUBTED = {"safety": "rights_uncertain"}
+INVALID = {f"contrastive_variant/{FIRST}_v2": "invalid"}
+NOBODY: dict[str, Json] = {}
 
 Panel = Callable[..., Study]
+PANELS: dict[str, tuple[tuple[Changes, ...], bool, dict[str, Any]]] = {
+    "two of three agree": (({}, {}, KIND), False, NOBODY),
+    "two of three agree, and that decides": (({}, {}, KIND), True, NOBODY),
+    "the other is found right": (({}, {}, KIND), False, {"moral_label": "correct"}),
+    "all correct the label alike": ((KIND, KIND, KIND), False, NOBODY),
+    "corrections conflict": ((KIND, KIND, WISE), True, NOBODY),
+    "of corrections one is chosen": (
+        (KIND, KIND, WISE), True, {"moral_label": ("corrected", edit("$.moral_label", "wisdom"))},
+    ),
+    "the label is found ambiguous": (({}, {}, UNSURE), True, {"moral_label": "ambiguous"}),
+    "a question is mended alike by two": ((MENDED, MENDED, {}), True, NOBODY),
+    "a question is invalid for all": ((USELESS, USELESS, USELESS), False, NOBODY),
+    "a question is invalid and not repaired": (
+        (USELESS, USELESS, USELESS), False, {"recoverability_qa": "invalid"},
+    ),
+    "a question is invalid and repaired": (
+        (USELESS, USELESS, {}), False, {"recoverability_qa": ("needs_edit", BETTER)},
+    ),
+    "a variant is invalid": (({}, INVALID, INVALID), False, {"contrastive_variant": "invalid"}),
+    "scenes cannot be used": (({**UNUSABLE, **MENDED},) * 3, False, UNUSABLE),
+    "it is unsafe": (({**UNSAFE, **MENDED},) * 3, False, UNSAFE),
+    "its rights are in doubt": (({**DOUBTED, **MENDED},) * 3, False, DOUBTED),
+    "one was wrong about its scenes": ((UNUSABLE, {}, {}), False, {"scene_sequence": "valid"}),
+    "scenes are flawed and nobody says how": ((FLAWED, FLAWED, FLAWED), False, FLAWED),
+    "scenes are flawed and mended alike": ((FAULTY, FAULTY, FAULTY), False, NOBODY),
+    "label and a part are corrected": (({**KIND, **MENDED},) * 3, False, NOBODY),
+}  # fmt: skip
+"""Case -> what three say, whether a majority decides, and what an adjudicator then decides."""
 
 
 @pytest.fixture
@@ -291,7 +313,7 @@ def settle(study: Study, **decisions: Json) -> Study:
         value, edits = decision if isinstance(decision, tuple) else (decision, [])
         (case,) = (each.id for each in cases(study, study.standing()) if each.question.name == name)
         line = {"case": case, "value": value, "edits": edits, "reason": "The last scene says so."}
-        event = decide(study, study.standing(), who, line, LATER_ON)
+        event = decide(study, study.standing(), who, line, LATER)
         assert event is not None
         with VoteJournal(study.folder) as journal:
             journal.add_now(event)
@@ -303,139 +325,40 @@ def came_to(study: Study) -> Reviewed:
     return record
 
 
-def summary(study: Study) -> tuple[str, str, bool, str | None, tuple[str, ...]]:
-    record = came_to(study)
-    return record.decision, record.resolution, record.complete, record.label, record.flags
+def told(record: Reviewed) -> str:
+    """Return all that a review says of a record, as text."""
+    edits = [*record.edits, *([withdrawal_of(record)] if record.decision == "rejected" else [])]
+    return "\n".join(
+        (
+            f"{record.decision}, {record.resolution}, {'complete' if record.complete else 'not complete'}",
+            f"status: {record.as_validation('human_review:gold@0').validation_status}",
+            f"label: {record.label}",
+            f"signed at {record.signed_at} by {', '.join((*record.reviewers, *record.adjudicators))}",
+            *(f"flag: {flag}" for flag in record.flags),
+            *(
+                f"{each.id} {each.path}: {each.old} -> {each.new}, by {each.who}: {each.why}"
+                for each in edits
+            ),
+        )
+    )
+
+
+@pytest.mark.parametrize("case", PANELS)
+def test_record_when_three_have_reviewed_it_comes_to_what_the_rules_say(panel, case, snapshot, difference):
+    said, consensus, decided = PANELS[case]
+    study = panel(*said, consensus=consensus)
+    assert difference(ACCEPTED, told(came_to(settle(study, **decided) if decided else study))) == snapshot
+
+
+ACCEPTED = """\
+accepted, unanimous, complete
+status: pre_release_reviewed
+label: compassion
+signed at 2026-01-01T00:00:00Z by simulated-1, simulated-2, simulated-3"""
 
 
 def test_record_when_all_accept_it_is_accepted_unanimously(panel: Panel) -> None:
-    record = came_to(panel())
-    assert (record.decision, record.resolution, record.complete) == ("accepted", "unanimous", True)
-    assert (record.label, record.flags, record.edits) == ("compassion", (), ())
-    assert record.reviewers == ("simulated-1", "simulated-2", "simulated-3")
-    assert (record.adjudicators, record.signed_at) == ((), NOW)
-
-
-def test_record_when_two_of_three_agree_waits_for_an_adjudicator(panel: Panel) -> None:
-    study = panel({}, {}, KIND_RECORDS)
-    assert summary(study) == (
-        "needs_correction", "not_reviewed", False, "compassion", ("open:moral_label",),
-    )  # fmt: skip
-
-
-def test_record_when_two_of_three_agree_and_that_decides_is_accepted_and_says_so(panel: Panel) -> None:
-    study = panel({}, {}, KIND_RECORDS, consensus=True)
-    assert summary(study) == ("accepted", "unanimous", True, "compassion", ("majority:moral_label",))
-
-
-def test_label_when_all_correct_it_alike_is_corrected_with_what_they_say(panel: Panel) -> None:
-    record = came_to(panel(KIND_RECORDS, KIND_RECORDS, KIND_RECORDS))
-    assert (record.decision, record.resolution, record.label) == ("accepted", "unanimous", "kindness")
-    assert record.flags == ("corrected:moral_label",)
-    (correction,) = record.edits
-    assert (correction.id, correction.path) == (FIRST, "$.moral_label")
-    assert (correction.old, correction.new) == ("compassion", "kindness")
-    assert correction.who == "simulated-1, simulated-2, simulated-3"
-    assert correction.why == "moral_label corrected: They do somebody good."
-
-
-def test_label_when_corrections_conflict_is_decided_even_where_a_majority_decides(panel: Panel) -> None:
-    study = panel(KIND_RECORDS, KIND_RECORDS, WISE, consensus=True)
-    assert summary(study)[:2] == ("needs_correction", "not_reviewed")
-    settle(study, moral_label=("corrected", edit("$.moral_label", "wisdom")))
-    record = came_to(study)
-    assert (record.decision, record.resolution, record.label) == ("accepted", "human_adjudicated", "wisdom")
-    assert (record.adjudicators, record.signed_at) == (("simulated-a",), LATER_ON)
-    (correction,) = record.edits
-    assert (correction.old, correction.new, correction.who) == ("compassion", "wisdom", "simulated-a")
-    assert correction.why == "moral_label corrected: The last scene says so."
-
-
-def test_label_when_found_ambiguous_stays_with_a_flag(panel: Panel) -> None:
-    study = settle(panel({}, {}, UNSURE, consensus=True), moral_label="ambiguous")
-    assert summary(study) == (
-        "accepted", "human_adjudicated", True, "compassion", ("ambiguous:moral_label",),
-    )  # fmt: skip
-
-
-def test_question_when_mended_alike_is_accepted_with_the_correction(panel: Panel) -> None:
-    record = came_to(panel(MENDED, MENDED, {}, consensus=True))
-    assert (record.decision, record.resolution) == ("accepted", "unanimous")
-    assert record.flags == ("corrected:questions[0].gold_answer", f"majority:recoverability_qa:{QUESTION}")
-    assert [(each.path, each.new) for each in record.edits] == [
-        ("$.questions[0].gold_answer", "the river rose")
-    ]
-
-
-def test_question_when_invalid_and_not_repaired_is_flagged(panel: Panel) -> None:
-    study = panel(USELESS, USELESS, USELESS)
-    assert summary(study)[:2] == ("needs_correction", "not_reviewed")  # always decided, even where all agree
-    settle(study, recoverability_qa="invalid")
-    assert summary(study)[::4] == ("accepted", (f"invalid:recoverability_qa:{QUESTION}",))
-    assert came_to(study).edits == ()
-
-
-def test_question_when_invalid_and_the_answer_is_clear_is_repaired(panel: Panel) -> None:
-    study = settle(panel(USELESS, USELESS, {}), recoverability_qa=("needs_edit", BETTER))
-    record = came_to(study)
-    assert (record.decision, record.flags) == ("accepted", ("corrected:questions[0].gold_answer",))
-
-
-def test_variant_when_invalid_is_set_inactive(panel: Panel) -> None:
-    variant = f"{FIRST}_v2"
-    study = panel(
-        {}, {f"contrastive_variant/{variant}": "invalid"}, {f"contrastive_variant/{variant}": "invalid"}
-    )
-    record = came_to(settle(study, contrastive_variant="invalid"))
-    assert record.decision == "accepted"
-    assert record.flags == ("corrected:variants[1].has_variant", f"invalid:contrastive_variant:{variant}")
-    (correction,) = record.edits
-    assert (correction.path, correction.old, correction.new) == ("$.variants[1].has_variant", True, False)
-
-
-@pytest.mark.parametrize(
-    ("said", "decided", "flag"),
-    [
-        ({"scene_sequence": "unusable"}, {"scene_sequence": "unusable"}, "unusable:scene_sequence"),
-        ({"safety": "unsafe"}, {"safety": "unsafe"}, "unsafe:safety"),
-        ({"safety": "rights_uncertain"}, {"safety": "rights_uncertain"}, "rights_uncertain:safety"),
-    ],
-)
-def test_record_when_unusable_unsafe_or_in_doubt_is_rejected_and_not_repaired(panel, said, decided, flag):
-    study = panel({**said, **MENDED}, {**said, **MENDED}, {**said, **MENDED})
-    assert summary(study)[0] == "needs_correction"
-    record = came_to(settle(study, **decided))
-    assert (record.decision, record.resolution, record.complete) == ("rejected", "human_adjudicated", True)
-    assert record.edits == ()  # the question, on which all agree, is not repaired either
-    assert flag in record.flags
-    gone = withdrawal_of(record)
-    assert (gone.path, gone.new, gone.who) == ("$", None, "simulated-a")
-    assert "The last scene says so." in gone.why
-
-
-def test_record_when_one_reviewer_was_wrong_about_its_scenes_is_accepted(panel: Panel) -> None:
-    study = settle(panel({"scene_sequence": "unusable"}, {}, {}), scene_sequence="valid")
-    assert summary(study) == ("accepted", "human_adjudicated", True, "compassion", ())
-
-
-def test_scenes_when_flawed_and_nobody_says_how_need_correction(panel: Panel) -> None:
-    flawed = {"scene_sequence": "flawed"}
-    study = settle(panel(flawed, flawed, flawed), scene_sequence="flawed")
-    assert summary(study) == (
-        "needs_correction", "human_adjudicated", True, "compassion", ("uncorrected:scene_sequence",),
-    )  # fmt: skip
-
-
-def test_scenes_when_flawed_and_mended_alike_are_corrected(panel: Panel) -> None:
-    record = came_to(panel(FAULTY, FAULTY, FAULTY))
-    assert (record.decision, record.flags) == ("accepted", ("corrected:scenes[1].emotion",))
-
-
-def test_record_when_parts_and_label_are_corrected_has_the_label_first(panel: Panel) -> None:
-    both = {**KIND_RECORDS, **MENDED}
-    assert [each.path for each in came_to(panel(both, both, both)).edits] == [
-        "$.moral_label", "$.questions[0].gold_answer",
-    ]  # fmt: skip
+    assert told(came_to(panel())) == ACCEPTED
 
 
 def test_record_when_fewer_reviewed_it_than_planned_is_not_complete(tmp_path: Path) -> None:
@@ -451,23 +374,21 @@ def test_record_when_votes_can_still_be_changed_is_not_there(tmp_path: Path) -> 
 
 
 def test_record_when_a_reviewer_is_dropped_waits_for_another_and_the_decision_counts_no_more(panel):
-    study = settle(panel({}, {}, KIND_RECORDS), moral_label=("corrected", edit("$.moral_label", "kindness")))
+    study = settle(panel({}, {}, KIND), moral_label=("corrected", edit("$.moral_label", "kindness")))
     assert came_to(study).decision == "accepted"
     with VoteJournal(study.folder) as journal:
-        drop(study, journal, LATER_ON, ["simulated-1"], "did not look")
+        drop(study, journal, LATER, ["simulated-1"], "did not look")
     record = came_to(study)
     assert (record.reviewers, record.complete) == (("simulated-2", "simulated-3"), False)
     assert (record.decision, record.label, record.edits) == ("needs_correction", "compassion", ())
 
 
 def test_record_when_the_study_is_closed_is_decided_on_the_votes_there_are(panel: Panel) -> None:
-    study = panel({}, {}, KIND_RECORDS)
+    study = panel({}, {}, KIND)
     with VoteJournal(study.folder) as journal:
-        drop(study, journal, LATER_ON, ["simulated-1"], "did not look")
+        drop(study, journal, LATER, ["simulated-1"], "did not look")
     assert cases(study, study.standing()) == []
-    changed = amended(
-        study.protocol, {"closed": True}, who="ana", why="nobody else came", created_at=LATER_ON
-    )
+    changed = amended(study.protocol, {"closed": True}, who="ana", why="nobody else came", created_at=LATER)
     replace_protocol(study, changed)
     closed = open_study(study.folder)
     assert [each.verdict.why for each in cases(closed, closed.standing())] == [("no_majority",)]
@@ -476,24 +397,9 @@ def test_record_when_the_study_is_closed_is_decided_on_the_votes_there_are(panel
 
 
 def test_notes_when_somebody_did_not_agree_to_publish_are_not_quoted(panel: Panel) -> None:
-    study = panel(KIND_RECORDS, KIND_RECORDS, KIND_RECORDS)
+    study = panel(KIND, KIND, KIND)
     standing = study.standing()
     for person in standing.reviewers.values():
         person.agreed = {"publish": False}
     (record,) = reviewed_records(study, standing)
     assert record.edits[0].why == "moral_label corrected: 3 of 3 reviewers"
-
-
-@pytest.mark.parametrize(
-    ("said", "decided", "status", "adjudicator"),
-    [
-        ({}, {}, "pre_release_reviewed", None),
-        (KIND_RECORDS, {}, "review_needed", None),
-        (KIND_RECORDS, {"moral_label": "correct"}, "pre_release_reviewed", "simulated-a"),
-        ({"safety": "unsafe"}, {"safety": "unsafe"}, "human_review_complete", "simulated-a"),
-    ],
-)
-def test_validation_when_written_has_the_status_of_its_review(panel, said, decided, status, adjudicator):
-    study = panel({}, {}, said)
-    row = came_to(settle(study, **decided) if decided else study).as_validation("human_review:gold@0")
-    assert (row.validation_status, row.adjudicator_id) == (status, adjudicator)
