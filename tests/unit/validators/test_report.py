@@ -20,7 +20,7 @@ from fabula.testing.made_stories import make_story, near_copy
 from fabula.testing.review_exports import REVIEWERS, votes_on
 from fabula.validators.katha.dataset import open_dataset
 from fabula.validators.katha.field_rules import record_hashes
-from fabula.validators.katha.review_tables import FIELDS, UNITS, parts_of, read_vote, stray, votes_of
+from fabula.validators.katha.review_tables import FIELDS, parts_of, read_vote, stray, votes_of
 from fabula.validators.katha.scene_rules import check_story, without_article
 from fabula.validators.katha.set_rules import RunBalance
 from fabula.validators.katha.validation import validate
@@ -62,28 +62,18 @@ def retold(texts: Sequence[str], names: Sequence[str]) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("question", "leaks"),
+    ("place", "question", "leaks"),
     [
-        ("Was the potter afraid?", True),
-        ("Was the potter AFRAID?", True),
-        ("Was the potter unafraid?", False),
-        ("What did the potter feel?", False),
+        (1, "Was the potter afraid?", True), (1, "Was the potter AFRAID?", True),
+        (1, "Was the potter unafraid?", False), (1, "What did the potter feel?", False),
+        (2, "Which lesson: courage, compassion, honesty or wisdom?", False),  # a choice of labels
+        (2, "Is compassion the lesson?", True),
+        (4, "Which came first: the fox went to market, or the heron came?", False),  # of events
+        (4, "Who went to market before the flood?", True),
     ],
-)
-def test_answer_leak_when_answer_is_in_the_question_needs_whole_words(question: str, leaks: bool) -> None:
-    assert ("answer-leak" in codes(with_question(1, question=question))) is leaks
-
-
-def test_answer_leak_when_a_moral_question_lists_labels_is_a_choice() -> None:
-    listed = "Which lesson: courage, compassion, honesty or wisdom?"
-    assert codes(with_question(2, question=listed)) == []
-    assert codes(with_question(2, question="Is compassion the lesson?")) == ["answer-leak"]
-
-
-def test_answer_leak_when_a_temporal_question_names_two_events_is_a_choice() -> None:
-    choice = "Which came first: the fox went to market, or the heron came?"
-    assert codes(with_question(4, question=choice)) == []
-    assert codes(with_question(4, question="Who went to market before the flood?")) == ["answer-leak"]
+)  # fmt: skip
+def test_answer_leak_when_answer_is_in_the_question_needs_whole_words_and_no_choice(place, question, leaks):
+    assert codes(with_question(place, question=question)) == ["answer-leak"] * leaks
 
 
 @pytest.mark.parametrize(
@@ -101,39 +91,23 @@ def test_temporal_order_when_answer_is_found_compares_with_the_latest_evidence(g
     assert ("temporal-order" in codes(bundle)) is found
 
 
-def test_scene_span_when_only_white_space_differs_holds() -> None:
-    (bundle,) = sample_bundles(1)
-    for scene in bundle["record"]["scenes"]:
-        scene["scene_text"] = "\n " + scene["scene_text"].replace(" ", "  ") + " "
-    assert codes(bundle) == []
-
-
-def test_rules_when_story_is_in_another_script_hold() -> None:
-    texts = [
-        "\u72d0\u306f\u68ee\u306b\u4f4f\u3093\u3067\u3044\u305f\u3002",
-        "\u9db4\u304c\u6765\u305f\u3002",
-        "\u72d0\u306f\u7b11\u3063\u305f\u3002",
-        "\u9db4\u306f\u6ce3\u3044\u305f\u3002",
-        "\u4e8c\u4eba\u306f\u53cb\u306b\u306a\u3063\u305f\u3002",
-    ]
-    assert codes(retold(texts, ["\u72d0", "\u9db4"]), ["scenes", "spans", "story-text", "characters"]) == []
-    hindi = ["\u0932\u094b\u092e\u0921\u093c\u0940 \u091c\u0902\u0917\u0932 \u092e\u0947\u0902\u0964"] * 5
-    assert (
-        codes(retold(hindi, ["\u0932\u094b\u092e\u0921\u093c\u0940"]), ["spans", "story-text", "characters"])
-        == []
-    )
+@pytest.mark.parametrize(
+    ("texts", "names"),
+    [
+        (
+            ["狐は森に住んでいた。", "鶴が来た。", "狐は笑った。", "鶴は泣いた。", "二人は友になった。"],
+            ["狐", "鶴"],
+        ),
+        (["लोमड़ी जंगल में।"] * 5, ["लोमड़ी"]),
+    ],
+)
+def test_rules_when_story_is_in_another_script_hold(texts: Sequence[str], names: Sequence[str]) -> None:
+    assert codes(retold(texts, names), ["scenes", "spans", "story-text", "characters"]) == []
 
 
 @pytest.mark.parametrize(
     ("name", "known"),
-    [
-        ("the Fox", True),
-        ("FOX", True),
-        ("an Old Man", False),
-        ("Fo", False),
-        ("old fox", True),
-        ("\u2764", False),
-    ],
+    [("the Fox", True), ("FOX", True), ("an Old Man", False), ("Fo", False), ("old fox", True), ("❤", False)],
 )
 def test_character_when_named_in_the_story_is_known_without_its_article(name: str, known: bool) -> None:
     texts = ["An old fox ran.", "It hid.", "It slept.", "It woke.", "It left."]
@@ -174,16 +148,20 @@ def test_rules_when_a_story_has_another_number_of_scenes_hold(scenes: int) -> No
     assert codes(bundle) == []
 
 
-def test_contrastive_moral_when_it_is_another_label_holds() -> None:
+@pytest.mark.parametrize(
+    ("change", "found"),
+    [
+        (lambda bundle: bundle["variants"][0].update(contrastive_moral="honesty"), []),
+        (lambda bundle: bundle["record"]["scenes"][3]["characters"].append("the narrator"),
+         ["character-unknown"]),  # and not missed in the variant
+        (lambda bundle: [scene.update(scene_text="\n " + scene["scene_text"].replace(" ", "  ") + " ")
+                         for scene in bundle["record"]["scenes"]], []),  # only white space differs
+    ],
+)  # fmt: skip
+def test_rules_when_a_story_differs_in_what_they_allow_hold(change: Any, found: list[str]) -> None:
     (bundle,) = sample_bundles(1)
-    bundle["variants"][0]["contrastive_moral"] = "honesty"
-    assert codes(bundle) == []
-
-
-def test_entity_when_story_never_names_it_is_not_missed_in_the_variant() -> None:
-    (bundle,) = sample_bundles(1)
-    bundle["record"]["scenes"][3]["characters"].append("the narrator")
-    assert codes(bundle) == ["character-unknown"]
+    change(bundle)
+    assert codes(bundle) == found
 
 
 def test_ids_when_two_questions_of_one_story_share_one_are_reported(tmp_path: Path) -> None:
@@ -327,17 +305,6 @@ def test_a_line_when_it_is_no_sound_vote_is_refused_with_its_column(changes, pat
     assert any(where == path and text in message for where, message in found), found
 
 
-def test_words_of_units_when_compared_are_those_of_table_18():
-    assert {name: unit.words for name, unit in UNITS.items() if name != "safety"} == {
-        "narrative_category": ("correct", "incorrect", "ambiguous"),
-        "moral_label": ("correct", "corrected", "ambiguous"),
-        "scene_sequence": ("valid", "flawed", "unusable"),
-        "transition_annotation": ("valid", "corrected", "ambiguous"),
-        "recoverability_qa": ("valid", "needs_edit", "invalid"),
-        "contrastive_variant": ("valid", "invalid", "ambiguous"),
-    }
-
-
 def test_votes_of_a_release_when_about_nothing_in_it_or_said_twice_are_found(tmp_path):
     release = write_release(tmp_path / "release", sample_bundles(2))
     good = VOTE | {"criterion": "transition_annotation", "answer": "valid", "part": "1-2"}
@@ -383,16 +350,16 @@ def jaccard(first: str, second: str) -> float:
     return len(a & b) / len(a | b)
 
 
-def test_shingles_when_text_has_words_are_word_trigrams() -> None:
-    assert shingles("The fox, the FOX ran!") == {"the fox the", "fox the fox", "the fox ran"}
-
-
-def test_shingles_when_script_has_no_spaces_are_five_characters() -> None:
-    assert shingles("狐は鶴に会った。") == {"狐は鶴に会", "は鶴に会っ", "鶴に会った"}
-
-
-def test_shingles_when_script_has_spaces_but_is_not_latin_are_words() -> None:
-    assert shingles("एक लोमड़ी और एक सारस") == {"एक लोमड़ी और", "लोमड़ी और एक", "और एक सारस"}
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("The fox, the FOX ran!", {"the fox the", "fox the fox", "the fox ran"}),
+        ("狐は鶴に会った。", {"狐は鶴に会", "は鶴に会っ", "鶴に会った"}),  # five characters, without spaces
+        ("एक लोमड़ी और एक सारस", {"एक लोमड़ी और", "लोमड़ी और एक", "और एक सारस"}),
+    ],
+)
+def test_shingles_when_of_any_script_are_word_trigrams_or_five_characters(text: str, found: set[str]) -> None:
+    assert shingles(text) == found
 
 
 def test_signature_when_only_case_punctuation_and_space_differ_is_equal() -> None:
@@ -404,20 +371,12 @@ def test_signature_when_only_case_punctuation_and_space_differ_is_equal() -> Non
 
 @pytest.mark.slow
 def test_signature_when_computed_in_another_process_and_hash_seed_is_the_same() -> None:
-    code = (
-        "from fabula.validators.retellings import signature; print(signature('The fox met the crane.')[:4])"
-    )
-    runs = [
-        subprocess.run(
-            [sys.executable, "-c", code],
-            capture_output=True,
-            text=True,
-            check=True,
-            env={"PYTHONHASHSEED": seed},
-        ).stdout
-        for seed in ("0", "1")
-    ]
-    assert runs[0] == runs[1] == f"{signature('The fox met the crane.')[:4]}\n"
+    text = "The fox met the crane."
+    code = f"from fabula.validators.retellings import signature; print(signature({text!r})[:4])"
+    for seed in ("0", "1"):
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True,
+                              env={"PYTHONHASHSEED": seed})  # fmt: skip
+        assert done.stdout == f"{signature(text)[:4]}\n"
 
 
 @pytest.mark.parametrize("shared", [20, 60, 90])
