@@ -27,14 +27,8 @@ NAME = "fables"
 def old(tmp_path_factory: pytest.TempPathFactory) -> PackResult:
     """A release of seven public stories and a hidden one; not to be changed."""
     folder = tmp_path_factory.mktemp("old")
-    options = PackOptions(
-        "0.1.0",
-        name=NAME,
-        title="Fables",
-        creators=("Ana", "Bo"),
-        contact="ana@example.org",
-        allow_drafts=True,
-    )
+    who = {"creators": ("Ana", "Bo"), "contact": "ana@example.org"}
+    options = PackOptions("0.1.0", name=NAME, title="Fables", **who, allow_drafts=True)
     return pack(write_run(folder / "run", sample_bundles(8)), folder / "fables", options)
 
 
@@ -68,16 +62,13 @@ def drop_first(bundles: list[Json]) -> None:
     del bundles[0]
 
 
-def moved(bundles: list[Json]) -> None:
-    bundles[0]["record"]["split"] = "validation"
-    for variant in bundles[0]["variants"]:
-        variant["subset"] = "validation"
+def into(split: str) -> Callable[[list[Json]], None]:
+    def change(bundles: list[Json]) -> None:
+        bundles[0]["record"]["split"] = split
+        for variant in bundles[0]["variants"]:
+            variant["subset"] = split
 
-
-def hidden(bundles: list[Json]) -> None:
-    bundles[0]["record"]["split"] = "hidden_test"
-    for variant in bundles[0]["variants"]:
-        variant["subset"] = "hidden_test"
+    return change
 
 
 @pytest.mark.slow
@@ -92,14 +83,8 @@ def hidden(bundles: list[Json]) -> None:
     ],
 )
 def test_pack_when_the_version_is_auto_counts_on_from_what_changed(
-    old: PackResult,
-    make: Callable[..., Path],
-    tmp_path: Path,
-    change: Any,
-    count: int,
-    version: str,
-    step: str,
-) -> None:
+    old, make, tmp_path, change, count, version, step
+):
     made = pack(make(change, count), tmp_path / "new", after(old, "auto"))
     document = json.loads((made.folder / "release.json").read_bytes())
     changes = json.loads((made.folder / "changes.json").read_bytes())
@@ -118,9 +103,8 @@ def test_changes_when_written_name_ids_paths_and_kinds_and_no_values(old, make, 
     assert changes["added"]["annotations.jsonl"] == ["kb25k_0009"]
     path = {"file": "annotations.jsonl", "id": "kb25k_0001", "path": "$.scenes[1].action", "kind": "changed"}
     assert path in changes["changed"]
-    assert "rests" not in text and all(
-        set(one) == {"file", "id", "path", "kind"} for one in changes["changed"]
-    )
+    assert "rests" not in text
+    assert {name for one in changes["changed"] for name in one} == {"file", "id", "path", "kind"}
 
 
 @pytest.mark.slow
@@ -149,8 +133,8 @@ def test_pack_when_the_version_is_too_low_is_refused_and_leaves_nothing(old, mak
 @pytest.mark.parametrize(
     ("change", "text"),
     [
-        (moved, "in split validation, and was in train in version 0.1.0"),
-        (hidden, "in split hidden_test, and was in public in version 0.1.0"),
+        (into("validation"), "in split validation, and was in train in version 0.1.0"),
+        (into("hidden_test"), "in split hidden_test, and was in public in version 0.1.0"),
     ],
 )
 def test_pack_when_a_story_moves_to_another_split_is_refused(old, make, tmp_path, change, text):
@@ -198,38 +182,20 @@ def test_options_when_taken_over_are_those_that_a_person_gave(old: PackResult, t
     [
         ("changes.json", lambda one: one.update(version="0.3.0"), "should be"),
         ("changes.json", lambda one: one["previous"].update(sha256="0" * 64), "should be"),
-        (
-            "changes.json",
-            lambda one: one.update(step="major", version="0.1.1"),
-            "a major step makes 0.1.1 of 0.1.0",
-        ),
-        (
-            "changes.json",
-            lambda one: one["previous"].update(version="one"),
-            "'one' is not a semantic version",
-        ),
-        (
-            "changes.json",
-            lambda one: one["added"].update({"annotations.jsonl": ["no"]}),
-            "no is not in annotations",
-        ),
-        (
-            "changes.json",
-            lambda one: one["removed"].update({"annotations.jsonl": ["kb25k_0001"]}),
-            "kb25k_0001 is in",
-        ),
+        ("changes.json", lambda one: one.update(step="major", version="0.1.1"),
+         "a major step makes 0.1.1 of 0.1.0"),
+        ("changes.json", lambda one: one["previous"].update(version="one"),
+         "'one' is not a semantic version"),
+        ("changes.json", lambda one: one["added"].update({"annotations.jsonl": ["no"]}),
+         "no is not in annotations"),
+        ("changes.json", lambda one: one["removed"].update({"annotations.jsonl": ["kb25k_0001"]}),
+         "kb25k_0001 is in"),
         ("release.json", lambda one: one.pop("previous"), "changes.json is there without it"),
     ],
-)
+)  # fmt: skip
 def test_verify_when_changes_and_release_disagree_says_where(
-    old: PackResult,
-    make: Callable[..., Path],
-    tmp_path: Path,
-    helpers: Any,
-    file: str,
-    change: Any,
-    text: str,
-) -> None:
+    old, make, tmp_path, helpers, file, change, text
+):
     folder = pack(make(retold, 9), tmp_path / "new", after(old, "auto")).folder
     document = json.loads((folder / "release.json").read_bytes())
     assert list(check_changes(folder, document, FORM.changes)) == []
@@ -247,11 +213,8 @@ def test_pack_when_the_run_is_of_a_suite_counts_on_as_well(tmp_path: Path) -> No
     def packed(name: str, rows: list[Json], options: PackOptions) -> Path:
         return pack(suite_run(tmp_path / name, rows), tmp_path / f"{name}-suite", options).folder
 
-    first = packed(
-        "one",
-        seeds[:1],
-        PackOptions("0.1.0", license="CC-BY-4.0", languages=("zh-Hant", "en"), allow_drafts=True),
-    )
+    given = {"license": "CC-BY-4.0", "languages": ("zh-Hant", "en")}
+    first = packed("one", seeds[:1], PackOptions("0.1.0", **given, allow_drafts=True))
     known = options_since(first)
     assert (known["name"], known["usual_license"]) == ("fabula-event-suite", "CC-BY-4.0")
     assert known["languages"] == ("en", "zh-Hant")
@@ -260,23 +223,17 @@ def test_pack_when_the_run_is_of_a_suite_counts_on_as_well(tmp_path: Path) -> No
     document = json.loads((second / "release.json").read_bytes())
     assert document["version"] == "0.2.0"
     assert document["previous"]["sha256"] == sha256_file(first / "release.json")
-    assert (
-        verify(second, quick=True).ok
-        and list(check_changes(second, document, form_of_release(second).changes)) == []
-    )
+    assert verify(second, quick=True).ok
+    assert list(check_changes(second, document, form_of_release(second).changes)) == []
     stories = write_run(tmp_path / "stories", sample_bundles(6))
+    options = PackOptions("auto", name="fabula-event-suite", since=first, allow_drafts=True)
     with pytest.raises(InputError, match=r"\$\.kind: it is katha, and events in"):
-        pack(
-            stories,
-            tmp_path / "new",
-            PackOptions("auto", name="fabula-event-suite", since=first, allow_drafts=True),
-        )
+        pack(stories, tmp_path / "new", options)
 
 
 def test_pack_when_the_runs_salt_is_another_says_that_nothing_can_be_shown(old, make, tmp_path):
     run = make()
-    pack(
-        run, tmp_path / "alone", PackOptions("0.1.0", name=NAME, allow_drafts=True)
-    )  # the run gets a salt of its own
+    alone = PackOptions("0.1.0", name=NAME, allow_drafts=True)
+    pack(run, tmp_path / "alone", alone)  # the run gets a salt of its own
     notes = pack(run, tmp_path / "next", after(old, "auto")).notes
     assert any("with another salt" in note for note in notes)
