@@ -68,9 +68,22 @@ def published(run, tmp_path_factory):
     """A release with gold subsets and the votes of people who agreed to it; not to be changed."""
     folder = tmp_path_factory.mktemp("published")
     review = write_review(folder / "review", ROWS, VOTES, agreed_by())
-    return pack(
-        run, folder / "out", PackOptions("0.1.0", reviews=review, gold=True, allow_drafts=True)
-    ).folder
+    options = PackOptions("0.1.0", reviews=review, gold=True, allow_drafts=True)
+    return pack(run, folder / "out", options).folder
+
+
+@pytest.fixture
+def damaged(published, tmp_path, helpers):
+    """Change copies of that release and its hidden folder, and make every checksum true again."""
+    for part in ("out", "out-hidden"):
+        shutil.copytree(published.with_name(part), tmp_path / part)
+
+    def change(edit):
+        edit(tmp_path / "out")
+        helpers.reseal(tmp_path / "out")
+        return tmp_path / "out"
+
+    return change
 
 
 def lines_of(path: Path) -> list[dict]:
@@ -168,15 +181,11 @@ def test_votes_when_not_everybody_agreed_are_counted_and_stay_out(packs, consent
 @pytest.mark.parametrize(
     "content", [b"", b"[]", b'{"publish_votes": 1, "consented": 3, "reviewers": 3}', b"{}"]
 )
-def test_consent_when_it_cannot_be_read_is_refused(packs, tmp_path, content):
-    folder = write_review(tmp_path / "out-review", ROWS, VOTES, agreed_by())
+def test_consent_when_it_cannot_be_read_is_refused(run, tmp_path, content):
+    folder = write_review(tmp_path / "review", ROWS, VOTES, agreed_by())
     (folder / "consent.json").write_bytes(content)
     with pytest.raises(InputError, match=r"consent\.json: this does not say what the reviewers agreed to"):
-        pack(
-            write_run(tmp_path / "run", BUNDLES),
-            tmp_path / "out",
-            PackOptions("0.1.0", reviews=folder, allow_drafts=True),
-        )
+        pack(run, tmp_path / "out", PackOptions("0.1.0", reviews=folder, allow_drafts=True))
 
 
 @pytest.mark.parametrize(
@@ -229,18 +238,16 @@ def test_statuses_when_other_words_are_asked_for_are_refused():
         PackOptions("0.1.0", review_status="gold").checked()
 
 
-def test_a_status_when_it_is_not_that_of_its_tier_is_found(published, tmp_path, helpers):
-    folder = Path(shutil.copytree(published, tmp_path / "out"))
-    gold = lines_of(folder / "subsets/human_gold.jsonl")[0]["story_id"]
+def test_a_status_when_it_is_not_that_of_its_tier_is_found(damaged, helpers):
+    def lower(folder):
+        gold = lines_of(folder / "subsets/human_gold.jsonl")[0]["story_id"]
+        for name in ("annotations.jsonl", "human_validation.jsonl"):
+            place = [row["story_id"] for row in lines_of(folder / name)].index(gold)
+            helpers.edit_line(
+                folder / name, place, lambda row: row.update(validation_status="pre_release_reviewed")
+            )
 
-    def lower(row):
-        row["validation_status"] = "pre_release_reviewed"
-
-    for name in ("annotations.jsonl", "human_validation.jsonl"):
-        ids = [row["story_id"] for row in lines_of(folder / name)]
-        helpers.edit_line(folder / name, ids.index(gold), lower)
-    helpers.reseal(folder)
-    codes = found(folder, readers=False)
+    codes = found(damaged(lower), readers=False)
     assert codes["review-status"] == 1
     assert codes["statistics"] > 0
 
@@ -287,12 +294,9 @@ def test_the_mark_of_programs_when_taken_away_is_missed(packs, helpers):
         (lambda lines: [{**lines[0], "seconds": 9.0}, *lines[1:]], "table"),
     ],
 )
-def test_votes_when_changed_and_sealed_again_are_found(published, tmp_path, helpers, change, code):
-    for part in ("out", "out-hidden"):
-        shutil.copytree(published.with_name(part), tmp_path / part)
-    write_jsonl(tmp_path / "out" / "votes.jsonl", change(lines_of(tmp_path / "out" / "votes.jsonl")))
-    helpers.reseal(tmp_path / "out")
-    assert found(tmp_path / "out", readers=False)[code] > 0
+def test_votes_when_changed_and_sealed_again_are_found(damaged, change, code):
+    folder = damaged(lambda at: write_jsonl(at / "votes.jsonl", change(lines_of(at / "votes.jsonl"))))
+    assert found(folder, readers=False)[code] > 0
 
 
 @pytest.mark.slow
@@ -314,23 +318,18 @@ def test_tables_when_the_votes_stayed_out_are_checked_as_far_as_they_can_be(pack
 
 
 @pytest.mark.parametrize("part", [{"status": "x", "votes": "kept"}, {"status": []}, {}, [], None, 5])
-def test_what_a_release_says_of_its_reviews_when_damaged_is_found(published, tmp_path, helpers, part):
-    folder = Path(shutil.copytree(published, tmp_path / "out"))
-    helpers.edit_json(folder / "release.json", lambda it: it.update(reviews=part))
-    helpers.reseal(folder)
+def test_what_a_release_says_of_its_reviews_when_damaged_is_found(damaged, helpers, part):
+    folder = damaged(lambda at: helpers.edit_json(at / "release.json", lambda it: it.update(reviews=part)))
     issues = verify(folder, readers=False).issues
-    assert issues
-    assert not any("NoneType" in issue.message for issue in issues)
+    assert issues and not any("NoneType" in issue.message for issue in issues)
 
 
 def test_a_record_without_a_label_when_reviewed_is_packed_as_the_draft_that_it_is(tmp_path):
     bundles = sample_bundles(3)
     record = bundles[0]["record"]
     record["moral_label"] = None
-    bundles[0]["record"]["transitions"] = [{**part, "moral_target": None} for part in record["transitions"]]
-    bundles[0]["record"]["questions"] = [
-        part for part in record["questions"] if part["question_type"] != "moral"
-    ]
+    record["transitions"] = [{**part, "moral_target": None} for part in record["transitions"]]
+    record["questions"] = [part for part in record["questions"] if part["question_type"] != "moral"]
     bundles[0]["variants"] = [{**variant, "original_moral": None} for variant in bundles[0]["variants"]]
     rehash(bundles[0])
     rows = [summary_of(each, final_moral_label=each["record"]["moral_label"] or "") for each in bundles]
@@ -356,16 +355,11 @@ def test_releases_when_one_has_votes_are_compared_without_counting_them_as_recor
 
 def test_a_pack_when_repeated_has_the_same_bytes_whatever_the_order_of_the_lines(published, run, tmp_path):
     review = write_review(tmp_path / "review", ROWS[::-1], VOTES[::-1], agreed_by())
-    again = pack(
-        run, tmp_path / "out", PackOptions("0.1.0", reviews=review, gold=True, allow_drafts=True)
-    ).folder
-    for path in sorted(published.rglob("*")):
-        other = again / path.relative_to(published)
-        if path.is_file() and path.name not in (
-            "SHA256SUMS",
-            "release.json",
-        ):  # commitments have another salt
-            assert other.read_bytes() == path.read_bytes(), path.name
+    options = PackOptions("0.1.0", reviews=review, gold=True, allow_drafts=True)
+    again = pack(run, tmp_path / "out", options).folder
+    salted = ("SHA256SUMS", "release.json")  # commitments have another salt
+    for path in sorted(path for path in published.rglob("*") if path.is_file() and path.name not in salted):
+        assert (again / path.relative_to(published)).read_bytes() == path.read_bytes(), path.name
 
 
 # -- A review is of what was read: what changed since is a draft again, and unbound votes do not count
@@ -403,13 +397,12 @@ def packed(tmp_path: Path, bundles: list[dict[str, Any]], folder: Path, **option
     return pack(run, tmp_path / "out", given).folder
 
 
-def record_of(release: Path, story: str = FIRST) -> dict[str, Any]:
-    lines = map(json.loads, (release / "annotations.jsonl").read_bytes().splitlines())
-    return next(line for line in lines if line["story_id"] == story)
+def record_of(release: Path) -> dict[str, Any]:
+    return next(line for line in lines_of(release / "annotations.jsonl") if line["story_id"] == FIRST)
 
 
 def told(release: Path) -> dict[str, Any]:
-    return dict(json.loads((release / "release.json").read_bytes())["review_bindings"])
+    return dict(document(release)["review_bindings"])
 
 
 def set_in(part: str, number: int, name: str, value: object) -> Change:
@@ -479,47 +472,44 @@ def test_reviews_when_unbound_count_only_where_that_is_asked_for(tmp_path: Path,
     assert [(issue.code, issue.level) for issue in issues] == [("review-unbound", "warning")] * accepted
 
 
-def test_a_review_when_one_vote_of_it_is_unbound_is_unbound(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("change", "told_of_it"),
+    [
+        (lambda vote: vote.pop(SEEN), {"bound": 2, "unbound": 1, "changed": []}),
+        (lambda vote: vote.update({SEEN: summary_of(THREE[1])[SEEN]}),
+         {"bound": 2, "unbound": 0, "changed": [{"id": FIRST, "paths": []}]}),
+    ],
+)  # fmt: skip
+def test_a_review_when_one_vote_of_it_is_unbound_or_of_another_story_does_not_hold(
+    tmp_path, change, told_of_it
+):
     folder = review(tmp_path / "review", THREE)
-    votes = [json.loads(line) for line in (folder / "votes.jsonl").read_bytes().splitlines()]
-    votes[0].pop(SEEN)
+    votes = lines_of(folder / "votes.jsonl")
+    change(votes[0])
     write_jsonl(folder / "votes.jsonl", votes)
-    release = packed(tmp_path, THREE, folder)
-    assert (told(release)["bound"], told(release)["unbound"]) == (2, 1)
+    assert told(packed(tmp_path, THREE, folder)) == {"unbound_accepted": False, **told_of_it}
 
 
-def test_a_review_when_its_votes_are_of_another_story_does_not_hold(tmp_path: Path) -> None:
-    folder = review(tmp_path / "review", THREE)
-    votes = [json.loads(line) for line in (folder / "votes.jsonl").read_bytes().splitlines()]
-    votes[0][SEEN] = summary_of(THREE[1])[SEEN]
-    write_jsonl(folder / "votes.jsonl", votes)
-    assert told(packed(tmp_path, THREE, folder))["changed"] == [{"id": FIRST, "paths": []}]
+SEALED: dict[str, list[tuple[str, int, Change]]] = {
+    "a record": [
+        ("annotations.jsonl", 0, lambda row: row["scenes"][0].update(action="Something else is done."))
+    ],
+    "a vote": [("votes.jsonl", 0, lambda row: row.update({SEEN: "0" * 64}))],
+    "a summary and its votes, which nobody corrected": [
+        ("human_validation.jsonl", 0, lambda row: row.update({SEEN: "1" * 64})),
+        *(("votes.jsonl", number, lambda row: row.update({SEEN: "1" * 64})) for number in range(17 * 3)),
+    ],
+}
 
 
-@pytest.mark.parametrize("file", ["annotations.jsonl", "votes.jsonl"])
-def test_a_release_when_record_or_vote_was_changed_and_sealed_again_is_found(tmp_path, helpers, file):
+@pytest.mark.parametrize("what", SEALED)
+def test_a_release_when_its_reviews_were_changed_and_sealed_again_is_found(tmp_path, helpers, what):
     release = packed(tmp_path, THREE, review(tmp_path / "review", THREE))
-
-    def change(row: dict[str, Any]) -> None:
-        if file == "votes.jsonl":
-            row[SEEN] = "0" * 64
-        else:
-            row["scenes"][0]["action"] = "Something else is done."
-
-    helpers.edit_line(release / file, 0, change)
+    for file, number, change in SEALED[what]:
+        helpers.edit_line(release / file, number, change)
     helpers.reseal(release)
-    found = [issue for issue in verify(release, quick=True).issues if issue.code == "review-stale"]
-    assert [issue.path for issue in found] == [f"$.{CONTENT}"]
-    assert FIRST in found[0].message
-
-
-def test_a_summary_when_it_stands_for_what_nobody_corrected_is_found(tmp_path: Path, helpers: Any) -> None:
-    release = packed(tmp_path, THREE, review(tmp_path / "review", THREE))
-    helpers.edit_line(release / "human_validation.jsonl", 0, lambda row: row.update(seen_sha256="1" * 64))
-    for number in range(17 * 3):
-        helpers.edit_line(release / "votes.jsonl", number, lambda row: row.update(seen_sha256="1" * 64))
-    helpers.reseal(release)
-    assert "review-stale" in {issue.code for issue in verify(release, quick=True).issues}
+    (issue,) = (issue for issue in verify(release, quick=True).issues if issue.code == "review-stale")
+    assert issue.path == f"$.{CONTENT}" and FIRST in issue.message
 
 
 def test_binding_when_worked_by_hand_follows_from_the_hashes() -> None:
