@@ -34,7 +34,7 @@ from ..schemas.judgement import HumanRow
 from ..schemas.katha import Question
 from ..schemas.text import normalize_answer
 from ..schemas.values import Score
-from ..validators.resampling import divided, draws, percentile_interval
+from ..validators.resampling import alike, divided, draws, percentile_interval
 
 # -- What people said, and its intervals: the participants are drawn again, with all that each of them said
 #
@@ -81,7 +81,7 @@ def estimate(statistic: Statistic, participants: int, resampling: Resampling) ->
     """Return what a statistic is for the participants as they are, and its percentile interval.
 
     With fewer than two participants there is no interval. Replicates in which a value is undefined, as when
-    nobody was drawn who answered, are left out of its interval.
+    nobody was drawn who answered, are left out of its interval. None is there where all drawings are equal.
     """
     values = statistic(np.ones((1, participants)))[0]
     nothing = np.full(values.shape, np.nan)
@@ -89,7 +89,7 @@ def estimate(statistic: Statistic, participants: int, resampling: Resampling) ->
         return Estimate(values, nothing, nothing)
     drawn = np.concatenate([statistic(weights) for weights in _weights(participants, resampling)])
     low, high = percentile_interval(drawn, resampling.level)
-    known = np.isfinite(values)
+    known = np.isfinite(values) & ~alike(low, high)  # what all say alike shows no spread, and is not certain
     return Estimate(values, np.where(known, low, np.nan), np.where(known, high, np.nan))
 
 

@@ -108,6 +108,29 @@ def interval_by_size(
     return np.where(none, np.nan, low), np.where(none, np.nan, high)
 
 
+def alike(low: Floats, high: Floats) -> NDArray[np.bool_]:
+    """Return whether both ends are one number, up to rounding."""
+    width: NDArray[np.bool_] = high - low <= 1e-12 * np.maximum(1.0, np.abs(low))
+    return width
+
+
+def exact_ends(
+    values: Floats, units: Floats, bounds: tuple[Floats | float, Floats | float]
+) -> tuple[Floats, Floats]:
+    """Return the ends of exact 95 % intervals of means of which all units have the same value.
+
+    None of n units has another value. So with 95 % confidence at most 1 - 0.025 ** (1 / n) of all units have
+    one (Clopper and Pearson 1934; about 3.7 / n), and those have at the least the lower bound, at the most
+    the upper one. Of shares of 0 and 1 this is the interval of Clopper and Pearson itself. Where a bound is
+    not finite there is no interval: ``nan``.
+    """
+    with np.errstate(invalid="ignore", divide="ignore"):
+        others = 1 - ((1 - LEVEL) / 2) ** (1 / units)
+        low, high = (np.asarray(values + others * (bound - values)) for bound in bounds)
+    known = np.isfinite(low) & np.isfinite(high)
+    return np.where(known, low, np.nan), np.where(known, high, np.nan)
+
+
 def standard_error(replicates: Floats, units: Floats) -> Floats:
     """Return the standard error of values, widened by sqrt(n / (n - 1)) as resampling shrinks it.
 

@@ -433,7 +433,7 @@ def _pair(ours: PanelScore, other: PanelScore, definitions: Definitions) -> Pair
             fix="compare evaluations of the same prompts",
         )  # fmt: skip
     return Pair(
-        ours.panel.method, other.panel.method, np.array(differences), {"judge": ours.panel.judge}
+        ours.panel.method, other.panel.method, np.array(differences), {"judge": ours.panel.judge}, reach=1.0
     )  # fmt: skip
 
 

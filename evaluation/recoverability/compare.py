@@ -469,5 +469,5 @@ def _against(
     ours, theirs = estimates[name], estimates[baseline]
     return replace(
         pair, value=ours.values[aim.value] - theirs.values[aim.value],
-        replicates=ours.replicates[aim.value] - theirs.replicates[aim.value],
+        replicates=ours.replicates[aim.value] - theirs.replicates[aim.value], reach=1.0,
     )  # fmt: skip

@@ -226,6 +226,7 @@ def _pair(first: Method, second: Method, estimates: Mapping[str, Estimates], ite
         differences[~np.isnan(differences)],
         value=ours.values[VALUE] - theirs.values[VALUE],
         replicates=ours.replicates[VALUE] - theirs.replicates[VALUE],
+        reach=1.0,  # of the same questions, so that both lose from the same texts
     )
 
 

@@ -204,7 +204,10 @@ def with_intervals(
     table = values_of(stories, names)
     known = ~np.isnan(table)
     means = [scores[name] for name in names]
-    made = definitions.with_ends(means, np.where(known, table, 0.0), known.astype(np.float64))
+    bounds = np.array([metric_of(name).range for name in names]).T
+    made = definitions.with_ends(
+        means, np.where(known, table, 0.0), known.astype(np.float64), (bounds[0], bounds[1])
+    )
     return {**scores, **dict(zip(names, made, strict=True))}
 
 

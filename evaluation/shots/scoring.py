@@ -368,7 +368,8 @@ def _pair(name: str, a: MethodScores, b: MethodScores) -> Pair:
     shared = [(story, theirs[story.story_id]) for story in a.stories if story.story_id in theirs]
     ours = values_of([story for story, _ in shared], [name])[:, 0]
     gaps = ours - values_of([story for _, story in shared], [name])[:, 0]
-    return Pair(a.method, b.method, gaps[~np.isnan(gaps)], {"metric": name})
+    lowest, highest = metric_of(name).range
+    return Pair(a.method, b.method, gaps[~np.isnan(gaps)], {"metric": name}, reach=highest - lowest)
 
 
 # --

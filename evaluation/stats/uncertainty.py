@@ -17,7 +17,9 @@ from ...validators.resampling import (
     RESAMPLES,
     SEED,
     Floats,
+    alike,
     divided,
+    exact_ends,
     interval_by_size,
     percentile_interval,
     resampled_sums,
@@ -166,6 +168,8 @@ CORRECTIONS: Mapping[str, Callable[[Floats], Floats]] = {"holm": holm, "bonferro
 
 
 Interval = Literal["by-size", "percentile"]
+Bounds = tuple[Floats | float, Floats | float]
+UNBOUNDED: Bounds = (-np.inf, np.inf)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -176,13 +180,15 @@ class Uncertainty:
     in 13 % of simulations with 6 of them, in 8 % with 15 and in 7 % with 25. ``by-size`` therefore takes
     Student's t below 30 units, with the standard error of the bootstrap, widened by sqrt(n / (n - 1)) because
     resampling shrinks it by as much; for a mean that is the usual t interval. That rejects in 4 to 6 %. Below
-    6 units there is no interval and no p-value.
+    6 units there is no interval and no p-value. Where all units have one value, say 100 % of each story, no
+    resample differs, and both would have no width: ``by-size`` then takes the exact interval of Clopper and
+    Pearson over the units, and none where what is measured has no bounds.
 
     Attributes:
         resamples: bootstrap resamples of the units; 0 for no intervals.
         seed: seed of the bootstrap [42].
-        interval: intervals: ``by-size`` (Student's t below 30 stories or prompts, none below 6), or
-            ``percentile`` for any number, as the papers have it [by-size].
+        interval: intervals: ``by-size`` (Student's t below 30 stories or prompts, none below 6, exact where
+            all have one value), or ``percentile`` for any number, as the papers have it [by-size].
         correction: correction of p-values that are computed together: ``holm``, or ``bonferroni`` as in the
             papers [holm].
     """
@@ -207,24 +213,32 @@ class Uncertainty:
         values: Floats,
         replicates: Floats,
         units: Floats | int,
-        bounds: tuple[Floats | float, Floats | float] = (-np.inf, np.inf),
+        bounds: Bounds = UNBOUNDED,
     ) -> tuple[Floats, Floats]:
         """Return the ends of 95 % intervals; ``nan`` where there is none.
 
         ``values``: what was computed from all units, shape (...). ``replicates``: the same from resampled
         units, shape (resamples, ...). ``units``: how many units each value stands on, shape (...), or one
-        number for all. ``bounds``: lowest and highest possible values, shape (...), or one number for all.
+        number for all. ``bounds``: lowest and highest possible values of a unit, shape (...), or one number
+        for all.
         """
         if self.interval == "percentile":
             return percentile_interval(replicates)
-        return interval_by_size(values, replicates, units, bounds)
+        ends = interval_by_size(values, replicates, units, bounds)
+        if not (one := alike(*ends)).any():
+            return ends
+        number = np.broadcast_to(np.asarray(units, dtype=np.float64), np.shape(values))
+        low, high = (
+            np.where(one, *pair) for pair in zip(exact_ends(values, number, bounds), ends, strict=True)
+        )
+        return low, high
 
     def with_ends(
         self,
         scores: Sequence[Score],
         tops: Floats,
         bottoms: Floats,
-        bounds: tuple[float, float] = (-np.inf, np.inf),
+        bounds: Bounds = UNBOUNDED,
     ) -> list[Score]:
         """Return scores that are sums over sums with their 95 % intervals, where there are some.
 
@@ -252,8 +266,8 @@ class Uncertainty:
         from scipy.special import stdtr
 
         error = float(standard_error(known, np.asarray(float(units))))
-        if error <= TOLERANCE:
-            return 1.0 if abs(value) <= TOLERANCE else 2 / (len(known) + 1)
+        if error <= TOLERANCE:  # all differences are one number: how likely is it that all have this sign
+            return 1.0 if abs(value) <= TOLERANCE else max(2 * 0.5**units, 2 / (len(known) + 1))
         return max(2 * float(stdtr(units - 1, -abs(value) / error)), 2 / (len(known) + 1))
 
     def method(self, units: int) -> str | None:
@@ -379,6 +393,8 @@ class Pair:
     value: float | None = None
     # that difference in each resample, shape (resamples,)
     replicates: Floats | None = field(default=None, repr=False)
+    # the largest difference that a unit can have, either way
+    reach: float = np.inf
 
 
 @dataclass(frozen=True, slots=True)
@@ -394,7 +410,7 @@ class Paired:
     low: float | None  # lower end of its 95 % interval
     high: float | None  # upper end
     # what the interval and ``p_bootstrap`` are made with: ``percentile`` or Student's ``t``, both with
-    # resampled units (see :class:`.uncertainty.Uncertainty`); None where there is no interval
+    # resampled units, or ``exact`` (see :class:`.uncertainty.Uncertainty`); None where there is no interval
     interval: str | None
     p_bootstrap: float | None  # two-sided p-value of no difference, not corrected
     p_bootstrap_corrected: float | None  # the same, corrected for the comparisons that were made together
@@ -440,8 +456,8 @@ class Paired:
 
     @property
     def resampled_test(self) -> str:
-        """What ``p_bootstrap`` is of, for readers: Student's t, or the bootstrap."""
-        return "Student's t" if self.interval == "t" else "bootstrap"
+        """What ``p_bootstrap`` is of, for readers."""
+        return {"t": "Student's t", "exact": "sign test"}.get(self.interval or "", "bootstrap")
 
     @property
     def at_least(self) -> bool:
@@ -482,13 +498,21 @@ def paired(pairs: Sequence[Pair], unit: str, uncertainty: Uncertainty) -> tuple[
             Paired(
                 about=dict(pair.about), first=pair.first, second=pair.second, unit=unit,
                 n=len(pair.differences),
-                interval=None if np.isnan(row["low"]) else uncertainty.method(len(pair.differences)),
+                interval=_interval(row, pair, uncertainty),
                 correction=uncertainty.correction, least=2 / (uncertainty.resamples + 1),
                 higher=int((signs > 0).sum()), lower=int((signs < 0).sum()), equal=int((signs == 0).sum()),
                 **{name: None if np.isnan(value) else value for name, value in values.items()},
             )
         )  # fmt: skip
     return tuple(made)
+
+
+def _interval(row: Mapping[str, float], pair: Pair, uncertainty: Uncertainty) -> str | None:
+    if np.isnan(row["low"]):
+        return None
+    drawn = pair.differences if pair.replicates is None else pair.replicates
+    one = uncertainty.interval == "by-size" and np.ptp(drawn[~np.isnan(drawn)]) <= TOLERANCE
+    return "exact" if one else uncertainty.method(len(pair.differences))
 
 
 def _row(pair: Pair, uncertainty: Uncertainty) -> dict[str, float]:
@@ -499,7 +523,7 @@ def _row(pair: Pair, uncertainty: Uncertainty) -> dict[str, float]:
         drawn = uncertainty.resamples if number else 0
         sums = resampled_sums(differences[:, None], drawn, uncertainty.seed)
         replicates = sums[:, 0] / max(number, 1)
-    low, high = uncertainty.ends(np.asarray(value), replicates, number)
+    low, high = uncertainty.ends(np.asarray(value), replicates, number, (-pair.reach, pair.reach))
     ranks = signed_rank(differences, "two-sided")
     tested = number > 0 and uncertainty.method(number) is not None
     return {

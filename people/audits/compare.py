@@ -246,7 +246,7 @@ def scores(stories: Sequence[Counts], uncertainty: Uncertainty) -> dict[str, Sco
     known = (~np.isnan(own)).sum(axis=0)
     known[-1] = (cells.sum(axis=1) > 0).sum()
     lowest = np.zeros(len(values))
-    lowest[-1] = -1.0
+    lowest[-1] = -np.inf  # kappa is no mean: no exact interval where all agree
     low, high = uncertainty.ends(values, replicates, known, (lowest, 1.0))
     totals = columns.sum(axis=0)
     shown = {}

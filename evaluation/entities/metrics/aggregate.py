@@ -307,7 +307,10 @@ def numbers(metrics: Sequence[EntityMetric], rows: Rows, definitions: Definition
     if not definitions.resamples or not rows:
         return made
     tops, bottoms = _columns(metrics, rows, definitions)
-    scores = definitions.with_ends([known.score for known in made.values()], tops, bottoms)
+    bounds = np.array([metric.range for metric in metrics]).T
+    scores = definitions.with_ends(
+        [known.score for known in made.values()], tops, bottoms, (bounds[0], bounds[1])
+    )
     return {
         name: replace(known, score=score) for (name, known), score in zip(made.items(), scores, strict=True)
     }

@@ -513,7 +513,8 @@ def _pair(ours: MethodScores, theirs: MethodScores, name: str, both: Both, defin
     differences = np.array([a - b for _, a, b in both])
     replicates = _drawn([source for source, _, _ in both], differences, definitions)
     return Pair(
-        ours.method, theirs.method, differences, {"metric": name}, float(differences.mean()), replicates
+        ours.method, theirs.method, differences, {"metric": name}, float(differences.mean()), replicates,
+        float(np.ptp(metric_named(name).range)),
     )  # fmt: skip
 
 

@@ -108,7 +108,7 @@ def compare(first: Path, second: Path, chosen: Chosen, allowed: Collection[str])
     for name, other in same or [(name, other) for name in ours for other in theirs]:
         both = [(ours[name][page], theirs[other].get(page)) for page in ours[name]]
         gaps = [mine - its for mine, its in both if mine is not None and its is not None]
-        pairs.append(Pair(name, other, np.array(gaps)))
+        pairs.append(Pair(name, other, np.array(gaps), reach=1.0))
     given = chosen.of("resamples", *UNCERTAINTY)
     return OrderComparison(paired(pairs, "page", Uncertainty(**given)))
 

@@ -195,9 +195,9 @@ def human_correlation(ours: Boards, people: Boards | None, uncertainty: Uncertai
         for weights in draws(len(names), resamples, uncertainty.seed)
     ]
     drawn = np.concatenate([np.zeros(0), *blocks])
-    low, high = uncertainty.ends(value, drawn, len(names), (-1.0, 1.0))
+    low, high = uncertainty.ends(value, drawn, len(names), (-np.inf, 1.0))  # no mean: no exact interval
     return Score(
-        value=float(value), status="ok", low=end_of(low), high=end_of(high), counts=counts
+        value=float(value), status="ok", low=end_of(np.maximum(low, -1.0)), high=end_of(high), counts=counts
     )  # fmt: skip
 
 

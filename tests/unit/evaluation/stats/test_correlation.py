@@ -9,7 +9,7 @@ import krippendorff
 import numpy as np
 import pytest
 from scipy import stats
-from scipy.stats import rankdata, ttest_1samp, wilcoxon
+from scipy.stats import binomtest, rankdata, ttest_1samp, wilcoxon
 from sklearn.metrics import cohen_kappa_score, confusion_matrix
 
 from fabula.evaluation.stats.tables import (
@@ -42,6 +42,7 @@ from fabula.evaluation.stats.uncertainty import (
     signed_rank,
     two_sided_p,
 )
+from fabula.schemas.values import Score
 from fabula.validators.resampling import draws, fleiss_kappa, percentile_interval, resampled_sums
 
 X = [2.0, 4.0, 6.0, 8.0, 10.0, 3.0, 7.0, 1.0]
@@ -374,11 +375,36 @@ def test_comparison_when_percentiles_are_asked_for_has_those_of_the_papers_for_a
     assert found.p_wilcoxon == 0.125
 
 
+@pytest.mark.parametrize("units", [6, 24, 100])
+@pytest.mark.parametrize("share", [0, 1])
+def test_interval_when_all_units_have_one_value_is_that_of_clopper_and_pearson(units, share):
+    column = np.full((units, 1), float(share))
+    (score,) = Uncertainty().with_ends([Score.ratio(units * share, units, "")], column, column**0, (0, 1))
+    wanted = binomtest(units * share, units).proportion_ci(0.95, "exact")
+    assert (score.low, score.high) == pytest.approx((wanted.low, wanted.high))
+    low, high = Uncertainty(interval="percentile").ends(
+        np.array([share]), np.full((9, 1), share), units, (0, 1)
+    )
+    assert low == high == share  # as the papers have it
+
+
+def test_interval_when_all_units_have_one_value_between_bounds_lets_the_unseen_be_anywhere_within():
+    drawn = np.full((9, 1), 2.0)
+    others = 1 - 0.025 ** (1 / 10)  # 0.3085: with so large a share of others 10 units show none in 2.5 %
+    low, high = Uncertainty().ends(np.array([2.0]), drawn, 10, (0.0, 5.0))
+    assert (*low, *high) == pytest.approx((2 - 2 * others, 2 + 3 * others))
+    assert np.isnan(Uncertainty().ends(np.array([2.0]), drawn, 10)).all()  # no bounds, so nobody knows
+
+
 @pytest.mark.parametrize("constant", [0.0, 0.25])
-def test_comparison_when_all_differences_are_the_same_has_a_p_value_above_zero(constant):
-    (found,) = paired([Pair("a", "b", np.full(8, constant))], "prompt", Uncertainty())
-    assert found.p_bootstrap == (1.0 if constant == 0 else pytest.approx(2 / 10_001))
-    assert found.low == found.high == constant
+def test_comparison_when_all_differences_are_the_same_is_exact(constant):
+    (found,) = paired([Pair("a", "b", np.full(8, constant), reach=1)], "prompt", Uncertainty())
+    others = 1 - 0.025 ** (1 / 8)
+    wanted = constant - others * (1 + constant), constant + others * (1 - constant)
+    assert (found.low, found.high) == pytest.approx(wanted)
+    assert found.interval == "exact"
+    # all eight have one sign by chance: twice 1/256
+    assert found.p_bootstrap == (1.0 if constant == 0 else 2 / 256) == pytest.approx(found.p_wilcoxon)
 
 
 def test_p_values_when_several_are_corrected_stay_raw_beside_the_corrected_ones():
