@@ -35,7 +35,7 @@ from ..judging.settings import (
     trained_on,
 )
 from ..outputs.named import read_manifest
-from ..outputs.storyboards import OutputsManifest, find_story_folders, list_folder
+from ..outputs.storyboards import OutputsManifest, find_story_folders, list_folder, listed_of
 from ..running import Evaluating, check_request
 from .load_items import OUTPUTS, RELEASE, chosen_records, variant_stories
 from .pipeline import ASKING, PIPELINE, PUBLISHED
@@ -147,9 +147,9 @@ def _generations(folder: Path, records: Sequence[StoryRecord], release: Release)
     unit = manifest.unit
     folders = find_story_folders(folder, manifest.folders, known, unit)
     listed = [
-        (record, folders.listed(record.story_id, unit))
+        (record, listed_of(folders.of[record.story_id], unit))
         for record in records
-        if record.story_id in folders.places or record.story_id in folders.flat
+        if record.story_id in folders.of
     ]
     seeds = {seed for _, there in listed for seed, _ in there.seeds}
     wanted = seeds if manifest.seeds is None else set(manifest.seeds)

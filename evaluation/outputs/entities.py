@@ -6,8 +6,8 @@ A shot without a usable video is counted by every metric and makes no other shot
 """
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, cast
 
@@ -18,12 +18,11 @@ from ...media.video import outline, probe
 from ...releases.entities.tree import EntitySet, Episode
 from ...schemas.canonical import Json
 from ...schemas.entities import EpisodeShot
-from ...schemas.plain_files import CsvTable, below, composed, read_plain, reason_of
+from ...schemas.plain_files import CsvTable, below, read_plain, reason_of
 from ...schemas.text import counted, tallied
 from ...schemas.values import Issue, Level
 from ...validators.report import IssueBin
 from .layout import (
-    NOTHING_FOUND,
     NUMBERED_FROM_ZERO,
     VIDEOS,
     Key,
@@ -40,7 +39,7 @@ from .layout import (
     repeated_names,
     report_of,
 )
-from .named import entries, folders_in, pairs_once
+from .named import Form, Place, entries, nothing_found, pairs_once, shown, walk
 
 # -- Where the shots of an episode are in one video of all of it: a cut list, or cuts that are found
 #
@@ -165,12 +164,15 @@ CURES: dict[str, tuple[Level, str]] = {
     "wrong-count": ("error", "say in a cut list where the shots are; --json prints what was found"),
     "mixed-layout": ("error", "keep the folder with a video per shot, or the video of the whole episode"),
     "several-videos": ("warning", "keep one video of each shot"),
-    "unknown-episode": ("warning", "move it elsewhere, or check against the set that has the episode"),
     "stray-file": ("warning", "move it elsewhere"),
 }
 """Code -> level, and what to do."""
 FATAL = frozenset({NUMBERED_FROM_ZERO, "mixed-layout"})
 """Codes of findings that stop an evaluation: a video might be judged by another shot's text."""
+FORM = Form(
+    "episode", CONTAINERS, "the folder or the video of an episode", 2, "unknown-episode",
+    "rename it to its episode, move it elsewhere, or check against the set that has the episode",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,15 +268,20 @@ def check_episodes(
         )
     findings = IssueBin()
     names = {*chosen.by_id, *(known.by_id if known is not None else ())}
-    places, strangers = _places(folder, names)
-    findings.extend(strangers)
+    findings.extend(repeated_names(folder))
+    form = replace(FORM, ours=tuple(f"{name}{ending}" for name in names for ending in ENDINGS))
+    places = walk(folder, Names(dict.fromkeys(names, ())), form)
+    findings.extend(places.issues)
     asked = [
-        _Asked(folder, episode, options or CheckOptions(), places[composed(episode.episode_id)])
+        _Asked(folder, episode, options or CheckOptions(), places.of.get(episode.episode_id, Place()))
         for episode in chosen.episodes
     ]
     outputs = cast("tuple[EpisodeOutput, ...]", look_at(asked, findings))
     if outputs and all(output.layout is None for output in outputs):
-        findings.extend([_nothing_found(folder, chosen)])
+        some = next(iter(chosen.by_id))
+        message = "no folder and no video here is called like an episode"
+        cure = f"name them as the set does: {some}/001_001.mp4, or {some}.mp4"
+        findings.add(nothing_found(folder, Names(dict.fromkeys(chosen.by_id, ())), FORM, (message, cure)))
     counts = {"episodes": len(outputs), "shots": sum(len(each.shots) for each in outputs)}
     return report_of(EpisodeOutputs, folder, findings, counts, seeds=(None,), outputs=outputs)
 
@@ -286,19 +293,20 @@ class _Asked:
     folder: Path
     episode: Episode
     options: CheckOptions
-    there: "_Place"
+    there: Place
 
     def check(self) -> tuple[EpisodeOutput, list[Issue]]:
         """Return what there is of the episode, and the findings."""
         name, shots = self.episode.episode_id, list(self.episode.script.shots())
         issues: list[Issue] = []
-        film = next(iter(self.there.films), None)
+        films = sorted(self.there.wholes, key=lambda film: CONTAINERS.index(film.suffix.lower()))
+        film = next(iter(films), None)
         try:
             if self.there.folder is not None and film is not None:
                 issues.append(_issue(name, "mixed-layout", f"there is the file {shown(film.name)}, too"))
-            if self.there.folder is not None or self.there.flat:
+            if self.there.folder is not None or self.there.parts:
                 inside = self.there.folder
-                files = self.there.flat if inside is None else list(entries(inside))
+                files = [file for _, file in self.there.parts] if inside is None else list(entries(inside))
                 videos = _in_folder(name, files, shots, issues)
                 videos = [self._looked_at(video, issues) for video in videos]
                 return _output(name, "shots", videos, None), issues
@@ -352,14 +360,6 @@ class _Asked:
 def shot_video_name(scene: int, number: int) -> str:
     """Return how the name of a shot's video begins, without its ending: ``001_002``."""
     return f"{scene:03d}_{number:03d}"
-
-
-def shown(name: str) -> str:
-    """Return a name as it can be printed everywhere: other characters are written as their numbers."""
-    return "".join(
-        char if char.isprintable() else char.encode("unicode_escape", "surrogatepass").decode("ascii")
-        for char in name[:200]
-    )
 
 
 def _output(name: str, layout: Layout | None, shots: Sequence[ShotVideo], cuts: Cuts | None) -> EpisodeOutput:
@@ -446,44 +446,6 @@ def _cut_out(key: str, film: Path, cuts: Cuts, issues: list[Issue], name: str) -
     return ShotVideo(key, film, span)
 
 
-@dataclass(slots=True)
-class _Place:
-    """What lies in a method's folder of one episode."""
-
-    folder: Path | None = None  # its own folder
-    films: list[Path] = field(default_factory=list)  # videos of all of it, by kind
-    flat: list[Path] = field(default_factory=list)  # videos of its shots beside the folders of others
-
-
-def _places(folder: Path, known: Collection[str]) -> tuple[dict[str, _Place], list[Issue]]:
-    """Return what there is of each episode, by its id in normal form C, and what is of none."""
-    places = {composed(name): _Place() for name in known}
-    names = Names(dict.fromkeys(places, ()))
-    issues = list(repeated_names(folder))
-    listed = {composed(f"{name}{ending}") for name in known for ending in ENDINGS}
-    order = {ending: number for number, ending in enumerate(CONTAINERS)}
-    for path in sorted(entries(folder), key=lambda path: composed(path.name) not in places):
-        ending = path.suffix.lower()
-        if path.is_dir():
-            of = names.of(path.name)
-            if len(of) == 1 and places[of[0]].folder is None:
-                places[of[0]].folder = path
-            else:
-                issues.append(
-                    _issue(shown(path.name), "unknown-episode", "the set has no episode of this name")
-                )
-        elif ending in order and len(of := names.of(path.stem)) == 1:
-            places[of[0]].films.append(path)
-            places[of[0]].films.sort(key=lambda film: order[film.suffix.lower()])
-        elif ending in order and (split := names.flat(path.stem, 2)) is not None:
-            places[split[0]].flat.append(path)
-        elif composed(path.name) not in listed:
-            issues.append(
-                _issue(shown(path.name), "stray-file", "expected the folder or the video of an episode")
-            )
-    return places, issues
-
-
 def wanted_videos(whole: EntitySet) -> Wanted:
     """Return what a map of episodes' videos may name."""
     parts = {
@@ -491,23 +453,6 @@ def wanted_videos(whole: EntitySet) -> Wanted:
         for episode in whole.episodes
     }
     return Wanted("episode", parts, numbers=2, endings=CONTAINERS)
-
-
-def _nothing_found(folder: Path, chosen: EntitySet) -> Issue:
-    """Return the finding for a folder without any episode that is asked for: what lies there instead."""
-    some = next(iter(chosen.by_id))
-    methods = [
-        shown(entry.name)
-        for entry in folders_in(folder)
-        if any(place.folder for place in _places(entry, chosen.by_id)[0].values())
-    ]
-    if methods:
-        message = f"this folder holds the videos of {counted(len(methods), 'method')}"
-        return finding(".", NOTHING_FOUND, message, f"give one of: {listed_names(methods)}")
-    message = "no folder and no video here is called like an episode"
-    return finding(
-        ".", NOTHING_FOUND, message, f"name them as the set does: {some}/001_001.mp4, or {some}.mp4"
-    )
 
 
 def _issue(where: str, code: str, message: str) -> Issue:

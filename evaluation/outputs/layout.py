@@ -27,7 +27,7 @@ from ...errors import InputError, TargetError, UserError
 from ...media.images import LIMITS, MediaProblem, PictureLimits, open_picture, read_bytes
 from ...schemas.canonical import Json, csv_text, link_or_copy, new_folder, sha256_bytes, write_atomic
 from ...schemas.plain_files import BadCsv, CsvTable, below, by_name, composed, read_plain, reason_of
-from ...schemas.text import counted
+from ...schemas.text import counted, slug
 from ...schemas.values import Issue, Level
 from ...validators.report import IssueBin, ValidationReport
 
@@ -288,6 +288,7 @@ _MARKS = re.compile(r"[\W_]+")
 _APOSTROPHES = re.compile("['\u2018\u2019\u02bc\uff07`]")
 _ZEROS = re.compile("(?<![0-9])0+(?=[0-9])")
 _NOUN = re.compile("(?:story|episode|prompt|ep) ?(?=[0-9]+$)")
+_BETWEEN = re.compile("[_. -]+")
 _LETTER_BEHIND = re.compile("[0-9][^\\W\\d_]")
 
 
@@ -343,8 +344,8 @@ class Names:
 
     def flat(self, stem: str, numbers: int = 1) -> tuple[str, Key] | None:
         """Return unit and part of a file called ``UNIT_PART``; the longest unit that fits."""
-        for cut in sorted((mark.start() for mark in re.finditer(r"[_. -]", stem)), reverse=True):
-            units, key = self.of(stem[:cut]), key_of(stem[cut + 1 :], numbers)
+        for mark in sorted(_BETWEEN.finditer(stem), key=lambda mark: mark.start(), reverse=True):
+            units, key = self.of(stem[: mark.start()]), key_of(stem[mark.end() :], numbers)
             if key is not None and len(units) == 1:
                 return units[0], key
         return None
@@ -399,7 +400,10 @@ class Wanted:
 
     def names(self) -> Names:
         """Return the names that units may bear."""
-        return Names({unit: (PurePosixPath(unit).stem, self.titles.get(unit, "")) for unit in self.parts})
+        if self.numbers == 0:
+            return Names({unit: (PurePosixPath(unit).stem,) for unit in self.parts})
+        titles = {unit: self.titles.get(unit, "") for unit in self.parts}
+        return Names({unit: (title, slug(title)) for unit, title in titles.items()})
 
     def part(self, unit: str, key: Key | None) -> str | None:
         """Return the part that numbers say; None where the unit has none such."""

@@ -1,7 +1,8 @@
-"""Folders of outputs: what lies in them, and ``outputs.json`` for what does not bear the name of its unit."""
+"""Folders of outputs: what lies in them, by unit, and ``outputs.json`` for what is called otherwise."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TypeVar
@@ -12,11 +13,14 @@ from pydantic_core import ErrorDetails
 from ...errors import ConfigError, InputError, UserError
 from ...schemas.paths import format_path
 from ...schemas.plain_files import alike, below, composed, read_plain, reason_of, type_reason
-from ...schemas.values import Own
+from ...schemas.text import counted
+from ...schemas.values import Issue, Own
+from .layout import NOTHING_FOUND, Key, Names, finding, listed_names
 
 MANIFEST = "outputs.json"
 _MOST_BYTES = 20_000_000
 _LONGEST = 80  # characters of a name that a message shows
+_LOOKED_INTO = 1000  # folders that may be those of methods
 _SYSTEM_FILES = ("thumbs.db", "desktop.ini")
 
 
@@ -106,6 +110,135 @@ def entries(folder: Path) -> Iterator[Path]:
 def folders_in(folder: Path) -> list[Path]:
     """Return the folders that lie in a folder, by name."""
     return [entry for entry in entries(folder) if entry.is_dir()]
+
+
+@dataclass(frozen=True)
+class Form:
+    """How the outputs of a kind lie in a method's folder."""
+
+    unit: str  # story, episode, prompt
+    endings: tuple[str, ...]  # of the files that are looked for
+    expected: str  # what should lie in the folder, in words
+    # how many numbers a part is called by; 0 where a unit is one file. Where it is 1, no file is a unit.
+    numbers: int = 1
+    unknown: str = "stray-file"  # code of a folder that is of no unit
+    cure: str = f"rename it, name it in {MANIFEST}, or move it elsewhere"  # for such a folder
+    ours: tuple[str, ...] = (MANIFEST,)  # names of files that are no outputs
+
+
+@dataclass(slots=True)
+class Place:
+    """What lies in a method's folder of one unit."""
+
+    folder: Path | None = None  # its own folder
+    wholes: list[Path] = field(default_factory=list)  # files called like it, by name
+    parts: list[tuple[Key, Path]] = field(default_factory=list)  # files beside the folders: ``UNIT_PART``
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """What lies in a method's folder."""
+
+    of: dict[str, Place]  # unit -> what there is; only units of which there is something
+    issues: list[Issue]  # what is of no unit, and what is not guessed
+
+
+def walk(folder: Path, names: Names, form: Form, named: Mapping[str, Path] | None = None) -> Places:
+    """Return what lies in a method's folder, by unit.
+
+    What ``outputs.json`` says counts first, then a folder that bears the unit's id, then the only one whose
+    name means that unit alone. Nothing else is guessed.
+
+    ``named``: unit -> its folder, as ``outputs.json`` says.
+    """
+    places = {unit: Place(place) for unit, place in (named or {}).items()}
+    tops = (place.relative_to(folder.resolve()).parts[0] for place in (named or {}).values())
+    ours = {*map(composed, form.ours), *map(composed, tops)}
+    issues: list[Issue] = []
+    claims: dict[str, list[Path]] = {}
+    there = [(composed(entry.name), entry) for entry in entries(folder)]
+    for name, entry in sorted(there, key=lambda each: each[0] not in names.ids):
+        if name in ours:
+            continue
+        is_folder = entry.is_dir()
+        fits = not is_folder and entry.suffix.lower() in form.endings
+        units = names.of(name if is_folder or name in names.ids else entry.stem) if is_folder or fits else []
+        split = names.flat(entry.stem, form.numbers or 1) if fits else None
+        if is_folder and len(units) == 1:
+            places.setdefault(units[0], Place())
+            claims.setdefault(units[0], []).append(entry)
+        elif fits and form.numbers != 1 and len(units) == 1:
+            places.setdefault(units[0], Place()).wholes.append(entry)
+        elif split is not None:
+            places.setdefault(split[0], Place()).parts.append((split[1], entry))
+        else:
+            issues.append(_stranger(entry, is_folder, units, form))
+    for unit, place in places.items():
+        folders = claims.get(unit, [])
+        if place.folder is None and folders and (len(folders) == 1 or composed(folders[0].name) in names.ids):
+            place.folder = folders.pop(0)
+        issues += _rivals(folders, unit, place, form)
+        if place.folder is not None:
+            place.parts.clear()
+    return Places({unit: place for unit, place in places.items() if place != Place()}, issues)
+
+
+def _stranger(entry: Path, is_folder: bool, units: Sequence[str], form: Form) -> Issue:
+    """Return the finding about an entry that is taken for no unit."""
+    if len(units) > 1:
+        message = f"{counted(len(units), form.unit)} bear this name ({listed_names(units)}): not guessed"
+        return _warning(entry, "ambiguous-title", message, f"rename it to the id of its {form.unit}")
+    code, cure = (form.unknown, form.cure) if is_folder else ("stray-file", "move it elsewhere")
+    return _warning(entry, code, f"expected {form.expected}", cure)
+
+
+def _rivals(folders: Sequence[Path], unit: str, place: Place, form: Form) -> Iterator[Issue]:
+    """Yield the findings about what is called like a unit and not taken for it."""
+    for entry in folders:
+        if place.folder is not None:
+            message = f"called like {unit}, which has another folder"
+            yield _warning(entry, form.unknown, message, "keep one of the two folders")
+        else:
+            others = ", ".join(shown(other.name) for other in folders if other is not entry)
+            message = f"called like {unit}, and so is {others}: not guessed"
+            yield _warning(entry, "ambiguous-title", message, f"rename the right one to {unit}")
+    for _, file in place.parts if place.folder is not None else ():
+        yield _warning(file, "stray-file", f"{unit} has a folder; this is beside it", "move it into that")
+
+
+def _warning(entry: Path, code: str, message: str, cure: str) -> Issue:
+    return finding(shown(entry.name), code, message, cure, "warning")
+
+
+def nothing_found(folder: Path, names: Names, form: Form, otherwise: tuple[str, str]) -> Issue:
+    """Return the finding where nothing that is judged is there.
+
+    ``otherwise``: message and cure where the folder does not hold those of methods.
+    """
+    below = folders_in(folder)[:_LOOKED_INTO]
+    methods = [shown(entry.name) for entry in below if _is_method(entry, names, form)]
+    message, cure = otherwise
+    if methods:
+        message = f"this folder holds the outputs of {counted(len(methods), 'method')}"
+        cure = f"give one of: {listed_names(methods)}"
+    return finding(".", NOTHING_FOUND, message, cure)
+
+
+def _is_method(folder: Path, names: Names, form: Form) -> bool:
+    """Whether a folder looks like that of a method."""
+    try:
+        inside = (folder, *(below for below in folders_in(folder) if below.name.startswith("seed_")))
+        return (folder / MANIFEST).is_file() or any(walk(place, names, form).of for place in inside)
+    except InputError:  # it cannot be read
+        return False
+
+
+def shown(name: str) -> str:
+    """Return a name as it can be printed everywhere: other characters are written as their numbers."""
+    return "".join(
+        char if char.isprintable() else char.encode("unicode_escape", "surrogatepass").decode("ascii")
+        for char in name[:200]
+    )
 
 
 def require_distinct(names: Sequence[str]) -> None:

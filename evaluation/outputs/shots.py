@@ -5,7 +5,7 @@ picture with another shot's text (numbers from 0, numbers said twice) is an erro
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from .layout import (
     UNREADABLE,
     VIDEOS,
     Looked,
+    Names,
     Output,
     OutputFile,
     Outputs,
@@ -38,7 +39,17 @@ from .layout import (
     report_of,
     unreadable,
 )
-from .named import MANIFEST, NamedFolders, entries, folders_in, named_places, read_manifest
+from .named import (
+    MANIFEST,
+    Form,
+    NamedFolders,
+    Places,
+    entries,
+    folders_in,
+    named_places,
+    read_manifest,
+    walk,
+)
 
 # -- Where the generated shots of one method lie, and which shot each file shows
 #
@@ -61,8 +72,11 @@ CHARACTERS = re.compile(r".*characters?|.*chars?", re.I)
 """Names of folders with pictures of characters that a method drew itself."""
 REVIEW = "keyframes.json"
 """File beside the stories of outputs that were taken from videos; see ``evaluation/shots/keyframes.py``."""
+FORM = Form(
+    "story", PICTURES + VIDEOS, "the folder of a story, such as 01, or one that outputs.json names",
+    ours=(MANIFEST, REVIEW),
+)  # fmt: skip
 _STORY = re.compile(r"(?:story[ _-]?)?([0-9]{1,6})", re.ASCII | re.I)
-_FLAT = re.compile(r"((?:story[ _-]?)?[0-9]{1,6})[ _-]+(.+)", re.ASCII | re.I | re.DOTALL)
 _MOST_LEVELS = 4
 
 
@@ -109,7 +123,7 @@ def find_root(folder: Path, choice: Choice) -> Path:
     place = folder
     for _ in range(_MOST_LEVELS):
         below = folders_in(place)
-        if any(_STORY.fullmatch(entry.name) for entry in below) or _flat(place):
+        if _walked(place).of:
             return place
         if not below:
             break
@@ -136,37 +150,24 @@ def story_folders(root: Path, choice: Choice) -> Iterator[StoryFolder]:
 
     What ``outputs.json`` says goes before a folder that bears the story's number.
     """
-    named = named_stories(root)
-    stories = {entry.name: entry for entry in _numbered(root, named)} | named
-    for name, folder in sorted(stories.items(), key=lambda each: (_story(each[0]), each[0])):
-        place = folder
+    stories = _walked(root).of.items()
+    for name, there in sorted(stories, key=lambda each: (_story(each[0]), each[0])):
+        if there.folder is None:
+            flat = tuple((key[0], file) for key, file in there.parts)
+            yield StoryFolder(_digits(name), root, flat, ())
+            continue
+        place = there.folder
         stamps = [entry for entry in folders_in(place) if TIMESTAMP.fullmatch(entry.name)]
         if stamps:
             place = _pick(place, stamps, "--timestamp", _latest(stamps, choice.timestamp))
         shots = [entry for entry in folders_in(place) if entry.name.lower().endswith(("shots", "shot"))]
         if len(shots) == 1:
             place = shots[0]
-        there = list(entries(place))
-        files = [entry for entry in there if entry.is_file() and entry.suffix.lower() in PICTURES + VIDEOS]
-        strays = [entry for entry in there if entry not in files and not CHARACTERS.fullmatch(entry.name)]
+        inside = list(entries(place))
+        files = [entry for entry in inside if entry.is_file() and entry.suffix.lower() in FORM.endings]
+        strays = [entry for entry in inside if entry not in files and not CHARACTERS.fullmatch(entry.name)]
         numbered = tuple((shot_number(file), file) for file in files)
         yield StoryFolder(_digits(name), place, numbered, tuple(strays))
-    lying: dict[str, list[tuple[int | None, Path]]] = {}
-    for file, (story_id, number) in _flat(root).items():
-        lying.setdefault(story_id, []).append((number, file))
-    for story_id, flat in lying.items():
-        yield StoryFolder(story_id, root, tuple(flat), ())
-
-
-def _flat(root: Path) -> dict[Path, tuple[str, int]]:
-    """Return the files that lie flat in a folder, each with the numbers of its story and shot."""
-    flat = {}
-    for entry in entries(root):
-        named = _FLAT.fullmatch(entry.stem) if entry.suffix.lower() in PICTURES + VIDEOS else None
-        key = None if named is None or entry.is_dir() else key_of(named[2])
-        if named is not None and key is not None:
-            flat[entry] = (_digits(named[1]), key[0])
-    return flat
 
 
 def _digits(name: str) -> str:
@@ -186,22 +187,21 @@ def named_stories(folder: Path) -> dict[str, Path]:
     return named_places(folder, "folders", folders, lambda name: bool(_STORY.fullmatch(name)), what)
 
 
-def _numbered(root: Path, named: Mapping[str, Path]) -> list[Path]:
-    """Return the folders called like the number of a story that ``outputs.json`` does not name."""
-    numbers, taken = {_story(name) for name in named}, set(named.values())
-    return [
-        entry
-        for entry in folders_in(root)
-        if _STORY.fullmatch(entry.name) and _story(entry.name) not in numbers and entry.resolve() not in taken
-    ]
+class _Numbers(Names):
+    """Stories by number, as their folders write it; without those that ``outputs.json`` names."""
+
+    def __init__(self, named: Collection[str]) -> None:
+        super().__init__({})
+        self._named = {_story(name) for name in named}
+
+    def of(self, name: str) -> list[str]:
+        """Return the name where it is a story's number."""
+        return [name] if _STORY.fullmatch(name) and _story(name) not in self._named else []
 
 
-def strays_in(root: Path) -> list[Path]:
-    """Return what lies beside the stories' folders, sorted by name."""
+def _walked(root: Path) -> Places:
     named = named_stories(root)
-    own = {REVIEW, MANIFEST, *(entry.name for entry in (*_numbered(root, named), *_flat(root)))}
-    own |= {place.relative_to(root.resolve()).parts[0] for place in named.values()}
-    return [entry for entry in entries(root) if entry.name not in own]
+    return walk(root, _Numbers(named), FORM, named)
 
 
 def shot_number(file: Path) -> int | None:
@@ -340,9 +340,7 @@ def check_shots(folder: Path, shot_set: ShotSet, options: CheckOptions | None = 
         findings.add(
             _finding("unused-choice", root.name, f"{option} chose nothing: there are no such folders")
         )
-    for stray in strays_in(root):
-        message = "expected the folder of a story, such as 01, or one that outputs.json names"
-        findings.add(_finding("stray-file", stray.name, message))
+    findings.extend(_walked(root).issues)
     there = _by_story(root, shot_set, options, findings)
     stories = [_Story(story, there.get(story.story_id), options) for story in shot_set.stories]
     outputs = look_at(stories, findings)

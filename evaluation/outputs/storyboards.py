@@ -17,15 +17,13 @@ from ...media.moving import SUFFIXES, chosen_frames, is_video, pictures_in
 from ...releases.loading import Release
 from ...schemas.canonical import Json, digest, sha256_file
 from ...schemas.katha import StoryRecord
-from ...schemas.text import counted, slug
+from ...schemas.text import counted
 from ...schemas.values import Issue
 from ...validators.report import IssueBin
 from .layout import (
-    NOTHING_FOUND,
     PICTURES,
     VIDEOS,
     Looked,
-    Names,
     Output,
     OutputFile,
     Outputs,
@@ -41,7 +39,19 @@ from .layout import (
     report_of,
     unreadable,
 )
-from .named import MANIFEST, NamedFolders, entries, folders_in, named_places, read_manifest
+from .named import (
+    MANIFEST,
+    Form,
+    NamedFolders,
+    Place,
+    Places,
+    entries,
+    folders_in,
+    named_places,
+    nothing_found,
+    read_manifest,
+    walk,
+)
 
 # -- Which folder of a method's outputs holds which story: by ``outputs.json``, by id, or by title
 
@@ -87,113 +97,42 @@ def list_folder(folder: Path, *, with_seeds: bool = True, unit: Unit | None = No
     return Listed(tuple(sorted(panels)), tuple(sorted(seeds)), tuple(sorted(strays)))
 
 
-@dataclass(frozen=True, slots=True)
-class StoryFolders:
-    """Where the outputs of one method are."""
-
-    places: Mapping[str, Path]  # story id -> its folder, of stories that have one
-    # story id -> number and file of each picture, of stories whose files lie flat: ``STORY_01.png``
-    flat: Mapping[str, tuple[tuple[int, Path], ...]]
-    issues: tuple[Issue, ...]  # folders and files that belong to no story, and titles that say too little
-
-    def listed(self, story_id: str, unit: Unit | None) -> Listed:
-        """Return what there is of a story."""
-        if story_id in self.places:
-            return list_folder(self.places[story_id], unit=unit)
-        return Listed(tuple(sorted(self.flat.get(story_id, ()))))
-
-
 def find_story_folders(
     folder: Path, named: Mapping[str, str], stories: Iterable[StoryRecord], unit: Unit | None = None
-) -> StoryFolders:
+) -> Places:
     """Return which folder holds which story, or which files where they lie flat.
-
-    What ``outputs.json`` says counts first, then a folder that bears a story's id, then one whose name is the
-    id or title of exactly one story, whatever its case, punctuation, padding and Unicode form, or its slug.
 
     ``named``: story id -> folder, as its ``outputs.json`` says.
     """
-    known = {record.story_id: record.title for record in stories}
+    known = {record.story_id: record for record in stories}
     places = named_places(folder, "folders", named, known.__contains__, "story of the release")
-    there = {entry.name: entry for entry in entries(folder)}
-    issues: list[Issue] = []
-    taken = {MANIFEST, *(place.relative_to(folder.resolve()).parts[0] for place in places.values())}
-    for story_id in known:
-        if story_id in there and there[story_id].is_dir() and story_id not in places:
-            places[story_id] = there[story_id]
-            taken.add(story_id)
-    names = _names(known)
-    claims: dict[str, list[Path]] = {}
-    flat: dict[str, list[tuple[int, Path]]] = {}
-    strangers: list[tuple[Path, list[str]]] = []
-    for name, entry in there.items():
-        if name in taken:
-            continue
-        meant = names.of(name)
-        split = names.flat(entry.stem) if entry.suffix.lower() in endings_of(unit) else None
-        if entry.is_dir() and len(meant) == 1 and meant[0] not in places:
-            claims.setdefault(meant[0], []).append(entry)
-        elif split is not None and not entry.is_dir() and split[0] not in places:
-            flat.setdefault(split[0], []).append((split[1][0], entry))
-        else:
-            strangers.append((entry, meant))
-    for story_id, several in claims.items():
-        if len(several) == 1:
-            places[story_id] = several[0]
-        else:
-            issues += [_rival(entry, story_id, several) for entry in several]
-    issues += [_stranger(entry, meant) for entry, meant in strangers]
-    numbered = {story_id: tuple(files) for story_id, files in flat.items() if story_id not in places}
-    return StoryFolders(places, numbered, tuple(issues))
+    return walk(folder, wanted_storyboards(known.values()).names(), form_of(unit), places)
 
 
-def _names(known: Mapping[str, str]) -> Names:
-    """``known``: story id -> title, by which, and by its slug, the story is known, too."""
-    return Names({story_id: (title, slug(title)) for story_id, title in known.items()})
+def form_of(unit: Unit | None) -> Form:
+    """Return how storyboards lie in a method's folder."""
+    return Form("story", endings_of(unit), "the id or the title of a story", unknown="unknown-story")
 
 
-def _stranger(entry: Path, meant: list[str]) -> Issue:
-    """Return the finding about an entry that is taken for no story."""
-    if not entry.is_dir():
-        return finding(
-            entry.name, "stray-file", "expected a story of the release", "move it elsewhere", "warning"
-        )
-    if len(meant) > 1:
-        listed = listed_names(meant)
-        message = f"{len(meant)} stories bear this title ({listed}): not guessed"
-        cure = f"rename the folder to the id of its story, or name it in {MANIFEST}"
-        return finding(entry.name, "ambiguous-title", message, cure, "warning")
-    if meant:
-        message = f"called like {meant[0]}, which has another folder"
-        return finding(entry.name, "unknown-story", message, "keep one of the two folders", "warning")
-    message = "neither the id nor the title of a story of the release"
-    cure = f"rename it, name it in {MANIFEST}, or move it elsewhere"
-    return finding(entry.name, "unknown-story", message, cure, "warning")
+def listed_of(place: Place, unit: Unit | None) -> Listed:
+    """Return what there is of a story."""
+    if place.folder is not None:
+        return list_folder(place.folder, unit=unit)
+    return Listed(tuple(sorted((key[0], file) for key, file in place.parts)))
 
 
-def _rival(entry: Path, story_id: str, several: list[Path]) -> Issue:
-    others = ", ".join(other.name for other in several if other is not entry)
-    message = f"called like the title of {story_id}, and so is {others}: not guessed"
-    return finding(entry.name, "ambiguous-title", message, f"rename the right one to {story_id}", "warning")
-
-
-def nothing_found(
-    folder: Path, found: StoryFolders, wanted: Mapping[str, StoryRecord], *, holds_panels: bool
+def _nothing_found(
+    folder: Path, places: Places, wanted: Mapping[str, StoryRecord], unit: Unit | None
 ) -> Issue:
     """Return the finding where no story that is judged has a folder: what lies there, and the cure."""
     some = next(iter(sorted(wanted)), "STORY")
     below = folders_in(folder)
-    names = _names({story_id: record.title for story_id, record in wanted.items()})
-    methods = [entry.name for entry in below[:_LOOKED_INTO] if _holds_stories(entry, names)]
     expected = f'with folders such as {some}, or "{wanted[some].title}"' if wanted else "of one method"
-    if methods:
-        message = f"this folder holds the outputs of {counted(len(methods), 'method')}"
-        cure = f"give one of: {listed_names(methods)}"
-    elif holds_panels:
+    if list_folder(folder, unit=unit).panels:
         message = "this folder holds the pictures of one storyboard"
         cure = f"give the folder above it, {expected}"
-    elif found.places:
-        message = f"this folder holds {counted(len(found.places), 'story')}, none of which is to be judged"
+    elif places.of:
+        message = f"this folder holds {counted(len(places.of), 'story')}, none of which is to be judged"
         cure = "choose other stories (--split, --story, --subset), or give the outputs of these"
     elif below:
         there = listed_names([entry.name for entry in below])
@@ -204,19 +143,8 @@ def nothing_found(
         )
     else:
         message, cure = "no folder of a story is in this folder", f"give the folder of one method, {expected}"
-    return finding(".", NOTHING_FOUND, message, cure)
-
-
-def _holds_stories(folder: Path, names: Names) -> bool:
-    """Whether a folder looks like that of a method."""
-    if (folder / MANIFEST).is_file():
-        return True
-    try:
-        return any(
-            names.of(entry.name) if entry.is_dir() else names.flat(entry.stem) for entry in entries(folder)
-        )
-    except InputError:
-        return False
+    names = wanted_storyboards(wanted.values()).names()
+    return nothing_found(folder, names, form_of(unit), (message, cure))
 
 
 # --
@@ -383,17 +311,12 @@ def check_outputs(
     stories = {record.story_id: record for record in known} | told | wanted
     folders = find_story_folders(folder, manifest.folders, stories.values(), manifest.unit)
     findings.extend(folders.issues)
-    placed = folders.places.keys() | folders.flat.keys()
-    if not placed & wanted.keys():
-        findings.add(
-            nothing_found(
-                folder, folders, wanted, holds_panels=bool(list_folder(folder, unit=manifest.unit).panels)
-            )
-        )
+    if not folders.of.keys() & wanted.keys():
+        findings.add(_nothing_found(folder, folders, wanted, manifest.unit))
     findings.extend(_strangers(manifest, set(stories)))
     listed = {
-        story_id: folders.listed(story_id, manifest.unit)
-        for story_id in sorted(wanted.keys() | told.keys() & placed)
+        story_id: listed_of(folders.of.get(story_id, Place()), manifest.unit)
+        for story_id in sorted(wanted.keys() | told.keys() & folders.of.keys())
     }
     seeds = _seeds(manifest, listed.values())
     for story_id, there in listed.items():

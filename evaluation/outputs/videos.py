@@ -16,11 +16,9 @@ from ...media.video import probe, sample_frames
 from ...schemas.canonical import Json
 from ...schemas.events import Suite
 from ...schemas.plain_files import below, composed
-from ...schemas.text import counted
 from ...schemas.values import Issue
 from ...validators.report import IssueBin
 from .layout import (
-    NOTHING_FOUND,
     VIDEOS,
     Names,
     Output,
@@ -29,15 +27,26 @@ from .layout import (
     Wanted,
     finding,
     key_of,
-    listed_names,
     look_at,
     missing,
     repeated_names,
     report_of,
     unreadable,
 )
-from .named import MANIFEST, NamedFiles, entries, folders_in, named_places, read_manifest, require_distinct
+from .named import (
+    MANIFEST,
+    Form,
+    NamedFiles,
+    Place,
+    entries,
+    named_places,
+    nothing_found,
+    read_manifest,
+    require_distinct,
+    walk,
+)
 
+FORM = Form("prompt", VIDEOS, "the videos of prompts, or folders such as seed_1", 0)
 _SEED = re.compile(r"seed_(0|[1-9][0-9]{0,17})", re.ASCII)
 
 
@@ -108,15 +117,14 @@ def videos_in(folder: Path, seeds: tuple[int | None, ...], units: Iterable[str])
     A name may have other case, marks and ending than the suite has; a number behind it (``NAME-0.mp4``, as
     VBench has them) or in the folder (``NAME/0.mp4``) is a seed, where no folders ``seed_N`` are.
     """
-    by_stem = {Path(composed(unit)).stem: composed(unit) for unit in units}
-    names = Names(dict.fromkeys(by_stem, ()))
+    names = wanted_names(units)
     files: dict[tuple[str, int | None], str] = {}
     for seed, inside in zip(seeds, folder_of_each_seed(folder, seeds), strict=True):
-        for path in sorted(entries(inside), key=lambda path: composed(path.name) not in by_stem.values()):
-            for unit, number, file in _said(path, names):
+        for unit, place in walk(inside, names, FORM).of.items():
+            for number, file in _numbered(place):
                 said = number if seeds == (None,) else seed
                 if number is None or seeds == (None,):
-                    files.setdefault((by_stem[unit], said), file.relative_to(folder).as_posix())
+                    files.setdefault((unit, said), file.relative_to(folder).as_posix())
     numbers = {seed for _, seed in files if seed is not None}
     plain = {key: name for key, name in files.items() if key[1] is None}
     if seeds != (None,) or (len(numbers) > 1 and not plain):
@@ -125,21 +133,21 @@ def videos_in(folder: Path, seeds: tuple[int | None, ...], units: Iterable[str])
     return MethodVideos(folder, seeds, only | plain)
 
 
-def _said(path: Path, names: Names) -> Iterator[tuple[str, int | None, Path]]:
-    """Yield stem, number and file of the videos at a path that are called like a prompt."""
-    if path.is_dir():
-        inside = [file for file in entries(path) if file.suffix.lower() in VIDEOS and not file.is_dir()]
-        if len(units := names.of(path.name)) == 1 and not _SEED.fullmatch(path.name):
-            for file in inside:
-                key = key_of(file.stem)
-                if key is not None or len(inside) == 1:
-                    yield units[0], None if key is None else key[0], file
-    elif path.suffix.lower() in VIDEOS:
-        flat = names.flat(path.stem)
-        if len(units := names.of(path.stem)) == 1:
-            yield units[0], None, path
-        elif flat is not None:
-            yield flat[0], flat[1][0], path
+def _numbered(place: Place) -> Iterator[tuple[int | None, Path]]:
+    """Yield the videos of a prompt, each with the number that its name says."""
+    there = entries(place.folder) if place.folder is not None else ()
+    inside = [file for file in there if file.suffix.lower() in VIDEOS and not file.is_dir()]
+    yield from ((None, file) for file in place.wholes)
+    for file in inside:
+        key = key_of(file.stem)
+        if key is not None or len(inside) == 1:
+            yield None if key is None else key[0], file
+    yield from ((key[0], file) for key, file in place.parts)
+
+
+def wanted_names(units: Iterable[str]) -> Names:
+    """Return the names that the videos of prompts may bear."""
+    return Wanted("prompt", dict.fromkeys(map(composed, units), ("",)), numbers=0).names()
 
 
 def wanted_videos(suite: Suite) -> Wanted:
@@ -222,7 +230,7 @@ def check_videos(folder: Path, chosen: Suite, known: Suite | None = None) -> Vid
     names = {*map(composed, chosen.prompts), *map(composed, known.prompts if known is not None else ())}
     try:
         videos = videos_of(folder, names)
-        findings.extend(_strangers(videos, names))
+        findings.extend(_strangers(videos, names, folder))
         findings.extend(_nothing_found(videos, chosen, names))
     except OSError as error:
         unreadable_folder = UserError(
@@ -275,25 +283,21 @@ def _problem_of(path: Path) -> MediaProblem | None:
     return None
 
 
-def _strangers(videos: MethodVideos, names: set[str]) -> Iterator[Issue]:
+def _strangers(videos: MethodVideos, names: set[str], folder: Path) -> Iterator[Issue]:
     """Yield what lies in the folder and is the video of no prompt, or not where it is looked for."""
-    folder, seeds = videos.folder, videos.seeds
-    own = videos.own()
-    of_seeds = {f"seed_{seed}" for seed in seeds if seed is not None}
-    holding = {name.partition("/")[0] for name in own}
-    yield from repeated_names(folder)
+    own, seeds = videos.own(), [f"seed_{seed}" for seed in videos.seeds if seed is not None]
+    inside = folder != videos.folder
+    yield from repeated_names(folder, f"{folder.name}/" if inside else "")
     for path in entries(folder):
-        name = composed(path.name)
-        if path.is_dir() and name in holding | of_seeds:
-            yield from _in_folder(path, videos, own)
-        elif path.is_dir():
-            message = "expected videos, or folders such as seed_1"
-            yield finding(path.name, "stray-file", message, "move it elsewhere", "warning")
-        elif of_seeds and name in names and name not in own:
-            message = f"expected folders such as seed_{seeds[0]}, found a video beside them: it is not judged"
-            yield finding(path.name, "mixed-layout", message, "put it into the folder of its seed")
-        elif name not in own and name not in names:
-            yield _stranger(path.name)
+        where = path.relative_to(videos.folder).as_posix()
+        name = composed(where)
+        if path.is_dir() and (name in seeds or any(known.startswith(f"{name}/") for known in own)):
+            yield from _strangers(videos, names, path)
+        elif name not in own and seeds and name in names:
+            message = f"expected folders such as {seeds[0]}, found a video beside them: it is not judged"
+            yield finding(where, "mixed-layout", message, "put it into the folder of its seed")
+        elif name not in own and (inside or name not in names):
+            yield finding(where, "stray-file", f"expected {FORM.expected}", "move it elsewhere", "warning")
 
 
 def _nothing_found(videos: MethodVideos, chosen: Suite, names: set[str]) -> Iterator[Issue]:
@@ -301,17 +305,9 @@ def _nothing_found(videos: MethodVideos, chosen: Suite, names: set[str]) -> Iter
     folder, seeds = videos.folder, videos.seeds
     if any(videos.path(unit, seed).is_file() for seed in seeds for unit in chosen.prompts):
         return
-    methods = [
-        entry.name
-        for entry in folders_in(folder)
-        if videos_in(entry, seeds_of(entry), chosen.prompts).files and not _SEED.fullmatch(entry.name)
-    ]
     some = next(iter(chosen.prompts))
     others = sum(videos.path(unit, seed).is_file() for seed in seeds for unit in names)
-    if methods:
-        message = f"this folder holds the videos of {counted(len(methods), 'method')}"
-        cure = f"give one of: {listed_names(methods)}"
-    elif others:
+    if others:
         message = f"this folder holds {others} videos of the suite, none of which is to be judged"
         cure = "choose other prompts (--prompt, --label), or give the videos of these"
     else:
@@ -320,17 +316,4 @@ def _nothing_found(videos: MethodVideos, chosen: Suite, names: set[str]) -> Iter
             f"name the videos as the suite does, such as {some}, or say in {MANIFEST} which is which:"
             f' {{"files": {{"{some}": "FILE"}}}}'
         )
-    yield finding(".", NOTHING_FOUND, message, cure)
-
-
-def _in_folder(folder: Path, videos: MethodVideos, own: set[str]) -> Iterator[Issue]:
-    yield from repeated_names(folder, f"{folder.name}/")
-    for path in entries(folder):
-        name = composed(path.relative_to(videos.folder).as_posix())
-        if not any(known == name or known.startswith(f"{name}/") for known in own):
-            yield _stranger(f"{folder.name}/{path.name}")
-
-
-def _stranger(where: str) -> Issue:
-    """Return the finding about a file that no prompt asks for."""
-    return finding(where, "stray-file", "expected the video of a prompt", "move it elsewhere", "warning")
+    yield nothing_found(folder, wanted_names(chosen.prompts), FORM, (message, cure))

@@ -191,7 +191,7 @@ def spoilt(folder: Path) -> None:
 
 
 SEEN: dict[str, tuple[Callable[[Path], Any], str]] = {
-    "methods": (methods, "this folder holds the videos of 2 methods\n  fix: give one of: a, b"),
+    "methods": (methods, "this folder holds the outputs of 2 methods\n  fix: give one of: a, b"),
     "other names": (others, "no video in this folder is called like one of the suite"),
     "spoilt": (spoilt, r"no video can be judged .1 missing, 1 unreadable-video"),
     "empty": (lambda folder: folder.mkdir(), "no video in this folder is called like one of the suite"),

@@ -12,7 +12,8 @@ from typer.testing import CliRunner
 from fabula.cli.main import app
 from fabula.evaluation.outputs.entities import CheckOptions, check_episodes
 from fabula.evaluation.outputs.entities import wanted_videos as wanted_episodes
-from fabula.evaluation.outputs.layout import Wanted, suggest
+from fabula.evaluation.outputs.layout import Names, Wanted, suggest
+from fabula.evaluation.outputs.named import Form, walk
 from fabula.evaluation.outputs.shots import check_shots, wanted_shots
 from fabula.evaluation.outputs.storyboards import check_outputs, wanted_storyboards
 from fabula.evaluation.outputs.videos import check_videos, wanted_videos
@@ -121,6 +122,32 @@ def test_outputs_in_a_usual_layout_are_read_whole(name, lay, tmp_path, records):
     rows = suggest(folder, wanted)
     assert {row["why"] for row in rows} == {"read"}
     assert len({(row["unit"], row["part"], row["seed"]) for row in rows}) == len(files)
+
+
+SORTED: dict[str, tuple[int, list[str], dict[str, str | None], list[str]]] = {
+    "the id goes before what is called alike": (
+        1, ["EP-1/", "ep_1/"], {"ep_1": "ep_1"}, ["EP-1 called like ep_1, which has another folder"]),
+    "of two that are alike none is taken": (
+        1, ["EP-1/", "ep 01/"], {},
+        ["EP-1 called like ep_1, and so is ep 01", "ep 01 called like ep_1, and so is EP-1"]),
+    "what lies flat counts where there is no folder": (1, ["ep_1_2.png", "1 - 3.png"], {"ep_1": None}, []),
+    "what lies flat beside a folder does not": (
+        1, ["ep_1/", "ep_1_2.png"], {"ep_1": "ep_1"}, ["ep_1_2.png ep_1 has a folder"]),
+    "a file is a unit where units may be files": (2, ["ep_1.png"], {"ep_1": None}, []),
+    "else it is not": (1, ["ep_1.png", "a\nb/", ".x"], {}, ["a\\nb expected", "ep_1.png expected"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SORTED)
+def test_walk_takes_each_entry_for_one_unit_or_says_why_not(name, tmp_path):
+    numbers, entries, taken, said = SORTED[name]
+    for entry in entries:
+        (tmp_path / entry).mkdir() if entry.endswith("/") else (tmp_path / entry).touch()
+    form = Form("episode", (".png",), "episodes", numbers)
+    found = walk(tmp_path, Names({"ep_1": (), "ep_2": ()}), form)
+    assert {unit: place.folder and place.folder.name for unit, place in found.of.items()} == taken
+    told = sorted(f"{issue.where} {issue.message}" for issue in found.issues)
+    assert len(told) == len(said) and all(map(str.startswith, told, said)), told
 
 
 def command(*args: object) -> tuple[int, str]:

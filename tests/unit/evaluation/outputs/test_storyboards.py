@@ -258,8 +258,9 @@ def titled(records: Records, *titles: str) -> Records:
 
 
 def places(folder: Path, records: Records) -> dict[str, str]:
-    found = find_story_folders(folder, read_manifest(folder, OutputsManifest).folders, records).places
-    return {story_id: place.relative_to(folder.resolve()).as_posix() for story_id, place in found.items()}
+    found = find_story_folders(folder, read_manifest(folder, OutputsManifest).folders, records).of
+    placed = {story_id: place.folder for story_id, place in found.items() if place.folder is not None}
+    return {story_id: place.relative_to(folder.resolve()).as_posix() for story_id, place in placed.items()}
 
 
 def codes(report: Storyboards) -> dict[str, str]:
@@ -331,7 +332,7 @@ def test_a_title_when_two_stories_bear_it_is_not_guessed(tmp_path: Path, records
     report = check_outputs(tmp_path / "m", twins[:1], known=twins)
     assert codes(report)["The Fox"] == "ambiguous-title"
     (issue,) = [one for one in report.issues if one.code == "ambiguous-title"]
-    assert "2 stories bear this title (kb25k_0001, kb25k_0002): not guessed" in issue.message
+    assert "2 stories bear this name (kb25k_0001, kb25k_0002): not guessed" in issue.message
     assert not report.valid
 
 
