@@ -151,8 +151,8 @@ def walk(folder: Path, names: Names, form: Form, named: Mapping[str, Path] | Non
 
     ``named``: unit -> its folder, as ``outputs.json`` says.
     """
-    places = {unit: Place(place) for unit, place in (named or {}).items()}
-    tops = (place.relative_to(folder.resolve()).parts[0] for place in (named or {}).values())
+    places = {unit: Place(home) for unit, home in (named or {}).items()}
+    tops = (home.relative_to(folder.resolve()).parts[0] for home in (named or {}).values())
     ours = {*map(composed, form.ours), *map(composed, tops)}
     issues: list[Issue] = []
     claims: dict[str, list[Path]] = {}
@@ -173,14 +173,14 @@ def walk(folder: Path, names: Names, form: Form, named: Mapping[str, Path] | Non
             places.setdefault(split[0], Place()).parts.append((split[1], entry))
         else:
             issues.append(_stranger(entry, is_folder, units, form))
-    for unit, place in places.items():
+    for unit, home in places.items():
         folders = claims.get(unit, [])
-        if place.folder is None and folders and (len(folders) == 1 or composed(folders[0].name) in names.ids):
-            place.folder = folders.pop(0)
-        issues += _rivals(folders, unit, place, form)
-        if place.folder is not None:
-            place.parts.clear()
-    return Places({unit: place for unit, place in places.items() if place != Place()}, issues)
+        if home.folder is None and folders and (len(folders) == 1 or composed(folders[0].name) in names.ids):
+            home.folder = folders.pop(0)
+        issues += _rivals(folders, unit, home, form)
+        if home.folder is not None:
+            home.parts.clear()
+    return Places({unit: home for unit, home in places.items() if home != Place()}, issues)
 
 
 def _stranger(entry: Path, is_folder: bool, units: Sequence[str], form: Form) -> Issue:
@@ -192,17 +192,17 @@ def _stranger(entry: Path, is_folder: bool, units: Sequence[str], form: Form) ->
     return _warning(entry, code, f"expected {form.expected}", cure)
 
 
-def _rivals(folders: Sequence[Path], unit: str, place: Place, form: Form) -> Iterator[Issue]:
+def _rivals(folders: Sequence[Path], unit: str, home: Place, form: Form) -> Iterator[Issue]:
     """Yield the findings about what is called like a unit and not taken for it."""
     for entry in folders:
-        if place.folder is not None:
+        if home.folder is not None:
             message = f"called like {unit}, which has another folder"
             yield _warning(entry, form.unknown, message, "keep one of the two folders")
         else:
             others = ", ".join(shown(other.name) for other in folders if other is not entry)
             message = f"called like {unit}, and so is {others}: not guessed"
             yield _warning(entry, "ambiguous-title", message, f"rename the right one to {unit}")
-    for _, file in place.parts if place.folder is not None else ():
+    for _, file in home.parts if home.folder is not None else ():
         yield _warning(file, "stray-file", f"{unit} has a folder; this is beside it", "move it into that")
 
 
@@ -227,8 +227,8 @@ def nothing_found(folder: Path, names: Names, form: Form, otherwise: tuple[str, 
 def _is_method(folder: Path, names: Names, form: Form) -> bool:
     """Whether a folder looks like that of a method."""
     try:
-        inside = (folder, *(below for below in folders_in(folder) if below.name.startswith("seed_")))
-        return (folder / MANIFEST).is_file() or any(walk(place, names, form).of for place in inside)
+        inside = (folder, *(seed for seed in folders_in(folder) if seed.name.startswith("seed_")))
+        return (folder / MANIFEST).is_file() or any(walk(below, names, form).of for below in inside)
     except InputError:  # it cannot be read
         return False
 

@@ -114,11 +114,11 @@ def form_of(unit: Unit | None) -> Form:
     return Form("story", endings_of(unit), "the id or the title of a story", unknown="unknown-story")
 
 
-def listed_of(place: Place, unit: Unit | None) -> Listed:
+def listed_of(home: Place, unit: Unit | None) -> Listed:
     """Return what there is of a story."""
-    if place.folder is not None:
-        return list_folder(place.folder, unit=unit)
-    return Listed(tuple(sorted((key[0], file) for key, file in place.parts)))
+    if home.folder is not None:
+        return list_folder(home.folder, unit=unit)
+    return Listed(tuple(sorted((key[0], file) for key, file in home.parts)))
 
 
 def _nothing_found(

@@ -120,8 +120,8 @@ def videos_in(folder: Path, seeds: tuple[int | None, ...], units: Iterable[str])
     names = wanted_names(units)
     files: dict[tuple[str, int | None], str] = {}
     for seed, inside in zip(seeds, folder_of_each_seed(folder, seeds), strict=True):
-        for unit, place in walk(inside, names, FORM).of.items():
-            for number, file in _numbered(place):
+        for unit, home in walk(inside, names, FORM).of.items():
+            for number, file in _numbered(home):
                 said = number if seeds == (None,) else seed
                 if number is None or seeds == (None,):
                     files.setdefault((unit, said), file.relative_to(folder).as_posix())
@@ -133,16 +133,16 @@ def videos_in(folder: Path, seeds: tuple[int | None, ...], units: Iterable[str])
     return MethodVideos(folder, seeds, only | plain)
 
 
-def _numbered(place: Place) -> Iterator[tuple[int | None, Path]]:
+def _numbered(home: Place) -> Iterator[tuple[int | None, Path]]:
     """Yield the videos of a prompt, each with the number that its name says."""
-    there = entries(place.folder) if place.folder is not None else ()
+    there = entries(home.folder) if home.folder is not None else ()
     inside = [file for file in there if file.suffix.lower() in VIDEOS and not file.is_dir()]
-    yield from ((None, file) for file in place.wholes)
+    yield from ((None, file) for file in home.wholes)
     for file in inside:
         key = key_of(file.stem)
         if key is not None or len(inside) == 1:
             yield None if key is None else key[0], file
-    yield from ((key[0], file) for key, file in place.parts)
+    yield from ((key[0], file) for key, file in home.parts)
 
 
 def wanted_names(units: Iterable[str]) -> Names:
