@@ -102,7 +102,7 @@ def run_kind_of(run: Path) -> "RunKind":
 
 _WITHOUT_KIND: "Mapping[str, Callable[[], RunKind]]" = {
     BOOKS: part("builders.books.building:RUN"),
-    GENERATE: part("studies.pictures.pipeline:RUN"),
+    GENERATE: part("studies.pictures:RUN"),
     MEMORY: part("studies.memory.pipeline:RUN"),
     PACKETS: part("studies.memory.shots.pipeline:RUN"),
     SHOTS: part("studies.memory.shots.generating:RUN"),

@@ -8,7 +8,7 @@ from ..models.generators.drawn.images import FAITHFUL, encode_png, forgetting
 from ..models.generators.request import PictureRequest
 from ..schemas.canonical import Json, jsonl_lines, write_atomic
 from ..schemas.katha import StoryRecord
-from ..studies.pictures.plans import Plan, PlannedPanel
+from ..studies.pictures import Plan, PlannedPanel
 
 SIDE = 256
 

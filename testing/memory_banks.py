@@ -24,8 +24,7 @@ from ..studies.memory.bank import (
     EpisodeRecord,
     Owner,
 )
-from ..studies.memory.keying import cut_by_colour
-from ..studies.memory.pictures import png_bytes, thirds_of
+from ..studies.memory.pictures import cut_by_colour, png_bytes, thirds_of
 from ..studies.memory.scripts import ScriptEntity, script_of
 
 if TYPE_CHECKING:

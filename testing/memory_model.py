@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..schemas.canonical import Json
-from ..studies.memory.keying import KEYS, Key, rgb_of
+from ..studies.memory.pictures import KEYS, Key, rgb_of
 from .asked_prompts import fenced_texts, prompt_of, user_text
 from .drawn_portraits import Fault, draw_portrait, png_of
 from .model_server import Answer, Asked, Picture

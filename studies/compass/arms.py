@@ -40,15 +40,17 @@ from ...prompts.loader import load_prompt
 from ...schemas.canonical import jsonl_lines, write_atomic
 from ...schemas.katha import Scene, StoryRecord, Transition
 from ...schemas.values import Own, Score
-from ..pictures.pipeline import GenerateOptions, generate, generations_of
-from ..pictures.plans import FIELDS as MARKS
-from ..pictures.plans import (
+from ..pictures import FIELDS as MARKS
+from ..pictures import (
     ORDERS,
+    GenerateOptions,
     Order,
     PanelOrder,
     Plan,
     PlannedPanel,
     check_panels,
+    generate,
+    generations_of,
     read_orders,
     write_orders,
 )

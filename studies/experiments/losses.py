@@ -34,8 +34,7 @@ from ...schemas.values import vocabulary
 from ..compass.arms import BASE, FULL, arms_named
 from ..compass.frozen import CELLS, Budget, budget, tuning_budget
 from ..compass.judging import with_halves
-from ..pictures.pipeline import GenerateOptions, estimate_generation
-from ..pictures.plans import ORDERS, Order, write_orders
+from ..pictures import ORDERS, GenerateOptions, Order, estimate_generation, write_orders
 from .evaluators.deriving import derive
 from .evaluators.evaluator import evaluator_of
 from .study import EVALUATION, GENERATION, Desk, Ordered, chosen_stories, judging_options, orders_of

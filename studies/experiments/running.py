@@ -19,7 +19,7 @@ from ..compass.arms import BASE, FULL, FrameMaker
 from ..compass.frozen import FROZEN
 from ..compass.judging import Half, Ledger
 from ..compass.requests import CompassRequest, apply, tune
-from ..pictures.pipeline import GenerateOptions
+from ..pictures import GenerateOptions
 from .evaluators.deriving import derive, write_by_model, writing_request
 from .evaluators.evaluator import Evaluator, evaluator_of
 from .losses import compass_budgets

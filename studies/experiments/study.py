@@ -35,9 +35,21 @@ from ...schemas.plain_files import read_json, read_plain, reason_of, type_reason
 from ...schemas.text import tallied
 from ...schemas.values import Own
 from ..compass.judging import RULES
-from ..pictures.pipeline import GENERATIONS, GenerateOptions, generate, generations_of, place_outputs
-from ..pictures.pipeline import PIPELINE as GENERATING
-from ..pictures.plans import ORDERS, Order, PanelOrder, Plan, check_panels, plan_named, write_orders
+from ..pictures import (
+    GENERATIONS,
+    ORDERS,
+    GenerateOptions,
+    Order,
+    PanelOrder,
+    Plan,
+    check_panels,
+    generate,
+    generations_of,
+    place_outputs,
+    plan_named,
+    write_orders,
+)
+from ..pictures import PIPELINE as GENERATING
 
 if TYPE_CHECKING:
     from ...engine.hooks import Reporter

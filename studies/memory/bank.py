@@ -46,7 +46,7 @@ one was wanted. Why stands in ``reason``."""
 DescribedBy = Literal["header", "registry", "name"]
 """Where a description is from: the header of the shot that introduces the entity, the registry, or, for an
 entity that is in no registry, nothing but its name."""
-Made = Literal["generated", "outputs", "words"]
+HowMade = Literal["generated", "outputs", "words"]
 """How references came about: made before any video; cropped from the first output that should show the
 entity; not at all."""
 
@@ -94,7 +94,7 @@ class EntityRecord(Own):
     description: str = Field(description="What it looks like, as it is introduced.")
     described_by: DescribedBy = Field(description="Where the description is from.")
     style: str = Field(default="", description="Style of the episode's pictures, in words.")
-    made: Made = Field(description="How the references came about.")
+    made: HowMade = Field(description="How the references came about.")
     status: Status = Field(description="Whether it can be relied on.")
     reason: str | None = Field(default=None, description="Why it is not verified.")
     verified_by: str | None = Field(

@@ -9,10 +9,13 @@ from typing import Literal, TypeAlias
 
 from pydantic import Field
 
-from ...engine.stage import Item
-from ...schemas.canonical import Json, jsonl_lines, write_atomic
+from ...engine.stage import Child, Item, Made, OneStage, Outcome, Tools
+from ...media.images import MediaProblem
+from ...media.kept_files import keep_file
+from ...media.video import frames_at
+from ...schemas.canonical import Json, jsonl_lines, sha256_bytes, sha256_file, write_atomic
 from ...schemas.entities import EntityType
-from ...schemas.values import Own
+from ...schemas.values import Own, is_unset
 from .bank import (
     CANDIDATES,
     CUTOUT,
@@ -22,9 +25,10 @@ from .bank import (
     Cropped,
     DescribedBy,
     EntityRecord,
-    Made,
+    HowMade,
     Owner,
 )
+from .pictures import panorama_of, png_bytes
 from .scripts import Classified, MemoryScript, ScriptEntity
 
 Needs: TypeAlias = Literal["portrait", "panorama"]
@@ -59,7 +63,7 @@ class Reference(Own):
     classified: Classified | None = Field(default=None, description="Of an object: what was decided.")
     parts: tuple[Part, ...] = Field(default=(), description="Objects that its picture shows, too.")
     style: str = Field(description="Style of the episode's pictures.")
-    made: Made = Field(description="How its reference comes about.")
+    made: HowMade = Field(description="How its reference comes about.")
     needs: Needs | None = Field(description="The picture that it needs; null for none of its own.")
     kept: bool = Field(default=False, description="Whether a person saw to its picture: nobody is asked.")
     source: Source | None = Field(default=None, description="The video that it is cut from.")
@@ -81,7 +85,7 @@ class Reference(Own):
 
 
 def references_of(
-    script: MemoryScript, classified: Sequence[Classified], style: str, outputs: Json, made: Made
+    script: MemoryScript, classified: Sequence[Classified], style: str, outputs: Json, made: HowMade
 ) -> Iterator[Reference]:
     """Yield what is to be made of each entity of an episode, in order of appearance.
 
@@ -216,3 +220,99 @@ def _of_cropped(
     update = {"status": "unverified", "reason": CROPPED_REASON, "cropped": reference.source.where}
     name = PANORAMA if reference.needs == "panorama" else PORTRAIT
     return plain.model_copy(update=update), {name: cropped["file"]}
+
+
+# -- Stage: one item per scheduled entity, with what its reference has to show
+
+
+class ReferenceSettings(Own):
+    """How references come about, and which are left as they are."""
+
+    made: HowMade = Field(
+        default="generated",
+        description="generated before any video, taken from outputs, or words and no picture.",
+    )
+    kept: tuple[str, ...] = Field(
+        default=(), exclude_if=is_unset,
+        description="Entities whose pictures a person saw to, as episode/type:name; found out from the bank.",
+    )  # fmt: skip
+
+    labels: bool = Field(
+        default=True, exclude_if=lambda value: value is True,
+        description="Whether names are drawn below portraits.",
+    )  # fmt: skip
+
+
+def list_references(item: Item, tools: Tools) -> Iterator[Child]:
+    """Yield one child per entity, named ``<episode>/<type>:<name>``."""
+    settings = tools.own(ReferenceSettings)
+    script = MemoryScript.model_validate(item["script"])
+    classified = [Classified.model_validate(row) for row in item["classified"]]
+    episode = {
+        "episode_id": script.episode_id, "overview": script.overview, "style": item["style"]["text"],
+        "style_by": item["style"]["by"], "unregistered": list(script.unregistered),
+        "unscheduled": list(script.unscheduled), "labels": settings.labels,
+    }  # fmt: skip
+    listed = references_of(script, classified, item["style"]["text"], item["outputs"], settings.made)
+    for number, reference in enumerate(listed):
+        key = f"{script.episode_id}/{reference.key}"
+        kept = reference.model_copy(update={"kept": key in settings.kept})
+        yield Child(key, Made({"episode": {**episode, "place": number}, "reference": kept.as_json()}))
+
+
+LIST_REFERENCES = OneStage(
+    name="list_references", version=1, shape="expand", reads=("script", "classified", "style", "outputs"),
+    writes=("episode", "reference"), settings=ReferenceSettings,
+    run=list_references,
+)  # fmt: skip
+
+
+# -- Stage: references cut from a method's own videos, instead of made before: an ablation (EntityBench, C.1)
+#
+# An entity is cut from the first frame of the first shot that should show it, with a box where one is given,
+# else the whole frame is taken. What is wrong there gets into the reference: that is what is to be shown.
+
+
+def crop_references(item: Item, tools: Tools) -> Outcome:
+    """Return the ``file`` of the crop in the run's store, or why there is none; null where none is wanted."""
+    reference = Reference.model_validate(item["reference"])
+    if reference.made != "outputs" or reference.needs is None or reference.kept:
+        return Made({"cropped": None})
+    if reference.source is None:
+        return Made({"cropped": {"file": None, "reason": "no shot that should show it has a video"}})
+    try:
+        data = _crop(reference, reference.source)
+    except MediaProblem as problem:
+        return Made({"cropped": {"file": None, "reason": f"the video cannot be read: {problem.code}"}})
+    name = f"{sha256_bytes(data)}.png"
+    if tools.store is not None:
+        keep_file(data, name, tools.store)
+    return Made({"cropped": {"file": name, "reason": None}})
+
+
+CROP_REFERENCES = OneStage(
+    name="crop_references", version=2, shape="map", reads=("reference",), writes=("cropped",),
+    libraries=("pillow",),
+    run=crop_references,
+)  # fmt: skip
+
+
+def _crop(reference: Reference, source: Source) -> bytes:
+    path = Path(source.path)
+    if not path.is_file() or sha256_file(path) != source.sha256:
+        what = "other bytes, or nothing"
+        raise MediaProblem(
+            str(path), code="unreadable", expected="the video that the run began with", found=what,
+            fix="put it back",
+        )  # fmt: skip
+    (frame,) = frames_at(path, [source.start])
+    image = frame.image
+    if source.where.box is not None:
+        left, top, right, bottom = source.where.box
+        edges = (
+            round(left * image.width), round(top * image.height),
+            max(round(left * image.width) + 1, round(right * image.width)),
+            max(round(top * image.height) + 1, round(bottom * image.height)),
+        )  # fmt: skip
+        image = image.crop(edges)
+    return png_bytes(panorama_of(image) if reference.needs == "panorama" else image)

@@ -1,5 +1,6 @@
 """What the memory knows of an episode: its entities in order of appearance, as they are introduced."""
 
+import asyncio
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,11 +11,13 @@ from typing import Literal, TypeAlias
 
 from pydantic import Field, model_validator
 
-from ...engine.stage import Child, Item, Made, OneStage, Tools
+from ...builders.step import ask
+from ...engine.stage import UNAVAILABLE, BadReply, Child, Item, Made, NoAnswer, OneStage, Outcome, Tools
 from ...errors import InputError, UserError
 from ...evaluation.entities.load_episodes import chosen_episodes
 from ...evaluation.entities.looking.settings import EpisodeSelection
 from ...evaluation.outputs.entities import CheckOptions, check_episodes
+from ...models.spec import ModelSettings
 from ...releases.entities.tree import EntitySet, read_entity_set
 from ...schemas.canonical import Json, sha256_file
 from ...schemas.entities import TYPES, EntityEpisode, EntityType
@@ -425,3 +428,115 @@ def _mentions_before(
         if nearest[0] >= 0:
             counts[nearest[1]] += 1
     return counts
+
+
+# -- Stage: which objects get a picture of their own, and whose shows the others (EntityBench, C.2, E.1)
+#
+# Characters always get portraits and locations panoramas, so that nobody is asked about them.
+
+CLASSIFY_PROMPT = "memory/classify_object"
+
+
+async def classify_objects(item: Item, tools: Tools) -> Outcome:
+    """Return what was decided of each object, in order; by rules where no model gave an answer."""
+    script = MemoryScript.model_validate(item["script"])
+    objects = script.of("object")
+    if tools.asker is None:
+        return Made({"classified": [classify_by_rules(entity, script).as_json() for entity in objects]})
+    rows = await asyncio.gather(*(_classified(entity, script, tools) for entity in objects))
+    return Made({"classified": [row.as_json() for row in rows]})
+
+
+CLASSIFY_OBJECTS = OneStage(
+    name="classify_objects", version=1, shape="map", reads=("script",), writes=("classified",),
+    settings=ModelSettings, asks=(CLASSIFY_PROMPT,),
+    run=classify_objects,
+)  # fmt: skip
+
+
+async def _classified(entity: ScriptEntity, script: MemoryScript, tools: Tools) -> Classified:
+    owners = [*script.of("character"), *script.of("location")]
+
+    def read(reply: Json) -> tuple[Owner | None, str]:
+        return read_owner(reply, owners)
+
+    listed = [f"{other.type} {other.name}: {other.description}" for other in owners]
+    try:
+        answer = await ask(
+            tools, CLASSIFY_PROMPT, read, name=entity.name, description=entity.description,
+            overview=script.overview, owners=listed,
+        )  # fmt: skip
+    except NoAnswer as none:
+        if none.code == UNAVAILABLE:
+            raise
+        return classify_by_rules(entity, script).model_copy(
+            update={"by": f"{RULES}, as the model gave no answer ({none.code})"}
+        )
+    owner, reason = answer.value
+    return Classified(name=entity.name, owner=owner, reason=reason, by=answer.maker)
+
+
+def read_owner(reply: Json, owners: list[ScriptEntity]) -> tuple[Owner | None, str]:
+    """Return the owner that a reply names, None for an object that stands alone; and the reason."""
+    number, alone = reply["owner"], bool(reply["stands_alone"])
+    reason = " ".join(str(reply["reason"]).split())[:300]
+    if alone:
+        return None, reason
+    if number is None:
+        raise BadReply("an object that does not stand alone needs the number of its owner")
+    if not 1 <= number <= len(owners):
+        raise BadReply(f"owner {number} is not in the list, which goes from 1 to {len(owners)}")
+    owner = owners[number - 1]
+    assert owner.type != "object"
+    return Owner(type=owner.type, name=owner.name), reason
+
+
+# -- Stage: the style of an episode's pictures, inferred from its overview (EntityBench, C.2)
+
+STYLE_PROMPT = "memory/infer_style"
+USUAL = "photorealistic film still, natural light"
+"""The style where a text names none: the published episodes were made from films and series."""
+_LONGEST_STYLE = 200
+
+
+class StyleSettings(ModelSettings):
+    """Who chooses the style."""
+
+    style: str | None = Field(default=None, description="The style of all pictures; null: it is inferred.")
+
+    def models(self) -> tuple[str, ...]:
+        """Return the model; nobody is asked where the style is given."""
+        return super().models() if self.style is None else ()
+
+
+async def infer_style(item: Item, tools: Tools) -> Outcome:
+    """Return the ``text`` of the style and who chose it."""
+    script, settings = MemoryScript.model_validate(item["script"]), tools.own(StyleSettings)
+    if settings.style is not None:
+        return Made({"style": {"text": settings.style, "by": "user"}})
+    by_rules = {"text": style_in(script.overview) or USUAL, "by": RULES}
+    if tools.asker is None:
+        return Made({"style": by_rules})
+    names = [f"{entity.name}: {entity.description}" for entity in script.entities]
+    try:
+        answer = await ask(tools, STYLE_PROMPT, read_style, overview=script.overview, entities=names)
+    except NoAnswer as none:
+        if none.code == UNAVAILABLE:
+            raise
+        return Made({"style": {**by_rules, "by": f"{RULES}, as the model gave no answer ({none.code})"}})
+    return Made({"style": {"text": answer.value, "by": answer.maker}})
+
+
+INFER_STYLE = OneStage(
+    name="infer_style", version=1, shape="map", reads=("script",), writes=("style",),
+    settings=StyleSettings, asks=(STYLE_PROMPT,),
+    run=infer_style,
+)  # fmt: skip
+
+
+def read_style(reply: Json) -> str:
+    """Return the style that a reply names."""
+    style = " ".join(str(reply["style"]).split()).rstrip(".")
+    if not style or len(style) > _LONGEST_STYLE:
+        raise BadReply(f"the style must have 1 to {_LONGEST_STYLE} characters, not {len(style)}")
+    return style

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from fabula.cli.main import app
 from fabula.releases.loading import load
-from fabula.studies.pictures.plans import PLANS
+from fabula.studies.pictures import PLANS
 from fabula.testing.drawn_outputs import draw_method
 from fabula.testing.drawn_service import study_service
 from fabula.testing.model_server import ModelServer

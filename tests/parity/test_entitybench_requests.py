@@ -43,8 +43,7 @@ from fabula.studies.memory.shots.packets import (
     packet_of,
     scripted_shots,
 )
-from fabula.studies.memory.shots.pipeline import PacketOptions, make_packets
-from fabula.studies.memory.shots.plan_layouts import layout_faults
+from fabula.studies.memory.shots.pipeline import PacketOptions, layout_faults, make_packets
 from fabula.validators.entities.view import view_of
 
 ENTITIES = [

@@ -22,7 +22,7 @@ from fabula.studies.experiments.evaluators.write_questions import PIPELINE as QU
 from fabula.studies.memory.pipeline import PIPELINE as MEMORY
 from fabula.studies.memory.shots.generating import PIPELINE as SHOTS
 from fabula.studies.memory.shots.pipeline import PIPELINE as PACKETS
-from fabula.studies.pictures.pipeline import PIPELINE as GENERATING
+from fabula.studies.pictures import PIPELINE as GENERATING
 from fabula.testing.stage_code import Code
 
 pytestmark = pytest.mark.slow

@@ -12,7 +12,7 @@ from ....evaluation.recoverability.method import common_stories
 from ....evaluation.report.model import CountRow, CountTable
 from ....schemas.text import counted
 from ....validators.resampling import LEAST
-from ...pictures.plans import PLANS
+from ...pictures import PLANS
 from ..study import MASTER_SEED, Renderer
 from .results import Outcome, StudyResults
 

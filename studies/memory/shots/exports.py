@@ -33,8 +33,7 @@ from ....schemas.plain_files import parse_json, read_plain, reason_of, type_reas
 from ....schemas.text import tallied
 from ....schemas.values import Own
 from .layout import CELLS, Keyframe, places_of
-from .load_shots import BANK, EPISODES
-from .packets import PACKET, Packet, PacketImage
+from .packets import BANK, EPISODES, PACKET, Packet, PacketImage
 
 # -- Layouts as a storyboard: a strip for each scene, with keyframes, the camera's moves, and what it cost
 

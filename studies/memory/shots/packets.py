@@ -22,15 +22,19 @@ from typing import Literal, TypeAlias
 
 from pydantic import Field
 
+from ....engine.stage import Child, Item, Made, OneStage, Tools
 from ....errors import InputError, UserError
+from ....evaluation.entities.load_episodes import chosen_episodes
+from ....evaluation.entities.looking.settings import EpisodeSelection
 from ....models.generators.drawn.scene import DrawnScene, Mark, MarkKind
 from ....prompts.loader import load_prompt
+from ....releases.entities.tree import read_entity_set
 from ....schemas.canonical import Json, sha256_bytes
 from ....schemas.entities import TYPES, EntityEpisode, EntityType, EpisodeShot
 from ....schemas.plain_files import read_plain, reason_of
 from ....schemas.values import Own
 from ....validators.entities.view import EpisodeView, Header
-from ..bank import CUTOUT, LABELLED, VIEWS, BankEntry, BankEpisode, DescribedBy, Owner, Status
+from ..bank import CUTOUT, LABELLED, VIEWS, BankEntry, BankEpisode, DescribedBy, Owner, Status, read_bank
 from ..scripts import script_of
 from .layout import Keyframe, ShotLayout
 
@@ -143,7 +147,7 @@ def _of_bank(entry: BankEntry, root: Path, problems: list[UserError]) -> dict[st
 # -- The packet of a shot
 
 PACKET = "packet.json"
-PROMPT = "memory/video_shot"
+PACKET_PROMPT = "memory/video_shot"
 Memory: TypeAlias = Literal["entities", "last-frame", "text"]
 """What a generator is shown of what came before: the bank's entities; the whole last frame of the shot before
 it, whatever that shows; nothing but words."""
@@ -275,7 +279,7 @@ def packet_of(
         if entity.key not in lines and not is_named(shot.action, entity.name)
     ]
     camera = camera_words(layout)
-    prompt = load_prompt(PROMPT).render(
+    prompt = load_prompt(PACKET_PROMPT).render(
         action=shot.action, also=also, camera=camera, described=[line for line, _ in lines.values()]
     )
     goes = layout.continues and before is not None and condition.memory != "text"
@@ -426,3 +430,42 @@ def drawn_scene(packet: Packet, looks: Mapping[str, str]) -> dict[str, Json]:
     if packet.action.strip():
         marks.append(Mark(kind="action", text=packet.action))
     return DrawnScene(marks=tuple(marks)).as_json()
+
+
+# -- Stage: one item per episode, with its script and what the bank knows of its entities
+
+EPISODES, BANK = "episodes", "bank"
+"""Roles of the sources: the set of episodes, and the bank of their entities."""
+
+
+def load_shots(item: Item, tools: Tools) -> Iterator[Child]:
+    """Yield one child per episode that is chosen."""
+    (episodes,), (folder,) = tools.of_role(item, EPISODES), tools.of_role(item, BANK)
+    whole, _ = read_entity_set(episodes, rules=False)
+    bank = read_bank(folder)
+    chosen = chosen_episodes(whole, tools.own(EpisodeSelection))
+    missing = [each.episode_id for each in chosen.episodes if each.episode_id not in bank.by_id]
+    if missing:
+        what = f"the bank has no entities of {len(missing)} episodes: {', '.join(missing[:5])}"
+        fix = "build them, too: fabula memory build; or choose what it has, with --episode, --tier or --limit"
+        raise InputError.one(str(folder), what=what, fix=fix)
+    for episode in chosen.episodes:
+        entries = bank.by_id[episode.episode_id]
+        known = known_entities(episode.episode_id, episode.script, entries, bank.folder)
+        fields: dict[str, Json] = {
+            "episode_id": episode.episode_id, "script": episode.script.as_json(), "known": known.as_json(),
+            "bank": str(bank.folder.absolute()),
+        }  # fmt: skip
+        yield Child(episode.episode_id, Made(fields))
+
+
+LOAD_SHOTS = OneStage(
+    name="load_shots", version=1, shape="expand", reads=("sources",),
+    writes=("episode_id", "script", "known", "bank"), settings=EpisodeSelection,
+    run=load_shots,
+)  # fmt: skip
+
+
+def identity(fields: dict[str, Json]) -> Json:
+    """Return what makes an episode the same episode."""
+    return fields["episode_id"]

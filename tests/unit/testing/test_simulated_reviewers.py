@@ -31,7 +31,7 @@ from fabula.people.review.standing import Standing, VoteJournal, read_events
 from fabula.people.review.status import status
 from fabula.schemas.katha import Question, StoryRecord
 from fabula.schemas.text import normalize_answer
-from fabula.studies.pictures.plans import plan_named
+from fabula.studies.pictures import plan_named
 from fabula.testing.drawn_judge import GUESSES, DrawnJudge
 from fabula.testing.drawn_service import judge_named, service_of, study_service
 from fabula.testing.gold_stories import gold_records

@@ -32,7 +32,7 @@ from fabula.models.options import ModelOptions
 from fabula.models.registry import open_model
 from fabula.models.spec import parse_spec
 from fabula.schemas.canonical import sha256_bytes
-from fabula.studies.pictures.plans import plan_named
+from fabula.studies.pictures import plan_named
 from fabula.testing.gold_stories import gold_records
 
 SCENE = DrawnScene(

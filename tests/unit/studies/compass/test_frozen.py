@@ -63,7 +63,7 @@ from fabula.studies.compass.judging import (
     write_selection_inputs,
 )
 from fabula.studies.compass.requests import Grid, grid_of, search
-from fabula.studies.pictures.plans import PLANS
+from fabula.studies.pictures import PLANS
 from fabula.testing.compass_stories import compass_release, draw_candidates
 from fabula.testing.drawn_storyboards import drawn_release
 

@@ -66,7 +66,7 @@ from fabula.studies.experiments.tables.failures import accuracy, failures_of
 from fabula.studies.experiments.tables.leaderboard import leaderboard
 from fabula.studies.experiments.tables.pipelines import pipelines
 from fabula.studies.experiments.tables.results import read_results
-from fabula.studies.pictures.plans import plan_named
+from fabula.studies.pictures import plan_named
 from fabula.testing.drawn_judge import GUESSES
 from fabula.testing.drawn_outputs import draw_method
 from fabula.testing.drawn_service import service_of

@@ -17,7 +17,7 @@ from fabula.models.generators.drawn.images import codes_in
 from fabula.models.generators.drawn.scene import code_of
 from fabula.releases.entities.tree import read_entity_set
 from fabula.studies.memory.bank import Bank, read_bank, told_of
-from fabula.studies.memory.keying import KEYS
+from fabula.studies.memory.pictures import KEYS
 from fabula.studies.memory.pipeline import (
     MemoryBudget,
     MemoryOptions,
@@ -27,8 +27,7 @@ from fabula.studies.memory.pipeline import (
     memory_request,
 )
 from fabula.studies.memory.shots.exports import read_packets
-from fabula.studies.memory.shots.generate_shots import last_frame
-from fabula.studies.memory.shots.generating import ShotOptions, generate_shots, place_videos
+from fabula.studies.memory.shots.generating import ShotOptions, generate_shots, last_frame, place_videos
 from fabula.studies.memory.shots.packets import EntityInPacket
 from fabula.studies.memory.shots.pipeline import PacketOptions, make_packets
 from fabula.testing.drawn_episode import write_episode

@@ -16,23 +16,34 @@ from fabula.models.vision.store import Points, Segmenter
 from fabula.models.vision.weights import Place
 from fabula.studies.memory import pictures
 from fabula.studies.memory.bank import BankEntry, read_bank
-from fabula.studies.memory.keying import KEYS, components, cut_by_colour, ground_of, grounds_for, rgb_of
 from fabula.studies.memory.pictures import (
     CELL,
     DARK,
+    KEYS,
     LIGHT,
     can_shape,
     check_labels,
+    components,
+    cut_by_colour,
     font_for,
     grid_of,
+    ground_of,
+    grounds_for,
     is_shaped,
     labelled,
     on_checkers,
     panorama_of,
+    rgb_of,
     thirds_of,
 )
-from fabula.studies.memory.pipeline import MemoryOptions, build_memory, memory_budget, memory_request
-from fabula.studies.memory.write_bank import kept_entities, look_at
+from fabula.studies.memory.pipeline import (
+    MemoryOptions,
+    build_memory,
+    kept_entities,
+    look_at,
+    memory_budget,
+    memory_request,
+)
 from fabula.testing.drawn_portraits import COAT, draw_portrait, png_of
 from fabula.testing.memory_model import MemoryModel
 from fabula.testing.model_server import ModelServer

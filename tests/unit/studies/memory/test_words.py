@@ -17,9 +17,8 @@ from fabula.engine.stage import Answer, Ask, Item, Made, NoAnswer, Tools
 from fabula.models.chat import Image as ChatImage
 from fabula.models.generators.request import PictureRequest
 from fabula.schemas.entities import EntityEpisode
-from fabula.studies.memory.candidates import DrawSettings
-from fabula.studies.memory.draw_references import QUESTIONS, run
-from fabula.studies.memory.keying import (
+from fabula.studies.memory.candidates import QUESTIONS, DrawSettings, draw_references
+from fabula.studies.memory.pictures import (
     KEYS,
     CheckLimits,
     CutOut,
@@ -44,7 +43,7 @@ from fabula.studies.memory.scripts import (
     sort_of,
     style_in,
 )
-from fabula.studies.pictures.render_pictures import LABEL
+from fabula.studies.pictures import LABEL
 from fabula.testing.drawn_portraits import FAULTS, Fault, draw_portrait, reply_of
 from fabula.testing.written_episodes import written_episode
 
@@ -326,7 +325,7 @@ def drawn(desk: Desk, about: Reference | None = None, store: Path | None = None,
     chosen = {"model": "image:openai:painter", "candidates": 3, **settings}
     tools = Tools(DrawSettings.model_validate(chosen), "2026-01-01T00:00:00Z", asker=desk, store=store)
     fields = {"reference": (about or reference()).as_json(), "prompt": {"text": "A portrait.", "by": "rules"}}
-    outcome = asyncio.run(run(Item("e/character:Ana", fields), tools))
+    outcome = asyncio.run(draw_references(Item("e/character:Ana", fields), tools))
     assert isinstance(outcome, Made)
     return outcome.fields["drawn"]
 

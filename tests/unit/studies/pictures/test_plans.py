@@ -20,20 +20,18 @@ from fabula.releases.loading import Release
 from fabula.releases.shots.tree import ShotSet, read_shot_set
 from fabula.schemas.katha import StoryRecord
 from fabula.studies.copy_paste import HEIGHT, UNFINISHED, WIDTH, stitch, write_copy_paste
-from fabula.studies.pictures.pipeline import (
-    GenerateOptions,
-    estimate_generation,
-    generate,
-    generations_of,
-    place_outputs,
-)
-from fabula.studies.pictures.plans import (
+from fabula.studies.pictures import (
     ORDERS,
     PLANS,
+    GenerateOptions,
     Order,
     PanelOrder,
     check_panels,
+    estimate_generation,
+    generate,
+    generations_of,
     leaks_of,
+    place_outputs,
     plan_named,
     write_orders,
 )

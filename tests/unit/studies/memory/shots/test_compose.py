@@ -15,21 +15,28 @@ from PIL import Image, ImageDraw
 
 from fabula.errors import ConfigError, TargetError
 from fabula.schemas.plain_files import json_lines
-from fabula.studies.memory.shots.compose import Cutout, compose, soft
 from fabula.studies.memory.shots.exports import PlacedPacket, export_packets, overviews_of, read_packets
 from fabula.studies.memory.shots.layout import (
     Angle,
     Beside,
+    Cutout,
     Keyframe,
     Pan,
     ShotCast,
     ShotLayout,
+    compose,
     places_of,
     plain_layout,
+    soft,
     standing_at,
 )
-from fabula.studies.memory.shots.pipeline import PacketOptions, make_packets
-from fabula.studies.memory.shots.plan_layouts import MOST_KEYFRAMES, layout_faults, pan_faults
+from fabula.studies.memory.shots.pipeline import (
+    MOST_KEYFRAMES,
+    PacketOptions,
+    layout_faults,
+    make_packets,
+    pan_faults,
+)
 from fabula.testing.memory_banks import write_bank
 from fabula.testing.written_episodes import write_episodes, written_episode
 

@@ -21,8 +21,16 @@ from fabula.models.generators.drawn.images import codes_in, encode_mp4
 from fabula.models.generators.drawn.scene import code_of
 from fabula.schemas.plain_files import json_lines
 from fabula.studies.memory.shots.exports import read_packets
-from fabula.studies.memory.shots.generate_shots import Ended, GenerateSettings, last_frame, request_of
-from fabula.studies.memory.shots.generating import GeneratedShots, ShotOptions, generate_shots, place_videos
+from fabula.studies.memory.shots.generating import (
+    Ended,
+    GeneratedShots,
+    GenerateSettings,
+    ShotOptions,
+    generate_shots,
+    last_frame,
+    place_videos,
+    request_of,
+)
 from fabula.studies.memory.shots.pipeline import PacketOptions, make_packets
 from fabula.testing import drawn_looks
 from fabula.testing.memory_banks import write_bank
