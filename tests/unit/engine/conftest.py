@@ -9,8 +9,10 @@ from typing import Any
 import psutil
 import pytest
 
-from fabula.engine.execute import Options
+from fabula.engine.execute import Options, RunRequest
 from fabula.engine.status import RunReport
+from fabula.testing.model_server import ModelServer
+from fabula.testing.toy_models import model_request, reply_to
 from fabula.testing.toy_pipeline import run_toy
 
 Toy = Callable[..., RunReport]
@@ -55,6 +57,25 @@ def run(tmp_path: Path, lines: Path) -> Toy:
         return run_toy(folder or tmp_path / "run", lines, options, **given)
 
     return start
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    """A model that answers the questions of toy runs."""
+    with ModelServer(reply_to) as running:
+        yield running
+
+
+@pytest.fixture
+def asks(tmp_path: Path, server: ModelServer) -> Callable[..., RunRequest]:
+    """Make the request for a run on some lines; the model is at the server."""
+
+    def make(text: str = "a cat\nb bee\nc cow\n", folder: str | Path = "run", **given: Any) -> RunRequest:
+        source = tmp_path / "lines.txt"
+        source.write_text(text)
+        return model_request(tmp_path / folder, (source, f"{server.openai_url}#toy"), **given)
+
+    return make
 
 
 @pytest.fixture

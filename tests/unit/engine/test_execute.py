@@ -129,17 +129,13 @@ def test_execute_when_items_are_rejected_or_fail_lists_every_one(run, lines, tmp
     lines.write_text("z zoo\na reject\nb fail\nc raise\nd\n" + "".join(f"m{n} moth\n" for n in range(40)))
     report = run()
     assert report.totals == {"made": 41, "rejected": 2, "failed": 2, "pending": 0}
-    assert [(item.id, item.stage, item.status, item.code) for item in report.items] == [
-        ("a", "work", "rejected", "unwanted"),
-        ("b", "work", "failed", "tired"),
-        ("c", "work", "failed", "exception"),
-        ("d", "read_lines", "rejected", "empty"),
-    ]
-    assert [item.meaning for item in report.items] == [
-        "asked for",
-        "The stage could not do its work on the item.",
-        "The stage could not do its work on the item.",
-        "no words",
+    told = [(item.id, item.stage, item.status, item.code, item.meaning) for item in report.items]
+    failed = "The stage could not do its work on the item."
+    assert told == [
+        ("a", "work", "rejected", "unwanted", "asked for"),
+        ("b", "work", "failed", "tired", failed),
+        ("c", "work", "failed", "exception", failed),
+        ("d", "read_lines", "rejected", "empty", "no words"),
     ]
     assert read_report(tmp_path / "run") == report
 
@@ -151,13 +147,8 @@ def test_execute_when_failed_before_is_not_tried_again_unless_asked(run, lines, 
     assert ran(run(sets=sets)) == {}
     assert ran(run(sets=sets, retry_failed=True)) == {"work": 1}
     monkeypatch.setattr(toys, "OUTCOMES", {})
-    assert ran(run(sets=sets, retry_failed=True)) == {
-        "work": 1,
-        "count": 5,
-        "number": 5,
-        "shorten": 1,
-        "assemble": 1,
-    }
+    again = {"work": 1, "count": 5, "number": 5, "shorten": 1, "assemble": 1}
+    assert ran(run(sets=sets, retry_failed=True)) == again
     assert run(sets=sets).totals["failed"] == 0
 
 
@@ -307,30 +298,23 @@ def test_execute_when_folder_was_moved_with_its_edits_finds_them(run, tmp_path, 
     assert ran(execute(request)) == {}
 
 
-def test_execute_when_target_is_a_file_is_refused(run: Callable, tmp_path: Path) -> None:
-    (tmp_path / "run").write_text("mine")
-    with pytest.raises(TargetError, match="a file is there"):
+@pytest.mark.parametrize(
+    ("place", "words"),
+    [("run", "a file is there"), ("run/thesis.tex", r"other files and no run: thesis\.tex")],
+)
+def test_execute_when_target_is_a_file_or_holds_other_files_is_refused(run, tmp_path, place, words):
+    (tmp_path / place).parent.mkdir(exist_ok=True)
+    (tmp_path / place).write_text("mine")
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(TargetError, match=words):
         run()
-    assert (tmp_path / "run").read_text() == "mine"
+    assert sorted(tmp_path.rglob("*")) == before and (tmp_path / place).read_text() == "mine"
 
 
-def test_execute_when_target_holds_other_files_is_refused(run: Callable, tmp_path: Path) -> None:
-    (tmp_path / "run").mkdir()
-    (tmp_path / "run" / "thesis.tex").write_text("mine")
-    with pytest.raises(TargetError, match=r"other files and no run: thesis\.tex"):
-        run()
-    assert [path.name for path in (tmp_path / "run").iterdir()] == ["thesis.tex"]
-
-
-def test_execute_when_run_is_of_another_kind_is_refused(run: Callable, tmp_path: Path) -> None:
+def test_execute_when_run_is_of_another_kind_or_newer_is_refused(run: Callable, tmp_path: Path) -> None:
     run()
-    other = Pipeline("other", toy().stages, toy().finish)
     with pytest.raises(RunError, match="of kind toy, not other"):
-        run(pipeline=other)
-
-
-def test_execute_when_run_is_newer_is_refused(run: Callable, tmp_path: Path) -> None:
-    run()
+        run(pipeline=Pipeline("other", toy().stages, toy().finish))
     path = tmp_path / "run" / "run.json"
     path.write_text(path.read_text().replace('"format": 1', '"format": 7'))
     with pytest.raises(RunError, match="format 7 is of a newer Fabula"):

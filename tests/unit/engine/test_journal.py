@@ -109,15 +109,8 @@ def test_open_when_new_has_its_tables_and_waits_for_no_reader(tmp_path: Path) ->
         (mode,) = connection.execute("PRAGMA journal_mode").fetchone()
     connection.close()
     assert tables == {
-        "meta",
-        "results",
-        "calls",
-        "sent",
-        "batches",
-        "batch_requests",
-        "batch_pictures",
-        "asks",
-    }
+        "meta", "results", "calls", "sent", "batches", "batch_requests", "batch_pictures", "asks",
+    }  # fmt: skip
     assert mode == "wal"
 
 
@@ -156,17 +149,14 @@ def test_heads_when_a_page_is_overwritten_says_damaged(tmp_path: Path) -> None:
         list(journal.heads("work"))
 
 
-def test_open_when_format_is_newer_is_refused(tmp_path: Path) -> None:
+def test_open_when_missing_or_of_a_newer_format_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match="no journal"):
+        Journal.open(tmp_path, writable=False)
+    assert list(tmp_path.iterdir()) == []
     with Journal.open(tmp_path) as journal:
         journal.note("format", 99)
     with pytest.raises(RunError, match="format 99"):
         Journal.open(tmp_path)
-
-
-def test_open_when_read_only_and_missing_says_no_journal(tmp_path: Path) -> None:
-    with pytest.raises(RunError, match="no journal"):
-        Journal.open(tmp_path, writable=False)
-    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.fixture
@@ -345,10 +335,8 @@ def server() -> Iterator[ModelServer]:
 def request(folder: Path, server: ModelServer) -> Any:
     source = folder / "lines.txt"
     source.write_text("".join(f"i{number} cat ask:2\n" for number in range(ITEMS)))
-    model = f"{server.openai_url}#toy"
-    return model_request(
-        folder / "run", (source, model), settings={"concurrency": 8}, sets=["answer.max_tokens=100000"]
-    )
+    given = {"settings": {"concurrency": 8}, "sets": ["answer.max_tokens=100000"]}
+    return model_request(folder / "run", (source, f"{server.openai_url}#toy"), **given)
 
 
 @pytest.fixture(scope="module")
@@ -378,16 +366,13 @@ def calls(path: Path) -> dict[tuple[str, int], tuple[Any, ...]]:
     return found
 
 
-def zeroed(data: bytearray, choices: random.Random) -> None:
-    for _ in range(choices.randint(1, 4)):
-        start = choices.randrange(len(data) // PAGE) * PAGE
-        data[start : start + PAGE] = bytes(PAGE)
+def overwritten(fill: Callable[[random.Random], bytes]) -> Damage:
+    def damage(data: bytearray, choices: random.Random) -> None:
+        for _ in range(choices.randint(1, 4)):
+            start = choices.randrange(len(data) // PAGE) * PAGE
+            data[start : start + PAGE] = fill(choices)
 
-
-def garbled(data: bytearray, choices: random.Random) -> None:
-    for _ in range(choices.randint(1, 4)):
-        start = choices.randrange(len(data) // PAGE) * PAGE
-        data[start : start + PAGE] = choices.randbytes(PAGE)
+    return damage
 
 
 def flipped(data: bytearray, choices: random.Random) -> None:
@@ -406,7 +391,10 @@ def shuffled(data: bytearray, choices: random.Random) -> None:
     )  # fmt: skip
 
 
-DAMAGES: tuple[Damage, ...] = (zeroed, garbled, flipped, cut, shuffled)
+DAMAGES: tuple[Damage, ...] = (
+    overwritten(lambda _: bytes(PAGE)), overwritten(lambda choices: choices.randbytes(PAGE)),
+    flipped, cut, shuffled,
+)  # fmt: skip
 
 
 def said_in(calls: dict[Any, Any]) -> dict[Any, list[bytes]]:
@@ -563,16 +551,12 @@ def test_salvage_when_rows_are_in_the_log_only_takes_them_from_there(run: Path) 
     writer.close()
     for suffix in ("", "-wal"):
         shutil.move(f"{run.parent / 'kept'}{suffix}", f"{run / NAME}{suffix}")
-    change_bytes(run / NAME, PAGE)
+    with (run / NAME).open("r+b") as file:
+        file.seek(PAGE)
+        file.write(bytes(PAGE))
     done = salvage(run)
     assert done.kept_as is not None
     assert calls(run / NAME)[late[:2]] == late
-
-
-def change_bytes(path: Path, start: int) -> None:
-    with path.open("r+b") as file:
-        file.seek(start)
-        file.write(bytes(PAGE))
 
 
 def test_salvage_when_killed_before_the_end_is_finished_by_the_next_command(run, server, monkeypatch):

@@ -5,7 +5,7 @@ import re
 import shutil
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from copy import deepcopy
 from dataclasses import replace
@@ -49,25 +49,6 @@ from fabula.testing.toy_models import PRICES, model_request, reply_to, toy_model
 pytestmark = pytest.mark.slow
 
 Asks = Callable[..., RunRequest]
-
-
-@pytest.fixture
-def server() -> Iterator[ModelServer]:
-    with ModelServer(reply_to) as running:
-        yield running
-
-
-@pytest.fixture
-def asks(tmp_path: Path, server: ModelServer) -> Asks:
-    """Make the request for a run on some lines; the model is at the server."""
-
-    def make(text: str = "a cat\nb bee\nc cow\n", **given: Any) -> RunRequest:
-        source = tmp_path / "lines.txt"
-        source.write_text(text)
-        folder = given.pop("folder", tmp_path / "run")
-        return model_request(folder, (source, f"{server.openai_url}#toy"), **given)
-
-    return make
 
 
 def lines_of(request: RunRequest) -> dict[str, Any]:
@@ -186,15 +167,11 @@ def test_run_when_json_has_to_be_mended_says_so(asks: Asks, server: ModelServer)
 @pytest.mark.parametrize(
     ("fault", "code"),
     [
-        (Refused(), "refused"),
-        (TruncatedJson(), "truncated"),
-        (EmptyChoices(), "empty"),
-        (TooLong(), "too_long"),
-        (Dropped(), "unavailable"),
-        (ServerError(500), "unavailable"),
+        (Refused(), "refused"), (TruncatedJson(), "truncated"), (EmptyChoices(), "empty"),
+        (TooLong(), "too_long"), (Dropped(), "unavailable"), (ServerError(500), "unavailable"),
     ],
     ids=lambda value: value if isinstance(value, str) else type(value).__name__,
-)
+)  # fmt: skip
 def test_run_when_one_item_fails_names_the_failure_and_makes_the_others(asks, server, fault, code):
     server.faults = striking(fault, "b")
     report = execute(asks(settings={"attempts": 1}, sets=["run.threshold=0.5"]))
@@ -210,9 +187,8 @@ def test_run_when_the_key_is_missing_says_which_before_anything_is_sent(tmp_path
 
 
 def test_run_when_input_is_longer_than_the_stage_allows_fails_without_sending(asks, server):
-    report = execute(
-        asks(f"a {'cat ' * 30_000}\nb bee\n", sets=["answer.max_input_tokens=1000", "run.threshold=0"])
-    )
+    sets = ["answer.max_input_tokens=1000", "run.threshold=0"]
+    report = execute(asks(f"a {'cat ' * 30_000}\nb bee\n", sets=sets))
     assert failures(report) == {"a": "too_long"}
     assert server.count == 1
 
@@ -220,11 +196,13 @@ def test_run_when_input_is_longer_than_the_stage_allows_fails_without_sending(as
 # -- money
 
 
-def test_run_when_the_budget_ends_with_64_calls_in_flight_never_exceeds_it_and_resumes(asks, server):
+def test_run_when_the_budget_ends_with_64_calls_in_flight_never_exceeds_it_and_resumes(
+    asks, server, tmp_path
+):
     server.latency = 0.02
     text = "".join(f"i{n} cat\n" for n in range(400))
     settings = {"concurrency": 64}
-    whole = cost_of_run(asks, server, text)
+    whole = execute(asks(text, folder="calm", settings=settings)).models[0].cost
     server_count = server.count
     limit = whole / 3
     request = asks(text, settings=settings, options=Options(workers=0, max_cost=limit))
@@ -242,12 +220,6 @@ def test_run_when_the_budget_ends_with_64_calls_in_flight_never_exceeds_it_and_r
     assert report.totals["made"] == 400
     assert server.count - server_count == 400
     assert report.models[0].cost == pytest.approx(whole)
-
-
-def cost_of_run(asks: Asks, server: ModelServer, text: str) -> float:
-    request = asks(text, settings={"concurrency": 64})
-    other = replace(request, folder=request.folder.with_name("calm"))
-    return execute(other).models[0].cost
 
 
 def test_run_when_the_budget_is_zero_asks_nothing(asks: Asks, server: ModelServer) -> None:

@@ -45,24 +45,7 @@ from fabula.testing.model_server import (
 )
 from fabula.testing.toy_models import model_request, reply_to, toy_models
 
-Asks = Callable[..., RunRequest]
 MANY = "".join(f"i{n} cat\n" for n in range(60))
-
-
-@pytest.fixture
-def server() -> Iterator[ModelServer]:
-    with ModelServer(reply_to) as running:
-        yield running
-
-
-@pytest.fixture
-def asks(tmp_path: Path, server: ModelServer) -> Asks:
-    def make(text: str = MANY, **given: Any) -> RunRequest:
-        source = tmp_path / "lines.txt"
-        source.write_text(text)
-        return model_request(tmp_path / "run", (source, f"{server.openai_url}#toy"), **given)
-
-    return make
 
 
 def ended_with(request: RunRequest) -> FabulaError | None:
@@ -116,11 +99,11 @@ def test_stop_when_calls_wait_for_the_service_does_not_wait_with_them(asks, serv
     stopped = threading.Event()
     monkeypatch.setattr(lock.Stopper, "__call__", lambda self: stopped.is_set())
     threading.Thread(target=lambda: (server.wait_for(1), stopped.set()), daemon=True).start()
-    assert isinstance(ended_with(asks(settings=settings)), Interrupted)
+    assert isinstance(ended_with(asks(MANY, settings=settings)), Interrupted)
 
 
 def test_second_stop_when_replies_are_being_written_keeps_them_and_goes_on_later(asks, server):
-    request = asks(settings={"concurrency": 8})
+    request = asks(MANY, settings={"concurrency": 8})
     locked: list[sqlite3.Connection] = []
 
     def interrupt() -> None:
@@ -194,7 +177,7 @@ def test_books_when_a_process_dies_with_calls_in_flight_show_them_before_it_goes
 
 
 def test_run_when_the_journal_fails_in_the_middle_ends_with_what_is_wrong(asks, server):
-    request = asks(settings={"concurrency": 8}, options=Options(workers=0, max_cost=1.0))
+    request = asks(MANY, settings={"concurrency": 8}, options=Options(workers=0, max_cost=1.0))
     server.latency = 0.02
 
     def spoil() -> None:
@@ -228,17 +211,11 @@ def test_books_when_the_cost_is_limited_hold_a_call_before_it_is_sent(tmp_path, 
 LINES = "a cat\nb bee\nc cow\nd dog\n"
 SPOILT = ("b", "d")
 FAULTS: dict[str, Any] = {
-    "refused": Refused(),
-    "blocked": SafetyBlock(),
-    "filtered": ContentFilter(),
-    "empty": EmptyText(),
-    "no choice": EmptyChoices(),
-    "cut off": TruncatedJson(),
-    "no JSON": Prose("I cannot say."),
-    "wrong shape": {"text": 7},
-    "says what cannot be": {"text": "???"},
+    "refused": Refused(), "blocked": SafetyBlock(), "filtered": ContentFilter(), "empty": EmptyText(),
+    "no choice": EmptyChoices(), "cut off": TruncatedJson(), "no JSON": Prose("I cannot say."),
+    "wrong shape": {"text": 7}, "says what cannot be": {"text": "???"},
     "broken JSON": MalformedJson("wrong_type"),
-}
+}  # fmt: skip
 
 
 def item_of(asked: Asked) -> str:
@@ -338,9 +315,8 @@ def test_retry_when_it_succeeds_says_the_attempt_and_keeps_the_replies_of_before
     execute(retrying(request))
     assert lines_of(request)["b"]["notes"] == [ANSWERED, "attempt_2"]
     assert lines_of(request)["a"]["notes"] == [ANSWERED]
-    (answer,) = [
-        view for view in show_item(request.folder, toy_models(), "b").stages if view.name == "answer"
-    ]
+    stages = show_item(request.folder, toy_models(), "b").stages
+    (answer,) = [view for view in stages if view.name == "answer"]
     assert [call["sample"] for call in answer.calls] == [0, ATTEMPT]
     assert [call["reply"]["outcome"] for call in answer.calls] == ["refused", "ok"]
     assert read_manifest(request.folder).run.attempts == 2

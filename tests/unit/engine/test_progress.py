@@ -62,9 +62,7 @@ EVENTS = [
     Event("run", data={"folder": "x", "pipeline": "toy", "stages": ["work"], "workers": 0}),
     Event("stage", stage="work", data={"items": 100}),
     *(Event("progress", stage="work", data={"done": done, "total": 100}) for done in range(1, 101)),
-    Event(
-        "item", stage="work", data={"item": "a", "status": "failed", "code": "crashed", "reason": "[bold]"}
-    ),
+    Event("item", stage="work", data=PROBLEM),
     Event("stage-done", stage="work", data={"made": 99, "rejected": 0, "failed": 1, "ran": 100, "reused": 0}),
     Event("stopping"),
     Event("outputs", data={"written": True}),
@@ -305,22 +303,6 @@ execute(model_request(Path(folder), (Path(lines), model), options, settings=sett
 """
 
 
-@pytest.fixture
-def server() -> Iterator[ModelServer]:
-    with ModelServer(reply_to) as running:
-        yield running
-
-
-@pytest.fixture
-def asks(tmp_path: Path, server: ModelServer) -> Asks:
-    def make(text: str, name: str = "run", **given: Any) -> RunRequest:
-        source = tmp_path / "lines.txt"
-        source.write_text(text)
-        return model_request(tmp_path / name, (source, f"{server.openai_url}#toy"), **given)
-
-    return make
-
-
 def rows(folder: Path) -> tuple[int, int]:
     """Requests that were answered, and those without a reply, in the journal of a run."""
     path = folder / JOURNAL
@@ -418,7 +400,7 @@ def test_report_when_replies_come_in_another_order_has_the_same_bytes(asks, serv
     reports = set()
     for number in range(1 + rounds(20)):
         server.faults = dawdling(choices)
-        request = asks(text, name=f"run{number}", settings={"concurrency": 16, "prices": prices})
+        request = asks(text, folder=f"run{number}", settings={"concurrency": 16, "prices": prices})
         execute(request)
         reports.add((request.folder / REPORT).read_bytes())
     assert len(reports) == 1
@@ -427,7 +409,7 @@ def test_report_when_replies_come_in_another_order_has_the_same_bytes(asks, serv
 def test_budget_when_the_limit_is_met_exactly_lets_the_call_through(asks: Asks, server: ModelServer) -> None:
     text = "".join(f"i{number} cat\n" for number in range(40))
     prices = {"input": 0.1, "output": 0.7}
-    (use,) = execute(asks(text, name="calm", settings={"prices": prices})).models
+    (use,) = execute(asks(text, folder="calm", settings={"prices": prices})).models
     request = asks(text, settings={"prices": prices, "concurrency": 1})
     limited = replace(request, options=Options(workers=0, max_cost=use.cost * 20))
     assert execute(limited).models[0].cost == use.cost

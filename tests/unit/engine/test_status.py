@@ -3,11 +3,11 @@
 import json
 import math
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
 
 import pytest
 
@@ -27,7 +27,7 @@ from fabula.models.options import ModelOptions
 from fabula.models.prices import most_tokens
 from fabula.schemas.values import Edit
 from fabula.testing.model_server import Answer, Asked, Dropped, Fault, ModelServer, OddUsage
-from fabula.testing.toy_models import PRICES, AnswerSettings, model_request, reply_to
+from fabula.testing.toy_models import PRICES, AnswerSettings, reply_to
 from fabula.testing.toy_pipeline import toy
 
 
@@ -72,10 +72,8 @@ def test_run_status_when_version_is_raised_explains(run: Callable, folder: Path)
 def test_run_status_when_setting_changed_explains(run: Callable, folder: Path) -> None:
     run()
     run(sets=["work.ignored=1", "run.seed=7"], stages=("read_lines",))
-    assert reasons(run_status(folder, toy(), explain=True))["work"] == {
-        "setting ignored changed": 4,
-        "seed 42 -> 7": 4,
-    }
+    found = reasons(run_status(folder, toy(), explain=True))["work"]
+    assert found == {"setting ignored changed": 4, "seed 42 -> 7": 4}
 
 
 def test_run_status_when_library_changed_explains(run, folder, monkeypatch):
@@ -83,12 +81,9 @@ def test_run_status_when_library_changed_explains(run, folder, monkeypatch):
     monkeypatch.setattr("importlib.metadata.version", lambda _: "1.0.31")
     run(pipeline=pipeline)
     monkeypatch.setattr("importlib.metadata.version", lambda _: "1.0.32")
-    assert reasons(run_status(folder, pipeline, explain=True))["work"] == {
-        "library filelock 1.0.31 -> 1.0.32": 4
-    }
-    assert reasons(run_status(folder, toy(), explain=True))["work"] == {
-        "library filelock 1.0.31 -> not used": 4
-    }
+    for now, version in ((pipeline, "1.0.32"), (toy(), "not used")):
+        found = reasons(run_status(folder, now, explain=True))["work"]
+        assert found == {f"library filelock 1.0.31 -> {version}": 4}
 
 
 def test_run_status_when_input_changed_explains(run: Callable, folder: Path, lines: Path) -> None:
@@ -187,23 +182,16 @@ def counted(asked: Asked) -> Answer:
 
 
 @pytest.fixture
-def server() -> Iterator[ModelServer]:
-    with ModelServer(counted) as running:
-        yield running
+def server(server: ModelServer) -> ModelServer:
+    server.handler = counted
+    return server
 
 
-@pytest.fixture
-def asks(tmp_path: Path, server: ModelServer) -> Asks:
-    def make(text: str = "a cat ask:3\nb bee\nc same\nd same\n", **given: Any) -> RunRequest:
-        source = tmp_path / "lines.txt"
-        source.write_text(text)
-        return model_request(tmp_path / "run", (source, f"{server.openai_url}#toy"), **given)
-
-    return make
+FOUR = "a cat ask:3\nb bee\nc same\nd same\n"
 
 
 def test_spend_when_shown_by_anything_adds_up_to_what_the_run_has_cost(asks: Asks) -> None:
-    request = asks()
+    request = asks(FOUR)
     execute(request)
     used = math.fsum(use.cost for use in model_uses(request.folder / JOURNAL))
     assert used == pytest.approx(5 * 200e-6)  # three of a, one of b, one that c and d share
@@ -211,12 +199,8 @@ def test_spend_when_shown_by_anything_adds_up_to_what_the_run_has_cost(asks: Ask
         assert run_spend(request.folder, by).spent == pytest.approx(used)
     (line,) = run_spend(request.folder, "prompt").rows
     assert (line.name, line.calls) == (PROMPT, 5)
-    assert (line.input_tokens, line.cached_tokens, line.written_tokens, line.output_tokens) == (
-        500,
-        200,
-        50,
-        50,
-    )
+    tokens = (line.input_tokens, line.cached_tokens, line.written_tokens, line.output_tokens)
+    assert tokens == (500, 200, 50, 50)
     items = {line.name: line.calls for line in run_spend(request.folder, "item").rows}
     assert items in ({"a": 3, "b": 1, "c": 1}, {"a": 3, "b": 1, "d": 1})
     assert run_spend(request.folder, "story").rows[0].name == "a"
@@ -242,9 +226,8 @@ def test_plan_when_prompts_were_kept_counts_on_the_same_share(asks: Asks, server
     # 100 in, of which 40 at 0.1 and 10 at 1.25, and 10 out at 10: 50 + 4 + 12.5 + 100 millionths
     assert known.cost == pytest.approx(166.5e-6)
     more = asks("a cat\nb cat\n", settings={"prices": prices})
-    (plan,) = plan_calls(
-        more, replace(more.config, stages=more.config.stages | {"answer": AnswerSettings()})
-    ).stages
+    stages = more.config.stages | {"answer": AnswerSettings()}
+    (plan,) = plan_calls(more, replace(more.config, stages=stages)).stages
     assert (plan.calls, plan.calibrated) == (1, True)
     # of the input a half costs 1, 40 in 100 cost 0.1 and 10 in 100 cost 1.25: 0.665 a token
     assert plan.cost == pytest.approx((0.665 * plan.input_tokens + 10 * plan.output_tokens) / 1e6, rel=0.02)
@@ -289,10 +272,8 @@ def test_forecast_when_a_stage_costs_more_than_planned_raises_what_is_to_come() 
     assert forecast.expect("check", 4.0, 4.5, 6.0) == {"expected": 12.0, "factor": 2.0}
     forecast.expect("check", 4.0, 6.0, 6.0)
     # judge is cheaper than planned: nothing is left to come, so only its own pace counts.
-    assert forecast.expect("judge", 6.0, 6.1, 7.0) == {
-        "expected": 7.0,
-        "factor": pytest.approx(7 / 6, abs=1e-4),
-    }
+    found = forecast.expect("judge", 6.0, 6.1, 7.0)
+    assert found == {"expected": 7.0, "factor": pytest.approx(7 / 6, abs=1e-4)}
     assert forecast.expect("unplanned", 7.0, 7.0, 8.0) is None
 
 
@@ -306,16 +287,8 @@ def test_forecast_when_stages_overlap_adds_what_is_left_of_each() -> None:
 
 def test_run_when_it_has_a_plan_tells_what_it_expects(asks: Asks) -> None:
     told: list[Event] = []
-
-    class Told:
-        def emit(self, event: Event) -> None:
-            told.append(event)
-
-        def close(self) -> None:
-            return None
-
-    request = asks("".join(f"i{number} cat\n" for number in range(8)))
-    reporter = Forecasting(Told())
+    request = asks(many(8))
+    reporter = Forecasting(SimpleNamespace(emit=told.append, close=lambda: None))
     reporter.emit(Event("plan", data={"calls": 8, "cost": 1.0, "stages": {"answer": 1.0}}))
     execute(request, reporter)
     last = [event for event in told if event.kind == "progress" and event.stage == "answer"][-1].data
@@ -332,35 +305,21 @@ ODD = [
 ]  # fmt: skip
 
 
-def wordy(asked: Asked) -> Answer:
-    """An answer of 60 tokens at least: more than nothing, as a limit that is not kept would show."""
-    return Answer(json.dumps({"text": reply_to(asked)["text"] + " and so on" * 24}))
-
-
 @pytest.fixture
-def counting_server() -> Iterator[ModelServer]:
-    with ModelServer(wordy) as running:
-        yield running
-
-
-@pytest.fixture
-def asks_for(tmp_path: Path, counting_server: ModelServer) -> Asks:
-    def make(text: str, **given: Any) -> RunRequest:
-        source = tmp_path / "lines.txt"
-        source.write_text(text)
-        return model_request(tmp_path / "run", (source, f"{counting_server.openai_url}#toy"), **given)
-
-    return make
+def wordy_server(server: ModelServer) -> ModelServer:
+    """It answers with 60 tokens at least: more than nothing, as a limit that is not kept would show."""
+    server.handler = lambda asked: Answer(json.dumps({"text": reply_to(asked)["text"] + " and so on" * 24}))
+    return server
 
 
 def many(count: int) -> str:
     return "".join(f"i{number} cat\n" for number in range(count))
 
 
-def charged(counting_server: ModelServer) -> float:
+def charged(wordy_server: ModelServer) -> float:
     """What the service charges for all that it answered, in USD."""
     total = 0.0
-    for exchange in counting_server.log:
+    for exchange in wordy_server.log:
         assert exchange.answer is not None
         used = exchange.answer.counts(exchange.asked)
         total += (used["input_tokens"] * PRICES["input"] + used["output_tokens"] * PRICES["output"]) / 1e6
@@ -375,27 +334,27 @@ def striking(fault: Fault, *items: str) -> Callable[[Asked], Fault | None]:
 
 
 @pytest.mark.parametrize("fault", ODD, ids=repr)
-def test_limit_when_the_usage_cannot_be_read_is_never_exceeded(asks_for, counting_server, fault):
-    counting_server.faults = fault
-    request = asks_for(many(200), settings={"concurrency": 16}, options=Options(workers=0, max_cost=LIMIT))
+def test_limit_when_the_usage_cannot_be_read_is_never_exceeded(asks, wordy_server, fault):
+    wordy_server.faults = fault
+    request = asks(many(200), settings={"concurrency": 16}, options=Options(workers=0, max_cost=LIMIT))
     with pytest.raises(BudgetStop):
         execute(request)
     (use,) = model_uses(request.folder / JOURNAL)
-    assert 0 < use.calls == counting_server.count == use.unread
-    assert charged(counting_server) <= use.cost <= LIMIT
+    assert 0 < use.calls == wordy_server.count == use.unread
+    assert charged(wordy_server) <= use.cost <= LIMIT
     with pytest.raises(BudgetStop):
         execute(request)
-    assert counting_server.count == use.calls, "the same limit allows nothing more"
+    assert wordy_server.count == use.calls, "the same limit allows nothing more"
 
 
-def test_limit_when_one_reply_claims_a_billion_tokens_is_not_used_up_by_it(asks_for, counting_server):
-    counting_server.faults = striking(OddUsage("output", 10**9), "i3")
-    request = asks_for(many(20), options=Options(workers=0, max_cost=LIMIT))
+def test_limit_when_one_reply_claims_a_billion_tokens_is_not_used_up_by_it(asks, wordy_server):
+    wordy_server.faults = striking(OddUsage("output", 10**9), "i3")
+    request = asks(many(20), options=Options(workers=0, max_cost=LIMIT))
     report = execute(request)
     assert report.totals["made"] == 20
     (use,) = report.models
     assert (use.overclaimed, use.unread) == (1, 0)
-    assert charged(counting_server) < use.cost < LIMIT
+    assert charged(wordy_server) < use.cost < LIMIT
     assert read_report(request.folder) == report
     told = "\n".join(report.lines())
     assert "1 reply claims more tokens than the request can have used: booked at the most" in told
@@ -405,9 +364,9 @@ def test_limit_when_one_reply_claims_a_billion_tokens_is_not_used_up_by_it(asks_
     assert reply.usage is not None and reply.usage.output_tokens == 100, "max_tokens"
 
 
-def test_report_when_counts_could_not_be_read_says_how_many(asks_for, counting_server):
-    counting_server.faults = striking(OddUsage("output", "many"), "i1", "i2")
-    request = asks_for(many(5))
+def test_report_when_counts_could_not_be_read_says_how_many(asks, wordy_server):
+    wordy_server.faults = striking(OddUsage("output", "many"), "i1", "i2")
+    request = asks(many(5))
     report = execute(request)
     assert report.models[0].unread == 2
     (line,) = [line for line in report.lines() if "count of tokens" in line]
@@ -416,37 +375,36 @@ def test_report_when_counts_could_not_be_read_says_how_many(asks_for, counting_s
 
 
 def test_limit_when_earlier_calls_had_neither_price_nor_count_takes_them_at_their_bound(
-    asks_for: Asks, counting_server: ModelServer
+    asks: Asks, wordy_server: ModelServer
 ) -> None:
-    counting_server.faults = OddUsage(missing=True)
-    (use,) = execute(asks_for(many(20), settings={"prices": None})).models
+    wordy_server.faults = OddUsage(missing=True)
+    (use,) = execute(asks(many(20), settings={"prices": None})).models
     assert (use.unpriced, use.unread) == (20, 20)
-    request = asks_for(many(20), options=Options(workers=0, max_cost=LIMIT))
+    request = asks(many(20), options=Options(workers=0, max_cost=LIMIT))
     calls = list(answered(request.folder / JOURNAL))
     most = most_tokens(ChatRequest.from_canonical(calls[0].asked), ModelOptions())
     bound = (most.input * PRICES["input"] + most.output * PRICES["output"]) / 1e6
     with pytest.raises(BudgetStop):
-        execute(asks_for(many(40), options=Options(workers=0, max_cost=LIMIT)))
-    assert counting_server.count - 20 == int((LIMIT - 20 * bound) / bound)
+        execute(asks(many(40), options=Options(workers=0, max_cost=LIMIT)))
+    assert wordy_server.count - 20 == int((LIMIT - 20 * bound) / bound)
 
 
 # -- journals of earlier versions
 
 
-def test_run_when_an_earlier_version_wrote_its_journal_is_read_and_goes_on(asks_for, counting_server):
-    counting_server.faults = striking(OddUsage(missing=True), "i1")
-    request = asks_for(many(4))
+def test_run_when_an_earlier_version_wrote_its_journal_is_read_and_goes_on(asks, wordy_server):
+    wordy_server.faults = striking(OddUsage(missing=True), "i1")
+    request = asks(many(4))
     before = execute(request).models
     as_format_3(request.folder / JOURNAL)
     assert model_uses(request.folder / JOURNAL) == before
     assert execute(request).models == before
-    assert counting_server.count == 4
-    assert execute(asks_for(many(6))).models[0].calls == 6
-    assert counting_server.count == 6
+    assert wordy_server.count == 4
+    assert execute(asks(many(6))).models[0].calls == 6
+    assert wordy_server.count == 6
     with closing(sqlite3.connect(request.folder / JOURNAL)) as journal:
-        assert journal.execute("SELECT value FROM meta WHERE name = 'format'").fetchone() == (
-            str(journal_file.FORMAT),
-        )
+        (format_,) = journal.execute("SELECT value FROM meta WHERE name = 'format'").fetchone()
+    assert format_ == str(journal_file.FORMAT)
 
 
 def as_format_3(path: Path) -> None:
@@ -457,6 +415,3 @@ def as_format_3(path: Path) -> None:
         for table in ("batches", "batch_requests", "batch_pictures"):
             journal.execute(f"DROP TABLE {table}")
         journal.execute("UPDATE meta SET value = '3' WHERE name = 'format'")
-
-
-# -- settings that change the price
