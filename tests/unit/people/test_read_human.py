@@ -108,13 +108,10 @@ def test_file_when_many_lines_are_wrong_names_them_all(written, known, item, sto
         ["a list"],
     ]  # fmt: skip
     found = problems(written("people.jsonl", *map(json.dumps, rows), "{"), known)
-    assert [text.split(".jsonl:")[1][0] for text in found] == ["5", "6", "1", "2", "3", "4"] or len(
-        found
-    ) == 6
-    assert any("value: expected a rating from 1 to 5, found 6" in text for text in found)
-    assert any("compares two methods" in text for text in found)
-    assert any("'speed'" in text for text in found)
-    assert any("a story of the release" in text for text in found)
+    assert len(found) == 6
+    for words in ("value: expected a rating from 1 to 5, found 6", "compares two methods", "'speed'",
+                  "a story of the release"):  # fmt: skip
+        assert any(words in text for text in found)
 
 
 def test_person_when_answering_twice_differently_is_a_problem_and_the_same_is_none(written, known, item):
@@ -154,12 +151,10 @@ def test_tasks_when_anonymised_stand_for_what_the_key_says(written: Write) -> No
     key = {"task_0001": ("a.mp4", "x"), "task_0002": ("gone.mp4", "x")}
     (found,) = read_human(written("a.jsonl", json.dumps(row)), known, key)
     assert (found.item, found.method, found.completion) == ("a.mp4", "x", (1, 0))
-    bad = [
-        row | {"item": "task_9"},
-        row | {"method": "x"},
-        row | {"item": "task_0002"},
-        row | {"completion": [1]},
-    ]
+    (problem,) = problems(written("a.jsonl", json.dumps(row)), known)
+    assert "given with --key" in problem
+    changes = ({"item": "task_9"}, {"method": "x"}, {"item": "task_0002"}, {"completion": [1]})
+    bad = [row | change for change in changes]
     found_problems = problems(written("b.jsonl", *map(json.dumps, bad)), known, key=key)
     assert [text.partition(" ")[0].rpartition(":")[2] for text in found_problems] == ["1", "2", "3", "4"]
 
@@ -222,12 +217,6 @@ def test_page_when_compared_names_every_column_and_kind() -> None:
     assert [name for name in (*HumanRow.model_fields, *NEEDED) if f"| `{name}` |" not in text] == []
 
 
-def test_line_about_a_task_when_no_key_is_given_asks_for_it(written: Write) -> None:
-    row = {"kind": "completion", "rater": "p1", "item": "task_0001", "completion": [1]}
-    (problem,) = problems(written("a.jsonl", json.dumps(row)), Known(events={"a.mp4": 1}))
-    assert "given with --key" in problem
-
-
 # -- Human recoverability, STG, moral labels, ratings: by hand, and under intervals that resample people
 
 Line = Callable[..., HumanRow]
@@ -265,6 +254,7 @@ def test_recovery_when_dimensions_have_different_sizes_weighs_them_alike(line, q
     causal, emotional = of_type(questions, "causal")[:3], of_type(questions, "emotional")[0]
     rows = [line("answer", "p", item, right=False) for item in causal]
     rows.append(line("answer", "p", emotional, right=True))
+    rows[0] = line("answer", "p", causal[0], answer="Unclear")  # which is wrong
     found = human_recovery(rows, questions, "m", questions, FEW)
     assert found.recoverability["image"]["overall"].value == pytest.approx((0 + 1) / 2)  # not 1/4
     assert found.recoverability["image"]["overall"].counts["dimensions"] == 2
@@ -282,12 +272,6 @@ def test_recovery_when_question_is_invalid_or_repeated_or_of_another_method_leav
     assert found.valid == 1
 
 
-def test_recovery_when_unclear_is_wrong(line: Line, questions: dict[str, Question]) -> None:
-    (item, *_) = questions
-    found = human_recovery([line("answer", "p", item, answer="Unclear")], questions, "m", questions, FEW)
-    assert found.recoverability["image"]["overall"].value == 0.0
-
-
 def test_recovery_when_lines_come_in_another_order_is_the_same(line, questions):
     random = np.random.default_rng(5)
     rows = [
@@ -296,9 +280,8 @@ def test_recovery_when_lines_come_in_another_order_is_the_same(line, questions):
         for condition in ("text", "image")
         for person in range(4)
     ]
-    assert human_recovery(rows, questions, "m", questions, FEW) == human_recovery(
-        rows[::-1], questions, "m", questions, FEW
-    )
+    found, turned = (human_recovery(each, questions, "m", questions, FEW) for each in (rows, rows[::-1]))
+    assert found == turned
 
 
 def test_interval_when_participants_are_resampled_is_that_of_scipys_bootstrap() -> None:
@@ -373,9 +356,8 @@ def said(
     line: Line, criterion: str, values: list[int], baseline: str = "n", **more: object
 ) -> list[HumanRow]:
     choice = {"method": "m", "baseline": baseline, "criterion": criterion, "simulated": True, **more}
-    return [
-        line("preference", f"p{person}", "s", **choice, value=value) for person, value in enumerate(values)
-    ]
+    people = enumerate(values)
+    return [line("preference", f"p{person}", "s", **choice, value=value) for person, value in people]
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -391,16 +373,9 @@ def test_few_preferences_when_tested_have_the_p_of_scipy_over_all_signs(line: Li
 
 def test_many_preferences_when_tested_have_the_p_of_scipy_by_approximation(line: Line) -> None:
     values = np.random.default_rng(7).choice([-2, -1, 0, 1, 2], 120, p=[0.1, 0.2, 0.25, 0.25, 0.2]).tolist()
+    choice = {"method": "m", "baseline": "n", "criterion": "Q1"}
     rows = [
-        line(
-            "preference",
-            f"p{number % 9}",
-            f"s{number}",
-            method="m",
-            baseline="n",
-            criterion="Q1",
-            value=value,
-        )
+        line("preference", f"p{number % 9}", f"s{number}", **choice, value=value)
         for number, value in enumerate(values)
     ]
     (found,) = preferences(rows, NONE)

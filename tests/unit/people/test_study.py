@@ -1,6 +1,7 @@
 """The whole way: an archive, a release or suite, a file of made-up answers; and the command on top."""
 
 import json
+import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -82,34 +83,27 @@ def people(tmp_path: Path, line: Line, questions: dict[str, Question], release: 
 
 
 def test_study_when_whole_has_every_part(storyboards: Path, people: Path) -> None:
-    found = calibrate(storyboards, people, settings=FEW)
+    found, again = (calibrate(storyboards, people, settings=FEW) for _ in range(2))
     document = json.loads(json.dumps(found.as_json(), allow_nan=False))
+    assert document == json.loads(json.dumps(again.as_json()))
     assert document["people"]["raters"] == 4
     assert document["people"]["excluded_raters"] == {"p9": "attention checks failed: 1"}
     assert document["people"]["items_with_too_few_raters"] == []
     method = document["methods"]["m"]
     assert method["valid_set"] == "people"
     assert 0 < method["questions_valid"] < method["questions_asked"]
-    gap = (
-        method["recoverability"]["text"]["overall"]["value"]
-        - method["recoverability"]["image"]["overall"]["value"]
-    )
-    assert method["stg"]["overall"]["value"] == pytest.approx(gap)
+    text, image = (method["recoverability"][name]["overall"]["value"] for name in ("text", "image"))
+    assert method["stg"]["overall"]["value"] == pytest.approx(text - image)
     assert method["ratings"]["NCS"]["mean"]["value"] == 2.5
     assert method["moral"]["image"]["HMR@1"]["value"] == 1.0
     assert [one["criterion"] for one in document["preferences"]] == ["Q15"]
     assert [one["dimension"] for one in document["preference_dimensions"]] == ["overall preference"]
     boards = document["judges"]["ensemble"]["answers"]["image"]["storyboards"]
-    assert [set(board) for board in boards[:1]] == [
-        {"method", "seed", "story", "people", "judge", "questions"}
-    ]
+    assert set(boards[0]) == {"method", "seed", "story", "people", "judge", "questions"}
     assert set(document["judges"]) == {"ensemble", "test:a", "test:b"}
     assert set(document["judges"]["test:a"]["answers"]) == {"text", "image", "text_image"}
-    assert {one["what"] for one in document["agreement"]} >= {
-        "answer, image",
-        "rating, NCS",
-        "moral_label, image",
-    }
+    whats = {one["what"] for one in document["agreement"]}
+    assert {"answer, image", "rating, NCS", "moral_label, image"} <= whats
     assert document["definitions"]["confidence"] == {"low": 0.25, "medium": 0.5, "high": 0.9}
     lines = list(found.lines())
     assert any("STG" in text for text in lines)
@@ -145,11 +139,6 @@ def test_study_when_one_protocol_is_pooled_with_none_says_so(storyboards, people
     assert not any("simulated" in text for text in found.lines())
 
 
-def test_study_when_run_twice_is_the_same(storyboards: Path, people: Path) -> None:
-    first, second = (calibrate(storyboards, people, settings=FEW).as_json() for _ in range(2))
-    assert json.dumps(first) == json.dumps(second)
-
-
 @pytest.mark.parametrize("valid", ["judges", "all"])
 def test_study_when_valid_questions_are_defined_otherwise_says_so(storyboards, people, valid):
     found = calibrate(storyboards, people, settings=StudySettings(resampling=Resampling(0), valid=valid))
@@ -176,12 +165,9 @@ def test_study_when_people_are_few_lists_the_items(storyboards: Path, people: Pa
 
 
 def test_study_when_release_is_another_is_refused(storyboards, people, tmp_path, release):
-    other = tmp_path / "other"
-    other.mkdir()
-    for file in release.path.iterdir():
-        if file.is_file():
-            (other / file.name).write_bytes(file.read_bytes())
-    (other / "annotations.jsonl").write_bytes((release.path / "annotations.jsonl").read_bytes() + b"\n")
+    other = Path(shutil.copytree(release.path, tmp_path / "other"))
+    with (other / "annotations.jsonl").open("ab") as file:
+        file.write(b"\n")
     with pytest.raises(InputError, match="this is not the release that was judged"):
         calibrate(storyboards, people, other, FEW)
 
@@ -256,12 +242,9 @@ def test_videos_when_the_judge_is_silent_count_as_scoring_says(videos: Judged, t
         settings = StudySettings(resampling=Resampling(0), nonresponse=nonresponse)
         found = calibrate(folder, people, key=tmp_path / "key.json", settings=settings).as_json()
         judge = found["judges"]["test:v"]
-        models = judge["classes"]["all"]["models"]
-        return (
-            found["definitions"]["nonresponse"],
-            judge["not_answered"],
-            {one: models[one][1] for one in models},
-        )
+        models = judge["classes"]["all"]["models"].items()
+        said = found["definitions"]["nonresponse"], judge["not_answered"]
+        return (*said, {name: values[1] for name, values in models})
 
     assert told(None) == ("zero", 1, {"x": 0.0, "y": 0.5})
     assert told("incorrect") == told(None)
@@ -349,14 +332,9 @@ def test_bins_when_confidence_is_whole_or_nobody_answered_are_the_last_or_none()
 @pytest.mark.parametrize(
     ("followed", "said"),
     [
-        (
-            Followed("j, answers", 0.81, 120, people=0.84),
-            "81% of 120, and they agree with each other on 84%: it may stand in",
-        ),
-        (
-            Followed("j, answers", 0.71, 120, people=0.84),
-            "on 84%: do not let it",
-        ),
+        (Followed("j, answers", 0.81, 120, people=0.84),
+         "81% of 120, and they agree with each other on 84%: it may stand in"),
+        (Followed("j, answers", 0.71, 120, people=0.84), "on 84%: do not let it"),
         (Followed("j, answers", 0.81, 120), "how far people agree among themselves is not known"),
         (Followed("j, answers", 1.0, 29, people=0.8), "29 are too few to conclude anything"),
         (Followed("j, answers", None, 500, people=0.8), "too few to conclude anything"),
@@ -365,6 +343,6 @@ def test_bins_when_confidence_is_whole_or_nobody_answered_are_the_last_or_none()
         (Followed("m for style", -0.2, 6, ranks=True), "does not follow people"),
         (Followed("m for style", 0.9, 5, ranks=True), "5 are too few"),
     ],
-)
+)  # fmt: skip
 def test_conclusion_when_drawn_says_what_the_number_allows(followed: Followed, said: str) -> None:
     assert said in followed.line()

@@ -2,6 +2,7 @@
 
 import csv
 import json
+from itertools import pairwise
 
 import pytest
 from typer.testing import CliRunner
@@ -72,10 +73,8 @@ def test_boundaries_when_two_scenes_are_one_have_the_values_of_a_hand_count(as_f
 
 def spoiled(bundle) -> None:
     record = bundle["record"]
-    record["transitions"][0] |= {
-        "causality": "quite another thing altogether",
-        "transition_type": "moral_choice",
-    }
+    other = {"causality": "quite another thing altogether", "transition_type": "moral_choice"}
+    record["transitions"][0] |= other
     record["transitions"][1]["causality"] = None
     record["questions"][0]["accepted_answers"] = [record["questions"][0]["gold_answer"]]
     del record["questions"][-1]
@@ -83,15 +82,8 @@ def spoiled(bundle) -> None:
     for variant in bundle["variants"]:
         variant["original_moral"] = None
     bundle["variants"][0]["contrastive_scene_text"] = "Nobody came."
-    bundle["checks"].append(
-        {
-            "code": "variant_sound",
-            "path": "$.variants[1]",
-            "passed": True,
-            "note": "n",
-            "producer": "author:ana",
-        }
-    )
+    read = {"code": "variant_sound", "path": "$.variants[1]", "producer": "author:ana"}
+    bundle["checks"].append({**read, "passed": True, "note": "n"})
 
 
 def test_transitions_questions_variants_and_labels_when_spoiled_are_counted(as_file) -> None:
@@ -167,9 +159,8 @@ def test_blind_answers_when_a_model_is_asked_count_and_are_asked_once(as_file, t
     out = tmp_path / "audit"
     KNOWN["Which lesson does the story support?"] = "honesty"
     with ModelServer(answers) as server:
-        options = AuditOptions(
-            model="openai:tested", models={"openai:tested": {"base_url": server.openai_url}}, workers=0
-        )
+        models = {"openai:tested": {"base_url": server.openai_url}}
+        options = AuditOptions(model="openai:tested", models=models, workers=0)
         made = audit(draft, true, out, options)
         calls = len(server.log)
         again = audit(draft, true, out, options)
@@ -210,12 +201,9 @@ def ends(*sentences: int) -> list[Cut]:
 
 
 def test_cuts_when_scenes_cover_the_text_are_places_and_sentences() -> None:
-    scenes = [
-        "A fox ran. A crow sat,",
-        "and it sang. The cheese fell.",
-        "The fox ate it. Night came. All slept.",
-    ]
-    assert cuts_of(TEXT, "en", scenes) == [Cut(22, 1), Cut(TEXT.index(" The fox"), 2)]
+    places = 0, 22, TEXT.index(" The fox"), len(TEXT)
+    scenes = [TEXT[start:end].strip() for start, end in pairwise(places)]
+    assert cuts_of(TEXT, "en", scenes) == [Cut(22, 1), Cut(places[2], 2)]
     assert cuts_of(TEXT, "en", ["Another text."]) == []
 
 
@@ -336,9 +324,8 @@ def test_form_of_another_draft_is_refused(drafts, as_file, tmp_path) -> None:
     write_form(tmp_path / "form.csv", drafts, 2)
 
     def reworded(bundle):
-        bundle["record"]["questions"] = [
-            {**part, "question": f"{part['question']}!"} for part in bundle["record"]["questions"]
-        ]
+        for part in bundle["record"]["questions"]:
+            part["question"] += "!"
 
     other = read_records(as_file(drafted(authored(8), reworded), "other"))
     with pytest.raises(InputError, match="a part of this draft"):

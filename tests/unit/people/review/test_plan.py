@@ -54,6 +54,11 @@ def panel(seed: int, *habits: Reviewer, people: int = PEOPLE, **population: Any)
     return draw_panel(Population(**population), people, list(UNITS), seed).planted(*habits)
 
 
+def expects(found: int, people: int, rate: float) -> None:
+    """See that as many were left out of so many people as a rate says, within 3.5 standard errors."""
+    assert found / people == pytest.approx(rate, abs=3.5 * math.sqrt(rate * (1 - rate) / people))
+
+
 def names(*numbers: int) -> set[str]:
     return {f"simulated-{number}" for number in numbers}
 
@@ -122,9 +127,7 @@ def test_speed_when_careful_people_differ_leaves_out_as_many_as_their_spread_say
     left_out = apply(rows, Rules(min_speed_share=share))
     rate = norm.cdf(math.log(share) / math.hypot(spread, 1.2533 * PACE_SPREAD / 5))
     assert rate == pytest.approx(0.136, abs=0.001)
-    assert len(left_out.people) / people == pytest.approx(
-        rate, abs=3.5 * math.sqrt(rate * (1 - rate) / people)
-    )
+    expects(len(left_out.people), people, rate)
     assert not apply(rows, Rules(min_speed_share=0.2)).people  # 5 standard deviations: one in 4 million
 
 
@@ -151,9 +154,7 @@ def test_straight_lining_when_answers_are_tossed_leaves_out_as_many_as_runs_say(
         for step, value in enumerate(values)
     ]
     left_out = apply(rows, Rules(max_same=0.5))
-    assert len(left_out.people) / people == pytest.approx(
-        rate, abs=3.5 * math.sqrt(rate * (1 - rate) / people)
-    )
+    expects(len(left_out.people), people, rate)
 
 
 def test_checks_when_careful_people_fail_some_leave_out_as_many_as_chance_says() -> None:
@@ -164,9 +165,7 @@ def test_checks_when_careful_people_fail_some_leave_out_as_many_as_chance_says()
     rows = simulated_ratings(panel(3, *habits, people=people), asked, UNITS)
     rate = float(binom.sf(1, 4, lapse))  # two or more of four
     left_out = apply(rows, Rules(attention_failures=1))
-    assert len(left_out.people) / people == pytest.approx(
-        rate, abs=3.5 * math.sqrt(rate * (1 - rate) / people)
-    )
+    expects(len(left_out.people), people, rate)
 
 
 def test_copying_when_everybody_errs_alone_leaves_out_nobody_in_many_panels() -> None:
@@ -236,13 +235,8 @@ def test_fast_lines_when_kinds_have_limits_of_their_own_go_with_their_reason() -
 
 def preferences(sides: Iterable[int]) -> list[HumanRow]:
     """Somebody who always says +2 for what stands left; -1 where the method stands right."""
-    return [
-        HumanRow(
-            kind="preference", rater="left", item=f"s{number}", method="m", baseline="n", criterion="Q15",
-            value=2 * side,
-        )
-        for number, side in enumerate(sides)
-    ]  # fmt: skip
+    choice = {"kind": "preference", "rater": "left", "method": "m", "baseline": "n", "criterion": "Q15"}
+    return [HumanRow(**choice, item=f"s{number}", value=2 * side) for number, side in enumerate(sides)]
 
 
 def test_straight_lining_when_sides_change_is_seen_in_what_was_pressed() -> None:
@@ -257,11 +251,10 @@ def test_straight_lining_when_sides_change_is_seen_in_what_was_pressed() -> None
 
 def test_straight_lining_when_lines_have_times_follows_them() -> None:
     # In the file the answers alternate; in time, ten 3s come first.
+    minutes = [number % 2 * 30 + number // 2 for number in range(20)]
     rows = [
-        rating(
-            "p", f"i{number}", 3 + number % 2, at=f"2030-01-01T00:{number % 2 * 30 + number // 2:02}:00+00:00"
-        )
-        for number in range(20)
+        rating("p", f"i{number}", 3 + number % 2, at=f"2030-01-01T00:{minute:02}:00+00:00")
+        for number, minute in enumerate(minutes)
     ]
     assert apply(rows, Rules(max_same=0.49)).people
     assert not apply([row.model_copy(update={"at": None}) for row in rows], Rules(max_same=0.49)).people
@@ -278,21 +271,17 @@ def test_rules_when_a_field_is_unknown_or_out_of_range_are_refused() -> None:
 # -- Agreement of simulated panels gives back what was planted
 
 STORIES = 60
-UNITS_SIMULATED_PANEL = {
-    f"i{number:02}": Unit(f"i{number:02}", f"s{number:02}", ("m",)) for number in range(STORIES)
-}
+SIXTY = {f"i{number:02}": Unit(f"i{number:02}", f"s{number:02}", ("m",)) for number in range(STORIES)}
 
 
 def test_kappa_when_many_panels_are_asked_is_the_planted_one() -> None:
     kappa = 0.8453  # of moral labels, in KathaTrace
     population, runs = Population().with_kappa(kappa), 30
     assert population.kappa == pytest.approx(kappa)
-    seats = design(list(UNITS_SIMULATED_PANEL.values()), [], Plan(raters=3))
+    seats = design(list(SIXTY.values()), [], Plan(raters=3))
     kappas = []
     for seed in range(runs):
-        rows = simulated_labels(
-            draw_panel(population, 3, list(UNITS_SIMULATED_PANEL), seed), seats, UNITS_SIMULATED_PANEL
-        )
+        rows = simulated_labels(draw_panel(population, 3, list(SIXTY), seed), seats, SIXTY)
         (agreed,) = agreements(rows, {})
         assert agreed.kappa is not None and agreed.kappa.value is not None
         kappas.append(agreed.kappa.value)
@@ -302,11 +291,9 @@ def test_kappa_when_many_panels_are_asked_is_the_planted_one() -> None:
 
 def test_correlation_when_many_panels_rate_is_the_planted_one() -> None:
     population = Population(mean=5.5, item_spread=1.2, person_spread=0.5, noise=1.0, scale=(1, 10))
-    seats, alphas = design(list(UNITS_SIMULATED_PANEL.values()), [], Plan(raters=8)), []
+    seats, alphas = design(list(SIXTY.values()), [], Plan(raters=8)), []
     for seed in range(20):
-        rows = simulated_ratings(
-            draw_panel(population, 8, list(UNITS_SIMULATED_PANEL), seed), seats, UNITS_SIMULATED_PANEL
-        )
+        rows = simulated_ratings(draw_panel(population, 8, list(SIXTY), seed), seats, SIXTY)
         codes = np.zeros((8, STORIES), dtype=np.int64)
         for row in rows:
             codes[int(row.rater.rpartition("-")[2]) - 1, int(str(row.item)[1:])] = (row.value or 1) - 1
@@ -364,22 +351,18 @@ def test_a_vote_when_it_took_the_least_time_counts(tmp_path: Path) -> None:
     voted = vote_all(study, timeline=timeline(least(study)))
     (record,) = reviewed_records(voted, voted.standing())
     assert record.complete and record.decision == "accepted"
-
-
-def test_a_page_when_it_never_said_that_it_was_seen_took_no_time(tmp_path: Path) -> None:
-    voted = vote_all(record_study(tmp_path / "study", 1, floor=FLOOR))
-    assert reviewed_records(voted, voted.standing()) == []
+    unseen = vote_all(record_study(tmp_path / "unseen", 1, floor=FLOOR))  # no page said that it was seen
+    assert reviewed_records(unseen, unseen.standing()) == []
 
 
 def test_a_review_when_three_took_the_first_option_in_two_seconds_accepts_nothing(tmp_path: Path) -> None:
     study = record_study(tmp_path / "study", 2, floor=FLOOR)
-    for seat in study.seats.values():
+    for number, seat in study.seats.items():
         votes = {
             place.item: {**answers_of(study, place.item), "confidence": 1} for place in seat.places
         }  # the first of five
-        add_votes(
-            study, f"simulated-{seat.number}", votes, seat=seat.number, closed=["0"], timeline=timeline(2)
-        )
+        about = {"seat": number, "closed": ["0"], "timeline": timeline(2)}
+        add_votes(study, f"simulated-{number}", votes, **about)
     exported = export_files(open_study(study.folder), tmp_path / "out")
     assert exported.counts == {"records": 0, "votes": 0, "edits": 0, "open_cases": 0}
     signs = json.loads((tmp_path / "out/careless.json").read_bytes())["people"]
