@@ -111,7 +111,9 @@ def find_story_folders(
 
 def form_of(unit: Unit | None) -> Form:
     """Return how storyboards lie in a method's folder."""
-    return Form("story", endings_of(unit), "the id or the title of a story", unknown="unknown-story")
+    return Form(
+        "story", endings_of(unit), "the id or the title of a story of the release", unknown="unknown-story"
+    )
 
 
 def listed_of(home: Place, unit: Unit | None) -> Listed:
