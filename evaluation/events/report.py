@@ -31,7 +31,7 @@ from ..report.model import (
     ScoreTable,
     Verdict,
 )
-from ..report.people import SPEARMAN, between_people, if_any, people_of, plain_score
+from ..report.people import Column, TableForm, between_people, people_of
 from ..report.showing import (
     Accounts,
     Pictures,
@@ -149,27 +149,26 @@ def video_comparisons(scores: EventScores) -> tuple[Comparison, ...]:
     )  # fmt: skip
 
 
+AGAINST_PEOPLE = TableForm(
+    "judges_people", "Judges against people, by class", "Judge and class",
+    (
+        Column("spearman", "Spearman", "number", better="high"),
+        Column("kendall", "Kendall", "number", better="high"),
+        Column("difference", "Mean difference", "number", better="low", why="no video was judged by both"),
+    ),
+)  # fmt: skip
+
+
 def people_tables(document: Mapping[str, Any]) -> Iterator[ScoreTable]:
     """Yield the tables of a calibration."""
-    rows = [
-        ScoreRow(
-            label=f"{judge} · {label_text(name)}",
-            scores={
-                "spearman": plain_score(label["spearman"]["value"], label["spearman"].get("reason")),
-                "kendall": plain_score(label["kendall"]["value"], label["kendall"].get("reason")),
-                "difference": plain_score(label["difference"], "no video was judged by both"),
-            },
-            note=counted(len(label["models"]), "method"),
-        )
-        for judge, judged in document["judges"].items()
-        for name, label in judged["classes"].items()
-    ]
-    measures = [
-        SPEARMAN,
-        Measure(name="kendall", label="Kendall", unit="number", better="high"),
-        Measure(name="difference", label="Mean difference", unit="number", better="low"),
-    ]
-    yield from if_any("judges_people", "Judges against people, by class", "Judge and class", measures, rows)
+    yield from AGAINST_PEOPLE.of(
+        (
+            (f"{judge} · {label_text(name)}", label)
+            for judge, judged in document["judges"].items()
+            for name, label in judged["classes"].items()
+        ),
+        lambda label: counted(len(label["models"]), "method"),
+    )
     yield from between_people(document["agreement"])
 
 

@@ -9,13 +9,13 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 from pydantic import ValidationError
 
 from ...errors import InputError, TargetError, UserError
 from ...pages.figures import Scatter
-from ...pages.grid import MINUS, label_text
+from ...pages.grid import MINUS, Unit, label_text
 from ...schemas.canonical import pretty_bytes, sha256_file, write_atomic
 from ...schemas.plain_files import read_json, reason_of
 from ...schemas.text import counted
@@ -35,7 +35,6 @@ LISTED = 20
 """Most people, or versions of a protocol, that are named one by one."""
 SHORT = 12
 """Characters of a hash that are shown."""
-SPEARMAN = Measure(name="spearman", label="Spearman", unit="number", better="high")
 
 
 @dataclass(frozen=True)
@@ -190,21 +189,8 @@ def asked_tables(document: Calibration) -> Iterator[ScoreTable]:
 
 def between_people(agreement: Sequence[Mapping[str, Any]]) -> Iterator[ScoreTable]:
     """Yield the table of how far people agree; nothing where nobody answered the same."""
-    rows = [
-        ScoreRow(
-            label=label_text(str(row["what"])),
-            scores={
-                name: score_of(row[name]) for name in ("pairs", "kappa", "alpha") if row.get(name) is not None
-            },
-        )
-        for row in agreement
-    ]
-    measures = [
-        Measure(name="pairs", label="Pairs that agree"),
-        Measure(name="kappa", label="Fleiss' kappa", unit="number"),
-        Measure(name="alpha", label="Krippendorff's alpha", unit="number"),
-    ]
-    yield from if_any("people_agreement", "Agreement between people", "Of", measures, rows)
+    known = [{name: value for name, value in row.items() if value is not None} for row in agreement]
+    yield from AGREEMENT.of((label_text(str(row["what"])), row) for row in known)
 
 
 def if_any(
@@ -216,6 +202,65 @@ def if_any(
         yield ScoreTable(
             name=name, title=title, heading=heading, note=note, measures=columns, rows=tuple(rows)
         )
+
+
+class Column(NamedTuple):
+    """A column of a table as data: what it is called, and where a row's value stands."""
+
+    name: str  # in the data
+    label: str  # for readers
+    unit: Unit = "percent"
+    path: str = ""  # keys down to the score or number, with dots between; empty where it is the name
+    better: Literal["low", "high"] | None = None
+    why: str | None = None  # what is said where there is no value
+
+    def score(self, about: Mapping[str, Any], *, bare: bool) -> Score | None:
+        """Return what a row holds in this column; None where it holds nothing.
+
+        ``bare``: whether its counts are left out.
+        """
+        value: Any = about
+        for key in (self.path or self.name).split("."):
+            if key not in value:
+                return None
+            value = value[key]
+        if not isinstance(value, Mapping):
+            return plain_score(value, self.why)
+        if "status" not in value:
+            return plain_score(value["value"], value.get("reason"))
+        return score_of({**value, "counts": {}} if bare else value)
+
+
+@dataclass(frozen=True)
+class TableForm:
+    """A table of a calibration as data: its words, and its columns."""
+
+    name: str  # in the data
+    title: str  # caption
+    heading: str  # of the first column
+    columns: Sequence[Column]
+    note: str = ""
+
+    def of(
+        self, rows: Iterable[tuple[str, Calibration]], remark: Callable[[Any], str | None] = lambda _: None
+    ) -> Iterator[ScoreTable]:
+        """Yield the table of these rows, each a label and what it is about; nothing where there are none.
+
+        Where counts of scores stand in columns of their own, no score tells them again.
+
+        ``remark``: what is said behind a row.
+        """
+        bare = any(".counts." in column.path for column in self.columns)
+        made = []
+        for label, about in rows:
+            scores = {column.name: column.score(about, bare=bare) for column in self.columns}
+            known = {name: score for name, score in scores.items() if score is not None}
+            made.append(ScoreRow(label=label, scores=known, note=remark(about)))
+        measures = [
+            Measure(name=column.name, label=column.label, unit=column.unit, better=column.better)
+            for column in self.columns
+        ]
+        yield from if_any(self.name, self.title, self.heading, measures, made, self.note)
 
 
 def whole(count: int) -> Score:
@@ -243,11 +288,37 @@ STEPS = {
     2: "strongly the method",
 }  # fmt: skip
 """The scale of preferences (KathaTrace, Table 50)."""
+AGREEMENT = TableForm(
+    "people_agreement", "Agreement between people", "Of",
+    (
+        Column("pairs", "Pairs that agree"), Column("kappa", "Fleiss' kappa", "number"),
+        Column("alpha", "Krippendorff's alpha", "number"),
+    ),
+)  # fmt: skip
+RATED = TableForm(
+    "ratings", "How people rated", "Method and criterion",
+    (
+        Column("mean", "Mean", "plain", better="high"),
+        Column("deviation", "Standard deviation", "plain", why="there is one rating only"),
+        Column("judgements", "Ratings (n)", "count", "mean.counts.judgements"),
+        Column("people", "People", "count", "mean.counts.people"),
+        Column("stories", "Stories", "count", "mean.counts.stories"),
+    ),
+    "The mean of all ratings, in brackets its interval over people. The deviation divides by n - 1.",
+)  # fmt: skip
 MEANS = (
-    Measure(name="mean", label="Mean preference", unit="plain"),
-    Measure(name="judgements", label="Decided (n)", unit="count"),
-    Measure(name="people", label="People", unit="count"),
+    Column("mean", "Mean preference", "plain"),
+    Column("judgements", "Decided (n)", "count", "mean.counts.judgements"),
+    Column("people", "People", "count", "mean.counts.people"),
 )
+DIMENSIONS = TableForm(
+    "preference_dimensions", "What people preferred, by dimension", "Methods and dimension", MEANS,
+    "The mean of all judgements by the criteria of a dimension.",
+)  # fmt: skip
+GROUPS = TableForm(
+    "preference_groups", "What groups of people preferred", "Methods, criterion and group", MEANS,
+    "People who name no group are in none of these rows.",
+)  # fmt: skip
 NO_DIFFERENCE = "every preference is 0, or nobody decided"
 BONFERRONI = "bonferroni"
 OLD = "this calibration was made before it was kept; run fabula calibrate again"
@@ -260,27 +331,11 @@ def rating_tables(document: Calibration, names: Mapping[str, str]) -> Iterator[S
 
     ``names``: criterion -> its name for readers; any other is shown as it is.
     """
-    rows = [
-        ScoreRow(
-            label=f"{method} · {names.get(criterion, label_text(criterion))}",
-            scores={
-                "mean": bare(rated["mean"]),
-                "deviation": plain_score(rated["deviation"], "there is one rating only"),
-                **sizes(rated["mean"], "judgements", "people", "stories"),
-            },
-        )
+    yield from RATED.of(
+        (f"{method} · {names.get(criterion, label_text(criterion))}", rated)
         for method, about in document["methods"].items()
         for criterion, rated in about["ratings"].items()
-    ]
-    measures = [
-        Measure(name="mean", label="Mean", unit="plain", better="high"),
-        Measure(name="deviation", label="Standard deviation", unit="plain"),
-        Measure(name="judgements", label="Ratings (n)", unit="count"),
-        Measure(name="people", label="People", unit="count"),
-        Measure(name="stories", label="Stories", unit="count"),
-    ]
-    note = "The mean of all ratings, in brackets its interval over people. The deviation divides by n - 1."
-    yield from if_any("ratings", "How people rated", "Method and criterion", measures, rows, note)
+    )
 
 
 def preference_tables(document: Calibration) -> Iterator[ScoreTable]:
@@ -289,7 +344,8 @@ def preference_tables(document: Calibration) -> Iterator[ScoreTable]:
     yield from _means(preferred)
     yield from _tests(preferred)
     dimensions: Sequence[Preferred] = document.get("preference_dimensions", ())
-    yield from _dimensions(dimensions)
+    by_dimension = ((f"{pair_text(entry)} · {entry['dimension']}", entry) for entry in dimensions)
+    yield from DIMENSIONS.of(by_dimension, lambda entry: ", ".join(entry["criteria"]))
     yield from _groups(preferred, dimensions)
 
 
@@ -334,35 +390,20 @@ def bare(score: Mapping[str, Any]) -> Score:
     return score_of({**score, "counts": {}})
 
 
-def sizes(score: Mapping[str, Any], *names: str) -> dict[str, Score]:
-    """Return what a score was counted from, each count as a column of its own."""
-    return {name: whole(score["counts"][name]) for name in names if name in score["counts"]}
-
-
 def _means(preferred: Sequence[Preferred]) -> Iterator[ScoreTable]:
-    rows = [
-        ScoreRow(
-            label=f"{pair_text(entry)} · {criterion_text(entry)}",
-            scores={
-                "mean": bare(entry["mean"]),
-                **sizes(entry["mean"], "judgements", "people"),
-                **{
-                    f"value_{step:+d}": whole(count)
-                    for step, count in zip(STEPS, entry["values"], strict=True)
-                },
-                "unclear": whole(entry["unclear"]),
-            },
-        )
-        for entry in preferred
-    ]
-    measures = [
-        *MEANS,
-        *(Measure(name=f"value_{step:+d}", label=step_text(step), unit="count") for step in STEPS),
-        Measure(name="unclear", label="Unclear", unit="count"),
-    ]
+    steps = {f"value_{step:+d}": step_text(step) for step in STEPS}
     scale = "; ".join(f"{step_text(step)} {text}" for step, text in STEPS.items())
-    note = f"{scale}. In brackets the participant-level interval. Unclear is counted and left out."
-    yield from if_any("preferences", "What people preferred", "Methods and criterion", measures, rows, note)
+    table = TableForm(
+        "preferences", "What people preferred", "Methods and criterion",
+        (*MEANS, *(Column(name, label, "count") for name, label in steps.items()),
+         Column("unclear", "Unclear", "count")),
+        f"{scale}. In brackets the participant-level interval. Unclear is counted and left out.",
+    )  # fmt: skip
+    yield from table.of(
+        (f"{pair_text(entry)} · {criterion_text(entry)}",
+         {**entry, **dict(zip(steps, entry["values"], strict=True))})
+        for entry in preferred
+    )  # fmt: skip
 
 
 def _tests(preferred: Sequence[Preferred]) -> Iterator[ScoreTable]:
@@ -410,20 +451,6 @@ def _test(entry: Preferred, test: str, suffix: str) -> dict[str, Score]:
     }
 
 
-def _dimensions(dimensions: Sequence[Preferred]) -> Iterator[ScoreTable]:
-    rows = [
-        ScoreRow(
-            label=f"{pair_text(entry)} · {entry['dimension']}",
-            scores={"mean": bare(entry["mean"]), **sizes(entry["mean"], "judgements", "people")},
-            note=", ".join(entry["criteria"]),
-        )
-        for entry in dimensions
-    ]
-    note = "The mean of all judgements by the criteria of a dimension."
-    title = "What people preferred, by dimension"
-    yield from if_any("preference_dimensions", title, "Methods and dimension", MEANS, rows, note)
-
-
 def _groups(preferred: Sequence[Preferred], dimensions: Sequence[Preferred]) -> Iterator[ScoreTable]:
     """Yield the means of groups of people: by dimension, and by criterion where a dimension has several."""
     several = {
@@ -441,14 +468,8 @@ def _groups(preferred: Sequence[Preferred], dimensions: Sequence[Preferred]) -> 
         *((entry["dimension"], entry) for entry in dimensions),
         *((criterion_text(entry), entry) for entry in single),
     ]
-    rows = [
-        ScoreRow(
-            label=f"{pair_text(entry)} · {name} · {group}",
-            scores={"mean": bare(mean), **sizes(mean, "judgements", "people")},
-        )
+    yield from GROUPS.of(
+        (f"{pair_text(entry)} · {name} · {group}", {"mean": mean})
         for name, entry in named
         for group, mean in entry["groups"].items()
-    ]
-    note = "People who name no group are in none of these rows."
-    title, heading = "What groups of people preferred", "Methods, criterion and group"
-    yield from if_any("preference_groups", title, heading, MEANS, rows, note)
+    )

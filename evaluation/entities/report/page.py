@@ -30,7 +30,7 @@ from ...report.model import (
     SeenEntity,
     WorstEntities,
 )
-from ...report.people import if_any, people_of, plain_score, score_of
+from ...report.people import Column, TableForm, people_of, plain_score
 from ...report.showing import (
     Accounts,
     Thumbnails,
@@ -54,10 +54,10 @@ from .seen import NOT_LOOKED, Episode, Key, Seen, asked_about
 
 TITLES = {"fidelity": "appearances", "pair": "pairs"}
 AGREED = (
-    Measure(name="judge", label="Judge against people", unit="number", better="high"),
-    Measure(name="people", label="Between people, mean", unit="number", better="high"),
-    Measure(name="least", label="Lowest", unit="number"),
-    Measure(name="greatest", label="Highest", unit="number"),
+    Column("judge", "Judge against people", "number", better="high"),
+    Column("people", "Between people, mean", "number", better="high"),
+    Column("least", "Lowest", "number", why="no two people compare"),
+    Column("greatest", "Highest", "number", why="no two people compare"),
 )
 PILLARS = {1: "1: quality", 2: "2: prompt following", 3: "3: across shots"}
 FATES = ("passed", "eligible")
@@ -193,24 +193,15 @@ def comparisons(scores: EntityScores) -> tuple[Comparison, ...]:
 def people_tables(document: Mapping[str, Any]) -> Iterator[ScoreTable]:
     """Yield the tables of a calibration: kappa of verdicts, Pearson's r of scores, people as the ceiling."""
     for kind, scopes in document["judges"].items():
-        rows = [
-            ScoreRow(
-                label=f"{scope}, {name.replace('_', ' ')} ({agreed['name']})",
-                scores={
-                    "judge": score_of(agreed["judge"]),
-                    "people": score_of(agreed["people"]),
-                    **{
-                        end: plain_score(agreed[end], "no two people compare")
-                        for end in ("least", "greatest")
-                    },
-                },
-                note=f"{counted(agreed['judge']['counts']['used'], 'answer')} compared",
-            )
-            for scope, asked in scopes.items()
-            for name, agreed in asked.items()
-        ]
         title = f"{document['judge']} against people: {TITLES[kind]}"
-        yield from if_any(f"people_{kind}", title, "Type and question", AGREED, rows)
+        yield from TableForm(f"people_{kind}", title, "Type and question", AGREED).of(
+            (
+                (f"{scope}, {name.replace('_', ' ')} ({agreed['name']})", agreed)
+                for scope, asked in scopes.items()
+                for name, agreed in asked.items()
+            ),
+            lambda agreed: f"{counted(agreed['judge']['counts']['used'], 'answer')} compared",
+        )
 
 
 # -- Which episodes and entities a report shows

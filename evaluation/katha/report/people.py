@@ -17,31 +17,22 @@ from ...report.model import Measure, ScoreRow, ScoreTable
 from ...report.people import (
     OLD,
     Calibration,
+    Column,
     Drawn,
+    TableForm,
     asked_tables,
-    bare,
     between_people,
     if_any,
     intervals_of,
     missing_preferences,
-    plain_score,
     preference_tables,
     rating_tables,
     score_of,
-    whole,
 )
 from .cases import NAMES
 
 # -- Judges beside people, as tables and Figure 10 (KathaTrace, Table 39), read from a calibration
 
-AGAINST = {
-    "agreement": ("Agreement", "percent"),
-    "pairwise_agreement": ("Pairs ranked alike", "percent"),
-    "spearman": ("Spearman", "number"),
-    "mean_absolute_difference": ("Mean absolute difference", "number"),
-    "calibration_error": ("Calibration error", "number"),
-}
-"""What a judge's answers are compared by -> its label and unit."""
 ENSEMBLE = "ensemble"
 IMAGE = "image"
 
@@ -110,35 +101,29 @@ def _answers(document: Calibration) -> Iterator[tuple[str, str, Mapping[str, Any
                 yield judge, condition, judged["answers"][condition]
 
 
+FOLLOWED = TableForm(
+    "judges_people", "Judges against people", "Judge and evidence",
+    (
+        Column("agreement", "Agreement", "percent", "values.agreement"),
+        Column("pairwise_agreement", "Pairs ranked alike", "percent", "values.pairwise_agreement"),
+        Column("spearman", "Spearman", "number", "values.spearman"),
+        Column("mean_absolute_difference", "Mean absolute difference", "number",
+               "values.mean_absolute_difference"),
+        Column("calibration_error", "Calibration error", "number", "values.calibration_error"),
+        Column("kendall", "Kendall", "number"),
+        Column("false_acceptance", "False acceptance"),
+        Column("false_rejection", "False rejection"),
+    ),
+    "Right or wrong, against the majority of people; correlations and differences are of recoverability "
+    "per storyboard.",
+)  # fmt: skip
+
+
 def _followed(document: Calibration) -> Iterator[ScoreTable]:
-    rows = [
-        ScoreRow(
-            label=f"{judge} · {NAMES[condition]}",
-            scores={
-                **{
-                    name: score_of(compared["values"][name]) for name in AGAINST if name in compared["values"]
-                },
-                "kendall": plain_score(compared["kendall"]["value"], compared["kendall"]["reason"]),
-                "false_acceptance": score_of(compared["false_acceptance"]),
-                "false_rejection": score_of(compared["false_rejection"]),
-            },
-            note=_left_out(compared),
-        )
-        for judge, condition, compared in _answers(document)
-    ]
-    measures = [
-        *(Measure(name=name, label=label, unit=unit) for name, (label, unit) in AGAINST.items()),
-        Measure(name="kendall", label="Kendall", unit="number"),
-        Measure(name="false_acceptance", label="False acceptance"),
-        Measure(name="false_rejection", label="False rejection"),
-    ]  # fmt: skip
-    note = (
-        "Right or wrong, against the majority of people; correlations and differences are of recoverability "
-        "per storyboard."
+    yield from FOLLOWED.of(
+        ((f"{judge} · {NAMES[condition]}", compared) for judge, condition, compared in _answers(document)),
+        _left_out,
     )
-    yield from if_any(
-        "judges_people", "Judges against people", "Judge and evidence", measures, rows, note
-    )  # fmt: skip
 
 
 def _left_out(compared: Mapping[str, Any]) -> str | None:
@@ -168,46 +153,31 @@ def _choices(document: Calibration) -> Iterator[ScoreTable]:
 
 
 def _reliability(document: Calibration) -> Iterator[ScoreTable]:
-    rows = [
-        ScoreRow(
-            label=f"{judge} · {NAMES[condition]} · bin {number}",
-            scores={
-                "confidence": plain_score(entry["confidence"], None),
-                "accuracy": plain_score(entry["accuracy"], None),
-                "difference": plain_score(entry["accuracy"] - entry["confidence"], None),
-                "answers": whole(entry["count"]),
-            },
-        )
-        for judge, condition, compared in _answers(document)
-        for number, entry in enumerate(compared["bins"], 1)
-    ]
-    measures = [
-        Measure(name="confidence", label="Confidence"),
-        Measure(name="accuracy", label="Agrees with people"),
-        Measure(name="difference", label="Difference", unit="points"),
-        Measure(name="answers", label="Answers (n)", unit="count"),
-    ]
     levels = document.get("definitions", {}).get("confidence", {})
     stand_for = ", ".join(f"{level} for {value:g}" for level, value in levels.items())
-    note = (
+    table = TableForm(
+        "reliability", "How reliable stated confidence is", "Judge, evidence and bin",
+        (
+            Column("confidence", "Confidence"), Column("accuracy", "Agrees with people"),
+            Column("difference", "Difference", "points"), Column("answers", "Answers (n)", "count", "count"),
+        ),
         "Bins of stated confidence; the calibration error is the mean of their differences without sign, "
-        "weighted by answers."
-    )
-    yield from if_any(
-        "reliability", "How reliable stated confidence is", "Judge, evidence and bin", measures, rows,
-        f"{note} Words stand for numbers: {stand_for}." if stand_for else note,
+        f"weighted by answers.{f' Words stand for numbers: {stand_for}.' if stand_for else ''}",
+    )  # fmt: skip
+    yield from table.of(
+        (f"{judge} · {NAMES[condition]} · bin {number}",
+         {**entry, "difference": entry["accuracy"] - entry["confidence"]})
+        for judge, condition, compared in _answers(document)
+        for number, entry in enumerate(compared["bins"], 1)
     )  # fmt: skip
 
 
 def _weights(document: Calibration) -> Iterator[ScoreTable]:
     fitted = document.get("weights") or {"split": "", "weights": {}}
-    rows = [
-        ScoreRow(label=judge, scores={"weight": Score(value=weight, status="ok")})
-        for judge, weight in fitted["weights"].items()
-    ]
-    measures = [Measure(name="weight", label="Weight", unit="number")]
     note = f"Fitted on people's answers about the split {fitted['split']}."
-    yield from if_any("people_weights", "Weights of judges", "Judge", measures, rows, note)
+    columns = (Column("weight", "Weight", "number"),)
+    table = TableForm("people_weights", "Weights of judges", "Judge", columns, note)
+    yield from table.of((judge, {"weight": weight}) for judge, weight in fitted["weights"].items())
 
 
 # -- What people said about storyboards
@@ -334,31 +304,25 @@ def _conditions(document: Calibration) -> list[Measure]:
     return [*(Measure(name=name, label=NAMES[name], better="high") for name in names), Measure.of(GAP)]
 
 
+MORALS = TableForm(
+    "people_morals", "Moral targets that people name", "Method and evidence",
+    (
+        *(Column(name, name, better="high") for name in HMR),
+        Column("judgements", "Judgements (n)", "count", f"{HMR[0]}.counts.judgements"),
+        Column("without", "Left out, no label of the story's own", "count",
+               f"{HMR[0]}.counts.without_intended_label"),
+    ),
+    "Share of judgements that name the story's moral label first, and among the first three. Three "
+    f"different labels named blindly get {100 * CHANCE:.1f} % and {300 * CHANCE:.1f} %.",
+)  # fmt: skip
+
+
 def _morals(document: Calibration) -> Iterator[ScoreTable]:
-    rows = [
-        ScoreRow(
-            label=f"{method} · {NAMES[condition]}",
-            scores={
-                **{name: bare(scores[name]) for name in HMR},
-                "judgements": whole(scores[HMR[0]]["counts"]["judgements"]),
-                "without": whole(scores[HMR[0]]["counts"]["without_intended_label"]),
-            },
-        )
+    yield from MORALS.of(
+        (f"{method} · {NAMES[condition]}", scores)
         for method, about in document["methods"].items()
         for condition in NAMES
         if (scores := about["moral"].get(condition)) and scores[HMR[0]]["value"] is not None
-    ]
-    measures = [
-        *(Measure(name=name, label=name, better="high") for name in HMR),
-        Measure(name="judgements", label="Judgements (n)", unit="count"),
-        Measure(name="without", label="Left out, no label of the story's own", unit="count"),
-    ]
-    note = (
-        "Share of judgements that name the story's moral label first, and among the first three. Three "
-        f"different labels named blindly get {100 * CHANCE:.1f} % and {300 * CHANCE:.1f} %."
-    )
-    yield from if_any(
-        "people_morals", "Moral targets that people name", "Method and evidence", measures, rows, note
     )
 
 
