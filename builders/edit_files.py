@@ -158,18 +158,18 @@ def _composed(run: Editable, asked: Edit) -> Correction:
             f"{run.folder / EDITS}: {asked.id}", what=f"this correction cannot be applied: {error}",
             fix="correct or remove that line",
         ) from error  # fmt: skip
+    plan = _Plan()
     try:
         with suppress(LookupError):  # where nothing is, the builder says what there is
             asked = asked.model_copy(update={"old": item.value(before, asked.path)})
         item.draft((*waiting, asked))
-    except ValueError as error:
+        after = _corrected(item, (before, before), asked, {asked.path}, plan)
+    except (ValueError, LookupError) as error:
         raise ConfigError(
             f"{asked.id} {asked.path}", what=f"this correction cannot be applied: {error}",
             fix=f"look at the draft with: fabula run show {quoted(run.folder)} {asked.id}",
         ) from error  # fmt: skip
-    rows, notes = item.followed(before, asked, waiting)
-    issues = item.new_issues(before, item.draft((*waiting, *rows)))
-    return Correction(asked, tuple(rows[1:]), notes, issues)
+    return Correction(asked, tuple(plan.also), tuple(plan.notes), item.new_issues(before, after))
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,18 +205,6 @@ class ItemDraft:
     def follows(self, draft: Json, edit: Edit) -> Consequence:
         """Return what a correction of a draft asks for in other fields."""
         return self.editing.consequence(self.reads, draft, parse_quoted(edit.path), edit.new)
-
-    def followed(
-        self, before: Json, asked: Edit, waiting: Sequence[Edit]
-    ) -> tuple[list[Edit], tuple[str, ...]]:
-        """Return a correction with those that go with it, each against what then stands there, and notes."""
-        follows = self.follows(before, asked)
-        rows = [asked]
-        for path, new in follows.values.items():
-            old = self.value(self.draft((*waiting, *rows)), path)
-            if old != new:
-                rows.append(also(asked, path, old, new))
-        return rows, follows.notes
 
 
 def also(asked: Edit, path: str, old: Json, new: Json) -> Edit:
@@ -422,9 +410,7 @@ def apply_file(
     if dry_run:
         compose()
     else:
-        append_edits(run.folder, compose)
-        if run.pipeline.private:
-            keep_private(run.folder)
+        _append(run, compose)
     return made[-1]
 
 
@@ -450,7 +436,9 @@ def _planned(run: Editable, file: EditFile, fresh: Sequence[tuple[int, Edit]]) -
     for edit in read_edits(path) if path.exists() else ():
         waiting.setdefault(edit.id, []).append(edit)
     for item, rows in by_item.items():
+        before = len(plan.notes)
         _plan_item(_Item(run, file, item, drafts.get(item), waiting.get(item, [])), rows, plan)
+        plan.notes[before:] = [f"{item}: {note}" for note in plan.notes[before:]]
     return plan
 
 
@@ -541,7 +529,7 @@ def _corrected(
             plan.rows.append(row)
             plan.also.append(row)
     if others or not follows.values:
-        plan.notes += [f"{edit.id}: {note}" for note in follows.notes]
+        plan.notes += follows.notes
     return changed
 
 
