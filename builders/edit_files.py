@@ -553,8 +553,7 @@ def check_reviewed(
     ``release``: id -> record of the release that was reviewed, as far as it holds the stories of the file;
     None where none is given.
 
-    Returns:
-        Problems: stories that are other stories in the run. Notes: how many records changed since.
+    Returned: problems: stories that are other stories in the run. Notes: how many records changed since.
     """
     if release is None:
         return [], []

@@ -113,12 +113,9 @@ class Desk:
 
     Used in one event loop.
 
-    Args:
-        calls: the journal's calls.
-        budget: the cost limit.
-        options: settings of every model that may be asked, by spec.
-        open_line: gets a model ready; called when it is first needed.
-        attempts: most attempts at a question while none gives a usable answer.
+    ``calls``: the journal's calls. ``budget``: the cost limit. ``options``: settings of every model that may
+    be asked, by spec. ``open_line``: gets a model ready; called when it is first needed. ``attempts``: most
+    attempts at a question while none gives a usable answer.
     """
 
     def __init__(

@@ -30,10 +30,8 @@ class Pot:
 class Budget:
     """Money that a run may spend, and stages of it. Used in one event loop only.
 
-    Args:
-        limit: USD in all, over the whole life of the run; None for no limit.
-        spent: USD spent before.
-        stages: stage -> USD that it may cost, and that it has cost before; others have no limit of their own.
+    ``limit``: USD in all, over the whole life of the run; None for no limit. ``spent``: USD spent before.
+    ``stages``: stage -> USD that it may cost, and that it has cost before; others have no limit of their own.
     """
 
     def __init__(
@@ -79,8 +77,7 @@ class Budget:
 
         ``bound``: USD that the call costs at most.
 
-        Returns:
-            False when the call does not fit and nothing is in flight that could make room.
+        Returned: False when the call does not fit and nothing is in flight that could make room.
         """
         while not self.fits(bound, stage):
             if not self._flying:

@@ -228,12 +228,9 @@ ON_THIS_MACHINE = "on-this-machine:"
 class Calls:
     """Reads and writes the calls in a journal. Reading uses a connection of its own.
 
-    Args:
-        journal: of the run.
-        others: folders of other runs, whose replies may be taken over.
+    ``journal``: of the run. ``others``: folders of other runs, whose replies may be taken over.
 
-    Raises:
-        RunError: one of the others is no run.
+    Raises RunError: one of the others is no run.
     """
 
     def __init__(self, journal: Journal, others: Sequence[Path] = ()) -> None:

@@ -45,11 +45,9 @@ Value = None | int | float | str | bytes
 class Pages:
     """The pages of a file, those of its write-ahead log above them.
 
-    Args:
-        path: the file; a log beside it ends in ``-wal``.
+    ``path``: the file; a log beside it ends in ``-wal``.
 
-    Raises:
-        OSError: it cannot be read.
+    Raises OSError: it cannot be read.
     """
 
     def __init__(self, path: Path) -> None:

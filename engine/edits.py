@@ -43,8 +43,7 @@ def append_edits(folder: Path, compose: Callable[[], Sequence[Edit]]) -> tuple[E
     The file is replaced as a whole, so that a kill never leaves half a line. Corrections that are added at
     the same time wait for each other; the run itself may be at work.
 
-    Returns:
-        The corrections. Where there are none, nothing is written.
+    Returned: the corrections. Where there are none, nothing is written.
     """
     folder = Path(folder)
     read_manifest(folder)

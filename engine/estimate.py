@@ -220,8 +220,7 @@ class Rehearsal(Runner):
 def rehearse(request: RunRequest, stand_in: RunConfig, script: Script) -> RunReport:
     """Run the pipeline on stand-ins; tell of every question that its stages would ask.
 
-    Returns:
-        What became of the items in the rehearsal.
+    Returned: what became of the items in the rehearsal.
     """
     loaded = load_pipeline(request.pipeline)
     request.options.check(loaded)

@@ -251,9 +251,7 @@ Hook: TypeAlias = Callable[[Event], object]
 class Hooks:
     """The hooks of one run or evaluation.
 
-    Args:
-        folder: of the run or evaluation.
-        warn: told in one line of a hook that failed.
+    ``folder``: of the run or evaluation. ``warn``: told in one line of a hook that failed.
     """
 
     def __init__(self, folder: Path, warn: Callable[[str], None]) -> None:
@@ -290,9 +288,7 @@ def _entries() -> tuple[EntryPoint, ...]:
 class Hooked:
     """A reporter whose events hooks are told as well.
 
-    Args:
-        reporter: who is told.
-        folder: of the run.
+    ``folder``: of the run.
     """
 
     def __init__(self, reporter: Reporter, folder: Path) -> None:
@@ -327,9 +323,7 @@ _OTHERS = re.compile(r"[^\w\-./ ]")
 class MlflowLog:
     """Logs what is told of one run.
 
-    Args:
-        folder: the run folder.
-        store: a folder, or a server's address; None for that of the environment.
+    ``folder``: the run folder. ``store``: a folder, or a server's address; None for that of the environment.
     """
 
     def __init__(self, folder: Path, store: str | None = None) -> None:

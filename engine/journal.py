@@ -484,10 +484,8 @@ _TOKEN = re.compile(rf',?\[{_TEXT},{_TEXT}\]|[{{,\]}}]|"(\w+)":\[')
 class StoredListing(Collection[Sequence[str]]):
     """A list in a journal, read piece by piece each time that one goes through it.
 
-    Args:
-        journal: the journal.
-        seq: place of the table that has it.
-        name: ``items``, or for a gather also ``kept``, the items that have gone since.
+    ``seq``: place of the table that has it. ``name``: ``items``, or for a gather also ``kept``, the items
+    that have gone since.
     """
 
     def __init__(self, journal: Journal, seq: int, name: str) -> None:

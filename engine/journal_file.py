@@ -406,9 +406,8 @@ class GroupCommit:
     such as a full disk, each batch tries anew. What nobody waits for must not be lost unseen: once such a
     write has failed, writes of this sort are refused, and :meth:`check` says why.
 
-    Args:
-        path: the file, with its tables.
-        committed: told the statements of each commit, in the writer's thread, before anybody else is.
+    ``path``: the file, with its tables. ``committed``: told the statements of each commit, in the writer's
+    thread, before anybody else is.
     """
 
     def __init__(self, path: Path, committed: Callable[[Iterable[Statement]], None] | None = None) -> None:

@@ -122,9 +122,8 @@ HANGUP: signal.Signals | None = getattr(signal, "SIGHUP", None)
 class Stopper:
     """Whether the run was asked to stop. Call it to know.
 
-    Args:
-        notify: called once, by the first call that finds the run asked to stop. Never from a signal handler:
-            it may have interrupted a write to the very stream that the notice goes to.
+    ``notify``: called once, by the first call that finds the run asked to stop. Never from a signal handler:
+    it may have interrupted a write to the very stream that the notice goes to.
     """
 
     def __init__(self, notify: Callable[[], None] = lambda: None) -> None:

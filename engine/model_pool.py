@@ -56,17 +56,12 @@ class Spending:
 class ModelPool:
     """Runs model stages on items.
 
-    Args:
-        journal: of the run.
-        options: settings of every model that the stages name, by spec.
-        max_cost: USD that the run may cost in all; None for no limit.
-        stage_costs: stage -> USD that it may cost.
-        reuse: folders of other runs whose replies are taken over.
-        day: the day whose prices count; None for those known to come last.
-        attempts: most attempts at a question while none gives a usable answer.
-        batching: how batches are used.
-        tell: told of what happens to batches.
-        tell_call: told of every call that is answered, but for those in batches; None for nobody.
+    ``journal``: of the run. ``options``: settings of every model that the stages name, by spec. ``max_cost``:
+    USD that the run may cost in all; None for no limit. ``stage_costs``: stage -> USD that it may cost.
+    ``reuse``: folders of other runs whose replies are taken over. ``day``: the day whose prices count; None
+    for those known to come last. ``attempts``: most attempts at a question while none gives a usable answer.
+    ``batching``: how batches are used. ``tell``: told of what happens to batches. ``tell_call``: told of
+    every call that is answered, but for those in batches; None for nobody.
     """
 
     def __init__(

@@ -187,8 +187,7 @@ class Pool(Protocol):
         Whatever happens to a worker is an outcome of its item, or a new try. Once ``stopping()`` is true, no
         task is drawn any more and the work in flight is finished.
 
-        Raises:
-            MissingRequirement: the stage needs something that is not installed.
+        Raises MissingRequirement: the stage needs something that is not installed.
         """
         ...
 
@@ -196,9 +195,8 @@ class Pool(Protocol):
 class WorkerPool:
     """Runs map stages on items. With ``workers=0`` everything runs in this process: no isolation, no timeout.
 
-    Args:
-        workers: worker processes; they start with the first item.
-        item_timeout: seconds that one item may take, times the patience of its stage.
+    ``workers``: worker processes; they start with the first item. ``item_timeout``: seconds that one item may
+    take, times the patience of its stage.
     """
 
     def __init__(self, workers: int, item_timeout: float) -> None:

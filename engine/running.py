@@ -51,11 +51,7 @@ class Forecast:
 
 
 class Forecasting:
-    """A reporter that adds to the progress of stages what the whole run is expected to cost.
-
-    Args:
-        reporter: who is told.
-    """
+    """A reporter that adds to the progress of stages what the whole run is expected to cost."""
 
     def __init__(self, reporter: Reporter) -> None:
         self._reporter = reporter

@@ -35,8 +35,7 @@ class Spilled(MutableMapping[str, V], Generic[V]):
     Above :data:`HELD` entries it lies in an unnamed file in the system's folder for such files, which goes
     with the mapping, however the process ends.
 
-    Args:
-        entries: what it begins with.
+    ``entries``: what it begins with.
     """
 
     def __init__(self, entries: Iterable[tuple[str, V]] = ()) -> None:

@@ -204,9 +204,8 @@ def published_definitions(*folders: Path | str) -> tuple[str, Mapping[str, Any]]
 
     They are the defaults of :func:`score`, :func:`compare`, :func:`make_report` and :func:`calibrate`.
 
-    Returns:
-        Its name, and option -> value; None where they were made under none, under several, or where the
-        definitions are the defaults anyway.
+    Returned: its name, and option -> value; None where they were made under none, under several, or where the
+    definitions are the defaults anyway.
     """
     presets = [read_manifest(folder).protocol.get("preset") or {} for folder in folders]
     names = {str(preset.get("name", "")) for preset in presets}

@@ -321,8 +321,7 @@ def check_source(run: Path, file: "EditFile", release: Path | None) -> list[str]
 
     ``release``: the release that was reviewed; None where nobody names it.
 
-    Returns:
-        What a person should know, one sentence each.
+    Returned: what a person should know, one sentence each.
     """
     from ..engine.edits import run_ids
 

@@ -271,12 +271,9 @@ def _through(image: "Image", profile: bytes) -> "Image | None":
 class MediaProblem(UserError):
     """A picture or a video that cannot be used.
 
-    Args:
-        where: the file, or what the bytes are called.
-        code: what is wrong, as one of the codes that ``docs/outputs.md`` lists, such as ``truncated``.
-        expected: what should have been there.
-        found: what was there instead.
-        fix: what to do about it.
+    ``where``: the file, or what the bytes are called. ``code``: what is wrong, as one of the codes that
+    ``docs/outputs.md`` lists, such as ``truncated``. ``expected``: what should have been there. ``found``:
+    what was there instead. ``fix``: what to do about it.
     """
 
     exit_code: ClassVar[ExitCode] = ExitCode.FINDINGS

@@ -103,9 +103,7 @@ def _lost(path: Path, found: str, fix: str) -> InputError:
 class Segments:
     """The parts of one piece of work, by number from 0; what is damaged counts as not there.
 
-    Args:
-        folder: where they are kept; None keeps nothing.
-        basis: all that what is kept depends on.
+    ``folder``: where they are kept; None keeps nothing. ``basis``: all that what is kept depends on.
     """
 
     def __init__(self, folder: Path | None = None, basis: Json = None) -> None:

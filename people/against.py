@@ -483,8 +483,7 @@ def board_means(values: Floats, starts: Ints) -> Floats:
 
     ``values``: shape (rows, units), ``nan`` where unknown.
 
-    Returns:
-        Shape (rows, storyboards), rounded, so that thirds added in another order tie.
+    Returned: shape (rows, storyboards), rounded, so that thirds added in another order tie.
     """
     if not len(starts):
         return np.zeros((len(values), 0))
@@ -499,8 +498,7 @@ def spearman_of(rows: Floats, fixed: Floats) -> Floats:
 
     ``rows``: shape (replicates, places), ``nan`` where there is no number. ``fixed``: shape (judges, places).
 
-    Returns:
-        Shape (replicates, judges); ``nan`` with fewer than three places, or where all values are alike.
+    Returned: shape (replicates, judges); ``nan`` with fewer than three places, or where all values are alike.
     """
     from scipy.stats import rankdata
 

@@ -257,9 +257,7 @@ class _Group:
 class TableWriter:
     """Writes the flat tables of a release while its records stream by, in id order.
 
-    Args:
-        folder: the release that is being made.
-        source: where pictures lie under their paths [folder].
+    ``folder``: the release that is being made. ``source``: where pictures lie under their paths [folder].
 
     Attributes:
         counts: Parquet path -> number of rows.

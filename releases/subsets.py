@@ -244,9 +244,8 @@ def closeness(whole: Sequence[Traits], part: Sequence[Traits]) -> dict[str, Json
 
     ``part``: those of the subset; at least one.
 
-    Returns:
-        ``fields``: see :func:`fields_closeness`. ``means``: per story, each of their sizes in both, and the
-        ``difference`` relative to the whole.
+    Returned: ``fields``: see :func:`fields_closeness`. ``means``: per story, each of their sizes in both, and
+    the ``difference`` relative to the whole.
     """
     return {"fields": fields_closeness(spread(whole), spread(part)), "means": _means(whole, part)}
 

@@ -227,12 +227,10 @@ T = TypeVar("T")
 class SharedFiles:
     """Files by name at an address.
 
-    Args:
-        address: a folder, or an address of a file system that fsspec knows.
-        variable: the environment variable that names it, for messages.
+    ``address``: a folder, or an address of a file system that fsspec knows. ``variable``: the environment
+    variable that names it, for messages.
 
-    Raises:
-        ConfigError: there is no such file system, or what it needs is not installed.
+    Raises ConfigError: there is no such file system, or what it needs is not installed.
     """
 
     def __init__(self, address: str, variable: str) -> None:

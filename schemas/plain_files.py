@@ -381,16 +381,13 @@ class BadCsv(ValueError):
 class CsvTable:
     """A table with named columns.
 
-    Args:
-        text: the table.
-        separators: what may stand between cells; the one that the first line has most often does.
-        quoted: whether quotes hold cells together, as they do in CSV and not in TSV.
+    ``text``: the table. ``separators``: what may stand between cells; the one that the first line has most
+    often does. ``quoted``: whether quotes hold cells together, as they do in CSV and not in TSV.
 
     Attributes:
         columns: the names of the columns, in order.
 
-    Raises:
-        BadCsv: the first line cannot be read, is separated otherwise, or names a column twice.
+    Raises BadCsv: the first line cannot be read, is separated otherwise, or names a column twice.
     """
 
     def __init__(self, text: str, separators: str = ",", *, quoted: bool = True) -> None:

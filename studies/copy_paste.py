@@ -33,8 +33,7 @@ def write_copy_paste(shot_set: ShotSet, out: Path) -> int:
 
     A folder that was begun for the same set is continued: pictures that are there are whole, and stay.
 
-    Returns:
-        How many pictures there are.
+    Returned: how many pictures there are.
     """
     pictures = 0
     try:

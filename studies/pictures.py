@@ -699,8 +699,7 @@ def place_outputs(
     ``truth``: where what drawn pictures show is written as data, a file for each method; None for nowhere.
     ``about``: method -> more keys of its ``outputs.json``.
 
-    Returns:
-        Method -> its folder.
+    Returned: method -> its folder.
     """
     placed = {}
     try:

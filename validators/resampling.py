@@ -22,8 +22,7 @@ def resampled_sums(columns: Floats, resamples: int = RESAMPLES, seed: int = SEED
 
     ``columns``: shape (stories, columns).
 
-    Returns:
-        Shape (resamples, columns).
+    Returned: shape (resamples, columns).
     """
     sums = np.empty((resamples, columns.shape[1]))
     start = 0
@@ -65,8 +64,7 @@ def percentile_interval(values: Floats, level: float = LEVEL) -> tuple[Floats, F
 
     ``values``: shape (resamples, ...).
 
-    Returns:
-        Lower and upper ends, each of the shape of one entry; ``nan`` where there is none.
+    Returned: lower and upper ends, each of the shape of one entry; ``nan`` where there is none.
     """
     tail, shape = (1 - level) / 2, values.shape[1:]
     flat = values.reshape(len(values), int(np.prod(shape, dtype=np.int64)))

@@ -88,13 +88,12 @@ def near_duplicates(
     ``signatures``: id -> what :func:`signature` returned. ``threshold``: estimated Jaccard similarity, above
     0 and at most 1.
 
-    Returns:
-        ``(id_a, id_b, similarity)`` with ``id_a < id_b``, sorted. Candidates come from locality-sensitive
-        hashing with bands chosen so that a pair at the threshold is missed less than once in a thousand
-        times; every pair returned is checked on the full signatures. Equal signatures are always found.
-        Of a group of equal ones each is paired with the first of its group and with the first of every
-        group near it, but not with the rest, so that a text copied a thousand times gives thousands of
-        pairs and not a million.
+    Returned: ``(id_a, id_b, similarity)`` with ``id_a < id_b``, sorted. Candidates come from
+    locality-sensitive hashing with bands chosen so that a pair at the threshold is missed less than once in a
+    thousand times; every pair returned is checked on the full signatures. Equal signatures are always found.
+    Of a group of equal ones each is paired with the first of its group and with the first of every group near
+    it, but not with the rest, so that a text copied a thousand times gives thousands of pairs and not a
+    million.
     """
     if not 0 < threshold <= 1:
         raise ValueError(f"threshold must be above 0 and at most 1, not {threshold}")

@@ -114,10 +114,9 @@ class StatisticsCollector:
     ) -> dict[str, Json]:
         """Return the statistics, the content of ``statistics.json`` (paper, Table 23).
 
-        Returns:
-            ``totals`` (public and hidden together), ``public``, ``hidden_test``, ``splits`` (with the
-            aggregate ``test``), and one distribution per vocabulary over what was added: the public part,
-            and in a run the hidden one, too; see :func:`distribution`.
+        Returned: ``totals`` (public and hidden together), ``public``, ``hidden_test``, ``splits`` (with the
+        aggregate ``test``), and one distribution per vocabulary over what was added: the public part, and in
+        a run the hidden one, too; see :func:`distribution`.
         """
         names = tuple(HiddenCounts.model_fields)
         public = {name: self.parts[name] - self.hidden[name] for name in names}
@@ -165,10 +164,9 @@ def distribution(name: str, counts: Mapping[str, int]) -> dict[str, Json]:
 
     ``counts``: value -> count; :data:`NO_VALUE` counts what has no value.
 
-    Returns:
-        Value -> ``count`` and ``share`` (of all, 6 decimals); values with a published target also have
-        ``target_share`` and ``deviation`` (share minus target share). Every value of a closed vocabulary is
-        there, then other values in alphabetical order.
+    Returned: value -> ``count`` and ``share`` (of all, 6 decimals); values with a published target also have
+    ``target_share`` and ``deviation`` (share minus target share). Every value of a closed vocabulary is
+    there, then other values in alphabetical order.
     """
     listed, targets = _listed(name)
     total = sum(counts.values())
@@ -226,12 +224,11 @@ def moral_balance(
 ) -> dict[str, Json]:
     """Return the moral-label balance audit, the content of ``moral_balance_requirements.json``.
 
-    Returns:
-        ``target_distribution`` (uniform over the labels, as counts, 4 decimals), ``observed_distribution``,
-        ``per_label_deviation`` (observed minus target), ``per_label_status`` and ``tolerance_status``
-        (``within_tolerance`` or ``outside_tolerance``), ``tolerance``, ``unlabelled``, ``unlisted`` (labels
-        outside the vocabulary), and ``automatic_relabeling``, which is always false: labels are never moved
-        to make a table look better.
+    Returned: ``target_distribution`` (uniform over the labels, as counts, 4 decimals),
+    ``observed_distribution``, ``per_label_deviation`` (observed minus target), ``per_label_status`` and
+    ``tolerance_status`` (``within_tolerance`` or ``outside_tolerance``), ``tolerance``, ``unlabelled``,
+    ``unlisted`` (labels outside the vocabulary), and ``automatic_relabeling``, which is always false: labels
+    are never moved to make a table look better.
     """
     counts = Counter(labels)
     unlabelled = counts.pop(None, 0)

@@ -276,10 +276,8 @@ MOST = 64
 class Server(ThreadingHTTPServer):
     """Answers browsers of this machine; a context manager, as those of the library.
 
-    Args:
-        port: 0 takes a free one.
-        site: the pages.
-        wait: seconds in which a request must have come, and an answer must have been taken.
+    ``port``: 0 takes a free one. ``site``: the pages. ``wait``: seconds in which a request must have come,
+    and an answer must have been taken.
     """
 
     daemon_threads = True

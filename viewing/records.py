@@ -375,9 +375,7 @@ def stamp_of(path: Path) -> tuple[int, int, int]:
 class Rows:
     """The rows of a file of JSON lines.
 
-    Args:
-        path: the file.
-        fields: fields that rows can be filtered by, such as ``method``.
+    ``fields``: fields that rows can be filtered by, such as ``method``.
     """
 
     def __init__(self, path: Path, fields: Sequence[str] = ()) -> None:

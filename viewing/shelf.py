@@ -54,8 +54,7 @@ class CallLine:
 class Asked:
     """The calls of a journal. It is opened to be read only.
 
-    Raises:
-        RunError: the journal is damaged or of a newer version.
+    Raises RunError: the journal is damaged or of a newer version.
     """
 
     def __init__(self, path: Path) -> None:
@@ -302,8 +301,7 @@ class Differing:
 
     A method that only one of them has is compared with the only method of the other, if each has one.
 
-    Raises:
-        InputError: an archive cannot be read.
+    Raises InputError: an archive cannot be read.
     """
 
     def __init__(self, first: Shelf, second: Shelf) -> None:

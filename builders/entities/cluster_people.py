@@ -53,8 +53,7 @@ def mean_vector(rows: Sequence[Rows]) -> Rows | None:
 
     Rows with ``nan`` stand for pictures in which there was nothing to encode, and are left out.
 
-    Returns:
-        Shape (dimensions,); None where no row is left, or where they cancel each other out.
+    Returned: shape (dimensions,); None where no row is left, or where they cancel each other out.
     """
     there = [row.astype(np.float64) for row in rows if np.isfinite(row).all()]
     if not there:

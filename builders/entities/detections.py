@@ -94,11 +94,7 @@ _BATCH = 2048
 
 
 class LineRows:
-    """Rows in JSON lines.
-
-    Args:
-        path: the file.
-    """
+    """Rows in JSON lines."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -139,11 +135,7 @@ class LineRows:
 
 
 class ParquetRows:
-    """Rows in Parquet.
-
-    Args:
-        path: the file.
-    """
+    """Rows in Parquet."""
 
     def __init__(self, path: Path) -> None:
         import pyarrow as arrow

@@ -87,9 +87,8 @@ NARRATIVE = ("narrative", "narrative_by")
 def told_story(item: Mapping[str, Json]) -> Json:
     """Return the story as it is told in scenes: the source, or the narrative that was written from it.
 
-    Returns:
-        ``schemas.values.Story`` as JSON; of a narrative with its text as the normalised one, and beside it
-        ``narrative`` (:class:`schemas.katha.Narrative`) as JSON.
+    Returned: ``schemas.values.Story`` as JSON; of a narrative with its text as the normalised one, and beside
+    it ``narrative`` (:class:`schemas.katha.Narrative`) as JSON.
     """
     story, narrative = item["story"], item.get("narrative")
     if narrative is None:
@@ -458,10 +457,9 @@ def _read(reply: Json, sketch: Sketch, settings: NormaliseSettings) -> Json:
 def read_narrative(reply: Json, story: Json, sentences: Sequence[str], count: int) -> Json:
     """Return the narrative of a reply to ``katha/normalise_story``.
 
-    Returns:
-        ``text``: the narrative. ``scenes``: their texts, which cover it. ``alignment``: for each scene the
-        numbers of its source sentences, from 1. ``left_out``: groups of sentences and why. ``source_sha256``:
-        hash of the source text. ``analysis``: what the rules read off the narrative.
+    Returned: ``text``: the narrative. ``scenes``: their texts, which cover it. ``alignment``: for each scene
+    the numbers of its source sentences, from 1. ``left_out``: groups of sentences and why. ``source_sha256``:
+    hash of the source text. ``analysis``: what the rules read off the narrative.
     """
     check_count(reply["scenes"], count, "scenes")
     problems = Problems()

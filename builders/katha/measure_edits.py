@@ -50,9 +50,8 @@ DIGITS = 6
 def measure(first: Json, repaired: Json, final: Json) -> dict[str, Json]:
     """Return the sums of one story: field -> compared, changed, repaired, edited and distance.
 
-    Returns:
-        For each field that was drafted: how many values were compared; how many of them are different in the
-        end, were changed by the repair, and by edits after it; and the sum of their distances.
+    Returned: for each field that was drafted: how many values were compared; how many of them are different
+    in the end, were changed by the repair, and by edits after it; and the sum of their distances.
     """
     sums: dict[str, dict[str, float]] = {}
     makers = {str(entry["path"]): str(entry["producer"]) for entry in first["producers"]}

@@ -410,8 +410,7 @@ def import_references(
 ) -> ValidationReport:
     """Put reference images into a set of shot scripts.
 
-    Returns:
-        What was wrong, story by story, and how many images were taken.
+    Returned: what was wrong, story by story, and how many images were taken.
     """
     if not folder.is_dir():
         raise InputError([_problem(str(folder), "a folder of stories' folders", "none")])

@@ -338,9 +338,8 @@ def neighbour_of_moved(text: str, parts: Sequence[str], number: int, new: str) -
 
     ``text``: the whole text, which the parts cover in order. ``number``: which of them changes, from 0.
 
-    Returns:
-        The number and text of the neighbour; ``None`` where the boundaries stay, the part is not a piece of
-        the text at the same place, or nothing would be left of the neighbour.
+    Returned: the number and text of the neighbour; ``None`` where the boundaries stay, the part is not a
+    piece of the text at the same place, or nothing would be left of the neighbour.
     """
     spans = scene_spans(text, parts)
     if spans is None:

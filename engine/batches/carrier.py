@@ -62,10 +62,8 @@ class Halted(Exception):
 class Carrier:
     """Deals with services, patiently.
 
-    Args:
-        settings: how often to look, and when to give up.
-        looked: told of each look at a batch.
-        halted: whether the run is being stopped.
+    ``settings``: how often to look, and when to give up. ``looked``: told of each look at a batch.
+    ``halted``: whether the run is being stopped.
     """
 
     def __init__(

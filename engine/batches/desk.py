@@ -71,9 +71,7 @@ class House:
 class BatchDesk:
     """Collects questions, sends them in batches and hands out the replies. For one event loop.
 
-    Args:
-        settings: how batches are used.
-        house: what is around it.
+    ``settings``: how batches are used. ``house``: what is around it.
     """
 
     def __init__(self, settings: Batching, house: House) -> None:

@@ -164,11 +164,10 @@ def cluster_workers() -> int:
 class RayPool:
     """Runs map stages on items in actors; it has the face of :class:`..pool.WorkerPool`.
 
-    Args:
-        workers: actors that work at once; they start with the first item. 0 works in this process.
-        item_timeout: seconds that one item may take, times the patience of its stage.
-        devices: whether each actor owns a device of the cluster; there are as many as it has GPUs, and one
-            where it has none. Models stay loaded as long as the actor lives.
+    ``workers``: actors that work at once; they start with the first item. 0 works in this process.
+    ``item_timeout``: seconds that one item may take, times the patience of its stage. ``devices``: whether
+    each actor owns a device of the cluster; there are as many as it has GPUs, and one where it has none.
+    Models stay loaded as long as the actor lives.
     """
 
     def __init__(self, workers: int, item_timeout: float, *, devices: bool = False) -> None:

@@ -56,13 +56,10 @@ class _Run:
 class Reused:
     """Other runs, open for reading. Use it in a ``with`` block.
 
-    Args:
-        folders: of the runs; of those that hold a result, the first counts.
-        store: where the run that takes results over keeps files.
-        created_at: when that run was created.
+    ``folders``: of the runs; of those that hold a result, the first counts. ``store``: where the run that
+    takes results over keeps files. ``created_at``: when that run was created.
 
-    Raises:
-        RunError: one of them is no run, or cannot be read.
+    Raises RunError: one of them is no run, or cannot be read.
     """
 
     def __init__(self, folders: Sequence[Path], store: Path, created_at: str) -> None:

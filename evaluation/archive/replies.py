@@ -152,11 +152,7 @@ IDENTITY = ("structured", "unsupported", "extra")
 
 
 class ReplyTally:
-    """Counts the replies of judges, and what was not asked yet; with what the manifest of a protocol says.
-
-    Args:
-        run: the manifest of the run.
-    """
+    """Counts the replies of judges, and what was not asked yet; with what the manifest of a protocol says."""
 
     kind: ClassVar[str]
     """Name of the protocol."""

@@ -100,11 +100,9 @@ class LocationSettings(EpisodeJudgeSettings):
 class Reading:
     """Reads the values of one reply, and notes those that cannot be used.
 
-    Args:
-        reply: the JSON of a reply, whatever it is.
+    ``reply``: the JSON of a reply, whatever it is.
 
-    Raises:
-        BadReply: it is no object.
+    Raises BadReply: it is no object.
     """
 
     def __init__(self, reply: Json) -> None:

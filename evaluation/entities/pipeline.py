@@ -59,11 +59,7 @@ ASSUMED = Pipeline(
 
 
 class About(ReplyTally):
-    """Collects what the manifest of an evaluation says, episode by episode.
-
-    Args:
-        run: the manifest of the run.
-    """
+    """Collects what the manifest of an evaluation says, episode by episode."""
 
     kind = PROTOCOL
     first = "load_episodes"

@@ -41,11 +41,7 @@ DECODING = ("temperature", "max_tokens", "max_input_tokens", "sample", "reply")
 
 
 class About(ReplyTally):
-    """Collects what the manifest of an evaluation says, video by video.
-
-    Args:
-        run: the manifest of the run.
-    """
+    """Collects what the manifest of an evaluation says, video by video."""
 
     kind = "events"
     first = "load_videos"

@@ -46,8 +46,7 @@ STATED = ("unit", "frames_each")
 class Accounting:
     """Counts the generations of one method.
 
-    Args:
-        outputs: what checking the layout of its outputs found.
+    ``outputs``: what checking the layout of its outputs found.
     """
 
     def __init__(self, outputs: Json) -> None:
@@ -109,11 +108,7 @@ DECODING = ("temperature", "max_tokens", "max_input_tokens", "sample", "votes")
 
 
 class About(ReplyTally):
-    """Collects what the manifest of an evaluation says, item by item.
-
-    Args:
-        run: the manifest of the run.
-    """
+    """Collects what the manifest of an evaluation says, item by item."""
 
     kind = PROTOCOL
     first = "load_items"

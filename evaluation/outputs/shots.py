@@ -84,8 +84,7 @@ _MOST_LEVELS = 4
 class Choice:
     """Which of several sets of outputs is meant; None where there is only one.
 
-    Raises:
-        ConfigError: there is no such language.
+    Raises ConfigError: there is no such language.
     """
 
     mode: str | None = None  # name of the folder of the mode

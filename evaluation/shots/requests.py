@@ -47,11 +47,7 @@ UNREAD = ("release", "stories", "references")
 
 
 class About(ReplyTally):
-    """Collects what the manifest of an evaluation says, item by item.
-
-    Args:
-        run: the manifest of the run.
-    """
+    """Collects what the manifest of an evaluation says, item by item."""
 
     kind = "images"
     first = "load_stories"

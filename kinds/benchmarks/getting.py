@@ -203,8 +203,7 @@ def get(
 
     ``accepts``: asks whether terms are accepted, all of them at once.
 
-    Returns:
-        What is here then; what could not be had says why, and the rest is there all the same.
+    Returned: what is here then; what could not be had says why, and the rest is there all the same.
     """
     needs = needs_of(benchmark)
     if source.without_weights:

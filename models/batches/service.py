@@ -86,13 +86,9 @@ class NotYetKnown(Exception):
 class BatchService(ABC):
     """Batches of one model at one service. Makes exactly one HTTP call for one thing and retries nothing.
 
-    Args:
-        spec: which model, and where.
-        options: its settings.
-        redactor: learns the key and takes it out of all that comes back.
+    ``spec``: which model, and where. ``redactor``: learns the key and takes it out of all that comes back.
 
-    Raises:
-        MissingRequirement: the library, the key or a variable that the settings name is not there.
+    Raises MissingRequirement: the library, the key or a variable that the settings name is not there.
     """
 
     most_requests: ClassVar[int]

@@ -85,10 +85,8 @@ class CommandImages:
     It ends with 0 and a file where it made one, 10 where it refuses, 11 where a filter stopped it, 75 where
     it may be tried again; with anything else the request failed. What it writes to standard error is shown.
 
-    Args:
-        spec: its name is only for people.
-        options: its settings; ``call_timeout`` ends the program.
-        redactor: learns the variables that the settings name for the program.
+    ``spec``: its name is only for people. ``options``: its settings; ``call_timeout`` ends the program.
+    ``redactor``: learns the variables that the settings name for the program.
     """
 
     longest: ClassVar[int] = LONGEST_PICTURE

@@ -59,13 +59,10 @@ class DiffusersImages:
     seed is chosen, one is drawn and told. Width, height, steps, negative prompt and references are taken
     where the pipeline's call has a parameter for them and heeds it.
 
-    Args:
-        spec: its name is a repository such as ``stabilityai/stable-diffusion-xl-base-1.0``, or a path.
-        options: its settings.
-        redactor: takes secrets out of error texts.
+    ``spec``: its name is a repository such as ``stabilityai/stable-diffusion-xl-base-1.0``, or a path.
+    ``redactor``: takes secrets out of error texts.
 
-    Raises:
-        MissingRequirement: diffusers or torch is not installed.
+    Raises MissingRequirement: diffusers or torch is not installed.
     """
 
     options_type: ClassVar[type[PipelineOptions]] = PipelineOptions

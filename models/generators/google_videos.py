@@ -367,14 +367,10 @@ class _VideoEdge(PictureEdge):
 class GoogleVideos(Service):
     """A Gemini model that makes a video; ``extra`` is merged into the body of the creation.
 
-    Args:
-        spec: which model.
-        options: its settings; ``call_timeout`` bounds the waiting and the download.
-        redactor: learns the key.
-        clock: what the pauses between looks go by.
+    ``spec``: which model. ``options``: its settings; ``call_timeout`` bounds the waiting and the download.
+    ``redactor``: learns the key. ``clock``: what the pauses between looks go by.
 
-    Raises:
-        MissingRequirement: the key or a variable that the settings name is not there.
+    Raises MissingRequirement: the key or a variable that the settings name is not there.
     """
 
     def __init__(

@@ -397,14 +397,11 @@ class InProcess:
     As many requests as ``concurrency`` allows are answered together, those with pictures apart from those
     without.
 
-    Args:
-        spec: its name is ``ORG/NAME[@REVISION]`` of the Hub's cache, a folder, or a GGUF file.
-        options: its settings; ``extra`` holds :class:`.generation.Reading`.
-        redactor: takes secrets out of error texts.
+    ``spec``: its name is ``ORG/NAME[@REVISION]`` of the Hub's cache, a folder, or a GGUF file. ``options``:
+    its settings; ``extra`` holds :class:`.generation.Reading`. ``redactor``: takes secrets out of error
+    texts.
 
-    Raises:
-        ConfigError: a setting is wrong.
-        MissingRequirement: a library or the weights are not here.
+    Raises ConfigError: a setting is wrong. Raises MissingRequirement: a library or the weights are not here.
     """
 
     def __init__(self, spec: ModelSpec, options: ModelOptions, redactor: Redactor) -> None:

@@ -37,11 +37,9 @@ _DEATH_SIGNAL, _SUBREAPER = 1, 36  # of prctl
 class Keeper:
     """Keeps one server.
 
-    Args:
-        plan: ``words`` and ``environment`` of the server, ``files`` to be written before, and the ``health``
-            path that answers 200 when it is ready. ``{port}``, ``{key}`` and ``{folder}`` are filled in.
-        door: where leases come in.
-        folder: for its files and its log.
+    ``plan``: ``words`` and ``environment`` of the server, ``files`` to be written before, and the ``health``
+    path that answers 200 when it is ready. ``{port}``, ``{key}`` and ``{folder}`` are filled in. ``door``:
+    where leases come in. ``folder``: for its files and its log.
     """
 
     def __init__(self, plan: dict, door: socket.socket, folder: Path) -> None:  # type: ignore[type-arg]

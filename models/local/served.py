@@ -176,8 +176,7 @@ class ServedChat(OpenAIChat):
     async def ready(self) -> None:
         """Return when the server answers; starts it where nobody has.
 
-        Raises:
-            ModelUnavailable: it cannot be started, or has ended.
+        Raises ModelUnavailable: it cannot be started, or has ended.
         """
         async with self._starting:
             if self._lease is None:

@@ -18,10 +18,7 @@ _ENDS = 2
 class TextTower:
     """The text tower of a CLIP model with its tokenizer.
 
-    Args:
-        module: the network of transformers.
-        tokenizer: of the same model.
-        place: where it runs.
+    ``module``: the network of transformers. ``tokenizer``: of the same model.
     """
 
     def __init__(self, module: Any, tokenizer: Any, place: Place) -> None:  # noqa: ANN401 - the library's
@@ -72,9 +69,7 @@ CARD = Card("clip-vit-l-14", SOURCE.repo, SOURCE.revision, PREPARATION.text(), 7
 class ClipEncoder(NetworkEncoder):
     """An encoder of pictures and of texts.
 
-    Args:
-        network: the image tower.
-        load_texts: loads the text tower.
+    ``network``: the image tower. ``load_texts``: loads the text tower.
     """
 
     def __init__(self, network: Network, load_texts: Callable[[], TextTower]) -> None:

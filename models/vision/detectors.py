@@ -73,12 +73,8 @@ class Features(NamedTuple):
 class GroundingDino:
     """An open-vocabulary detector.
 
-    Args:
-        card: what it is.
-        place: where it runs.
-        module: of transformers, in evaluation mode.
-        tokenizer: of the same model.
-        asked: what is looked for where no texts are given.
+    ``module``: of transformers, in evaluation mode. ``tokenizer``: of the same model. ``asked``: what is
+    looked for where no texts are given.
     """
 
     def __init__(self, card: Card, place: Place, module: Any, tokenizer: Any, asked: Asked) -> None:  # noqa: ANN401 - the library's own
@@ -286,11 +282,7 @@ class Limits(NamedTuple):
 class PeopleDetector:
     """A detector of people.
 
-    Args:
-        card: what it is.
-        place: where it runs.
-        model: of ultralytics.
-        limits: what counts as somebody.
+    ``model``: of ultralytics. ``limits``: what counts as somebody.
     """
 
     def __init__(self, card: Card, place: Place, model: Any, limits: Limits) -> None:  # noqa: ANN401 - the library's own
@@ -417,10 +409,7 @@ standing figure, around the centre for a thing (the paper has points by type, an
 class Sam2:
     """SAM 2 on single pictures.
 
-    Args:
-        card: what it is.
-        where: it runs.
-        module: a ``Sam2Model`` in evaluation mode.
+    ``where``: it runs. ``module``: a ``Sam2Model`` in evaluation mode.
     """
 
     def __init__(self, card: Card, where: Place, module: Any) -> None:  # noqa: ANN401 - torch's own

@@ -154,11 +154,8 @@ def _apart(boxes: Rows) -> list[int]:
 class FaceFinder:
     """A detector of faces.
 
-    Args:
-        card: what it is.
-        place: where it runs.
-        scan: finds boxes and points, as :class:`Scrfd` does.
-        thresholds: least scores, tried in turn until a face is found.
+    ``scan``: finds boxes and points, as :class:`Scrfd` does. ``thresholds``: least scores, tried in turn
+    until a face is found.
     """
 
     def __init__(self, card: Card, place: Place, scan: Scan, thresholds: tuple[float, ...]) -> None:
@@ -236,8 +233,7 @@ def choose_face(faces: Sequence[Face], choice: Choice) -> Face | None:
 def positioned(image: "Image", face: Face, position: Position) -> Pixels | None:
     """Return the face turned, scaled and moved into a position: BGR, shape (side, side, 3).
 
-    Returns:
-        None where the five points lie in one place, so that there is nothing to go by.
+    Returned: None where the five points lie in one place, so that there is nothing to go by.
     """
     import cv2
 
@@ -259,8 +255,7 @@ def positioned(image: "Image", face: Face, position: Position) -> Pixels | None:
 def similarity(points: NDArray[np.float64], target: NDArray[np.float64]) -> NDArray[np.float64] | None:
     """Return the turn, scale and move that brings points closest to others (least squares, Umeyama).
 
-    Returns:
-        Shape (2, 3); None where all points lie in one place.
+    Returned: shape (2, 3); None where all points lie in one place.
     """
     centre, goal = points.mean(axis=0), target.mean(axis=0)
     spread = float(((points - centre) ** 2).sum())

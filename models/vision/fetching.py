@@ -128,8 +128,7 @@ def fetch(
 
     ``folder``: where files lie that were fetched elsewhere; None for the net.
 
-    Returns:
-        What became of each; what could not be had says why, and the rest is fetched all the same.
+    Returned: what became of each; what could not be had says why, and the rest is fetched all the same.
     """
     lacking = surveyed.lacking
     _check_room(sum(row.weights.source.size for row in lacking))

@@ -33,11 +33,7 @@ CARD = Card(
 class RaftFlow:
     """The network; it runs in float32, whatever the settings say: positions have no room in fewer bits.
 
-    Args:
-        card: what it is.
-        run_on: where it runs.
-        module: the network of torchvision.
-        updates: how often it improves its estimate.
+    ``module``: the network of torchvision. ``updates``: how often it improves its estimate.
     """
 
     def __init__(self, card: Card, run_on: Place, module: Any, updates: int) -> None:  # noqa: ANN401

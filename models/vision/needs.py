@@ -415,8 +415,7 @@ def check_models(
 
     ``settings``: name -> settings of its loader.
 
-    Returns:
-        What was found; a model that cannot be opened is a finding as well.
+    Returned: what was found; a model that cannot be opened is a finding as well.
     """
     return VisionCheck(
         tuple(

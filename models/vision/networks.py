@@ -99,11 +99,7 @@ class Network:
 
 
 class _Named:
-    """A network under its own name.
-
-    Args:
-        network: the network.
-    """
+    """A network under its own name."""
 
     def __init__(self, network: Network) -> None:
         self._network = network

@@ -254,10 +254,7 @@ CARD = Card(
 class MusiqPredictor:
     """The predictor; pictures of one shape go through the network together.
 
-    Args:
-        card: what it is.
-        run_on: where it runs.
-        module: the network of pyiqa.
+    ``module``: the network of pyiqa.
     """
 
     def __init__(self, card: Card, run_on: Place, module: Any) -> None:  # noqa: ANN401 - the library's own

@@ -398,11 +398,8 @@ Blind = Sequence[str | None]
 class Comparing:
     """Compares the draft of one story with its gold record.
 
-    Args:
-        draft: the draft.
-        gold: the gold record.
-        compare: whether an answer is one of those that a key accepts.
-        blind: answers of a model to the questions of the draft and of the gold record, where one was asked.
+    ``compare``: whether an answer is one of those that a key accepts. ``blind``: answers of a model to the
+    questions of the draft and of the gold record, where one was asked.
     """
 
     def __init__(

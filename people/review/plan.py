@@ -312,8 +312,7 @@ class Plan:
         apart: never two conditions of one story in a seat.
         once: never two items of one story in a seat.
 
-    Raises:
-        ConfigError: a setting is out of its range, or two contradict each other.
+    Raises ConfigError: a setting is out of its range, or two contradict each other.
     """
 
     seed: int = 42

@@ -86,8 +86,8 @@ class Side:
     def look(self, name: str) -> tuple[list[str], list[str]]:
         """Hash the lines of a file, and remember where they begin and how long they are, in bytes.
 
-        Returns:
-            The ids of the records whose lines are not there, and the numbers of lines that are no record's.
+        Returned: the ids of the records whose lines are not there, and the numbers of lines that are no
+        record's.
         """
         stated = self.records[name]
         wanted, others, start = set(stated.values()), list[str](), 0

@@ -523,11 +523,7 @@ def import_episodes(source: Path, out: Path, created_at: str | None = None) -> I
 
 
 def export_episodes(entity_set: EntitySet, out: Path) -> dict[str, int]:
-    """Write the official tree of a set into a new folder: ``scripts`` and ``splits``, byte for byte.
-
-    Returns:
-        What was written.
-    """
+    """Write the official tree of a set into a new folder: ``scripts`` and ``splits``, byte for byte."""
     require_free(out)
     with staged(out.absolute()) as (draft,):
         write_tree(draft, entity_set)

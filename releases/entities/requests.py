@@ -117,8 +117,7 @@ def entity_requests(entity_set: EntitySet, options: RequestOptions | None = None
 def write_requests(entity_set: EntitySet, out: Path, options: RequestOptions | None = None) -> dict[str, int]:
     """Write what a generator is given into a new folder: ``requests.jsonl``.
 
-    Returns:
-        How many ``requests`` and ``shots`` there are, and how many prompts were ``cut``.
+    Returned: how many ``requests`` and ``shots`` there are, and how many prompts were ``cut``.
     """
     require_free(out)
     lines = list(entity_requests(entity_set, options))
@@ -327,8 +326,8 @@ def write_inputs(
 ) -> dict[str, int]:
     """Write what a generator reads into a new folder, and ``results.jsonl``.
 
-    Returns:
-        How many ``requests`` (episodes), ``files`` and ``shots`` there are, and prompts that were ``cut``.
+    Returned: how many ``requests`` (episodes), ``files`` and ``shots`` there are, and prompts that were
+    ``cut``.
     """
     if name not in GENERATORS:
         what = f"{name} is none of {', '.join(GENERATORS)}"
@@ -417,8 +416,7 @@ def write_pictures(
 ) -> Iterator[str]:
     """Copy the pictures of a run that may be given away, make thumbnails, and write their lines.
 
-    Yields:
-        What the person who packs should know.
+    Yielded: what the person who packs should know.
     """
     rights = {} if options.video_rights is None else read_rights(options.video_rights)
     videos = {record.episode_id: record.source for record in records}

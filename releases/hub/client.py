@@ -438,8 +438,7 @@ class Hub:
 
         Downloads need no such question: a Hub says with each file whether it can be had by Xet.
 
-        Returns:
-            Whether uploads go by Xet.
+        Returned: whether uploads go by Xet.
         """
         from huggingface_hub import constants, get_session
         from huggingface_hub.utils import build_hf_headers, hf_raise_for_status

@@ -231,8 +231,7 @@ class Fetched(Tabular):
 def release_folder(text: str | Path, tell: Callable[[str], None] = lambda _: None) -> Path:
     """Return the folder of a release.
 
-    Returns:
-        The folder given, whether it is there or not, or the one in the cache, every file of it checked.
+    Returned: the folder given, whether it is there or not, or the one in the cache, every file of it checked.
     """
     folder = Path(text)
     if folder.exists() or not looks_like_reference(str(text)):
@@ -280,11 +279,9 @@ def fetch_files(
 ) -> tuple[Path, ...]:
     """Fetch some files of a data set repository into the cache, and check them; return where they lie.
 
-    Args:
-        repo: such as ``user/stories``.
-        revision: a tag, a branch or a commit; empty for the newest commit, which is told.
-        chosen: from all paths of the repository, those that are wanted; raises what is wrong with it.
-        tell: gets what is being done.
+    ``repo``: such as ``user/stories``. ``revision``: a tag, a branch or a commit; empty for the newest
+    commit, which is told. ``chosen``: from all paths of the repository, those that are wanted; raises what is
+    wrong with it. ``tell``: gets what is being done.
     """
     with open_hub(checked_repo(repo, "hf://"), None, retries=Retries(tell=tell)) as hub:
         refs = hub.refs()

@@ -387,8 +387,7 @@ def import_package(
     ``source``: the folder with the files of Table 23, of which ``annotations.jsonl`` must be there; or a
     version on a Hub, such as ``user/package@1.0``. A folder of that name goes first.
 
-    Returns:
-        What was imported. The same package and options give the same bytes.
+    Returned: what was imported. The same package and options give the same bytes.
     """
     chosen = (options or ImportOptions()).checked()
     target = Path(out)

@@ -153,8 +153,7 @@ def write_retellings(run: Path, folder: Path, public: Collection[str]) -> bool:
     A group has the id of its first public story: that of the run may be a hidden one. Stories that only a
     hidden one links are in no group.
 
-    Returns:
-        Whether there is a group; without one there is no file.
+    Returned: whether there is a group; without one there is no file.
     """
     path = run / RETELLINGS
     rows = []
@@ -469,9 +468,6 @@ def write_derived(
     """Write records as a folder that evaluations read; one that holds the same already is left as it is.
 
     ``variants``: the contrastive variants; None for those of the release.
-
-    Returns:
-        The folder.
     """
     told = sorted(records, key=lambda record: record.story_id)
     kept = release.variants if variants is None else tuple(variants)

@@ -480,8 +480,7 @@ def given_records(
 def export_requests(shot_set: ShotSet, out: Path, options: RequestOptions | None = None) -> dict[str, int]:
     """Write what a generator is given into a new folder: ``requests.jsonl`` and the images that it names.
 
-    Returns:
-        How many ``requests`` and ``references`` there are, how many prompts were ``cut``.
+    Returned: how many ``requests`` and ``references`` there are, how many prompts were ``cut``.
     """
     lines = list(shot_requests(shot_set, options))
     require_free(out)

@@ -169,8 +169,7 @@ def usable(values: Floats, weights: Weights) -> Mask:
 
     ``values``: terms, ``nan`` where undefined, shape (stories, candidates, 3).
 
-    Returns:
-        Shape (stories, 3).
+    Returned: shape (stories, 3).
     """
     there: Mask = ~np.isnan(values).any(axis=1) & (weights.signed() != 0)
     return there

@@ -228,8 +228,7 @@ def questions_by_rules(record: StoryRecord) -> tuple[Question, ...]:
 def write_selection_inputs(release: Release, out: Path) -> tuple[Path, Path]:
     """Write what ``build stories`` needs for a planner to write a selection set: stories, and their scenes.
 
-    Returns:
-        A file of stories, and one of records with scenes and transitions but without questions.
+    Returned: a file of stories, and one of records with scenes and transitions but without questions.
     """
     stories, scenes = out / "stories.jsonl", out / "scenes.jsonl"
     told = [
@@ -498,8 +497,7 @@ def write_parts(
 
     ``boards``: name of a method -> its storyboards, one of each story.
 
-    Returns:
-        The release, a folder of outputs for each method that has any, and the ids of its stories.
+    Returned: the release, a folder of outputs for each method that has any, and the ids of its stories.
     """
     selecting = halved.halves.records(halved.whole.records, SELECTION)
     records = {record.story_id: record for record in selecting}

@@ -490,10 +490,7 @@ class Try:
 class Rounds:
     """The tries at one entity.
 
-    Args:
-        reference: the entity.
-        prompt: what the generator is asked for, without the ground.
-        tools: of the stage.
+    ``prompt``: what the generator is asked for, without the ground. ``tools``: of the stage.
     """
 
     def __init__(self, reference: Reference, prompt: str, tools: Tools) -> None:

@@ -223,11 +223,10 @@ def _missing(path: str, part: Mapping[str, Json], required: Sequence[str]) -> It
 def record_hashes(record: Mapping[str, Json], variants: Sequence[Mapping[str, Json]]) -> dict[str, str]:
     """Return the provenance hashes of a record, as SHA-256 of canonical JSON (64 hexadecimal digits).
 
-    Returns:
-        ``source_prompt_hash``: id, language and source text, which stay as they were handed in.
-        ``source_annotations_sha256``: title, scenes, transitions and questions, which may be corrected. (The
-            record does not keep the title that was handed in, so that it cannot be part of the former.)
-        ``source_contrastives_sha256``: the variants, sorted by ``variant_id``.
+    Returned: ``source_prompt_hash``: id, language and source text, which stay as they were handed in.
+    ``source_annotations_sha256``: title, scenes, transitions and questions, which may be corrected. (The
+    record does not keep the title that was handed in, so that it cannot be part of the former.)
+    ``source_contrastives_sha256``: the variants, sorted by ``variant_id``.
     """
     prompt = {
         "id": record["story_id"],

@@ -502,8 +502,7 @@ def _kappas(ratings: Mapping[str, Mapping[tuple[str, str], Counter[str]]]) -> di
 def _columns(units: Mapping[tuple[str, str], Counter[str]], stories: Sequence[str]) -> "Floats":
     """Return per story the sum of shares of agreeing pairs, the units with two ratings, and their ratings.
 
-    Returns:
-        Shape (stories, 2 + categories).
+    Returned: shape (stories, 2 + categories).
     """
     import numpy as np
 

@@ -66,10 +66,8 @@ class ShotVideo:
 class FrameKeeper:
     """Keeps those frames of a shot that are grounded or stand at its ends, as they go by.
 
-    Args:
-        shot: the video.
-        definition: whose frames are grounded.
-        store: the folder that pictures are kept in; None keeps none.
+    ``shot``: the video. ``definition``: whose frames are grounded. ``store``: the folder that pictures are
+    kept in; None keeps none.
 
     Attributes:
         wanted: the numbers of these frames, ascending; none of a shot that is too short to be looked at.

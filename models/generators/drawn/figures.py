@@ -90,8 +90,7 @@ def family_of(name: str) -> Family:
 def draw_figure(canvas: Canvas, slot: Slot, name: str, *, raised: bool) -> Square:
     """Draw who bears a name, with the chest at a place for an emblem.
 
-    Returns:
-        The box of the head, in pixels: where the face belongs.
+    Returned: the box of the head, in pixels: where the face belongs.
     """
     unit, x, family = slot.unit, slot.x, family_of(name)
     base = slot.y + (124.0 - FEET) * unit

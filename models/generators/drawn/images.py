@@ -173,11 +173,9 @@ MOST_SIDE = 4096
 class DrawnImages:
     """Draws pictures on this machine; one thread at a time is enough.
 
-    Args:
-        spec: ``image:drawn:storyboard`` or ``image:drawn:faithful``.
+    ``spec``: ``image:drawn:storyboard`` or ``image:drawn:faithful``.
 
-    Raises:
-        ConfigError: there is no renderer of that name.
+    Raises ConfigError: there is no renderer of that name.
     """
 
     def __init__(self, spec: ModelSpec, _options: ModelOptions, _redactor: Redactor) -> None:
@@ -386,12 +384,10 @@ _BIT_RATE = 8_000_000
 class DrawnVideos:
     """Draws videos on this machine.
 
-    Args:
-        spec: ``video:drawn:storyboard`` or ``video:drawn:faithful``.
+    ``spec``: ``video:drawn:storyboard`` or ``video:drawn:faithful``.
 
-    Raises:
-        ConfigError: there is no renderer of that name.
-        MissingRequirement: the extra ``video`` is not installed.
+    Raises ConfigError: there is no renderer of that name. Raises MissingRequirement: the extra ``video`` is
+    not installed.
     """
 
     def __init__(self, spec: ModelSpec, _options: ModelOptions, _redactor: Redactor) -> None:

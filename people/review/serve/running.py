@@ -40,9 +40,8 @@ EVERY = 2.0
 class House:
     """The connections of a server. Where there is no room, the one that has been idle longest goes.
 
-    Args:
-        most: how many there may be.
-        wait: seconds after which one that keeps the server waiting is closed.
+    ``most``: how many there may be. ``wait``: seconds after which one that keeps the server waiting is
+    closed.
     """
 
     def __init__(self, most: int, wait: float = WAIT) -> None:

@@ -42,8 +42,7 @@ class DrawOptions:
         also: another evaluation folder to draw from.
         seed: seed of every draw.
 
-    Raises:
-        ConfigError: a number is out of its range, or a condition or a pair is none.
+    Raises ConfigError: a number is out of its range, or a condition or a pair is none.
     """
 
     methods: tuple[str, ...] = ()
