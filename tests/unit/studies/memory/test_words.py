@@ -115,43 +115,31 @@ HALL = entity("location", "The Hall", (0, 1))
 YARD = entity("location", "The Yard", (2,))
 
 
-def test_creature_vehicle_and_prop_when_classified_stand_alone() -> None:
-    for name in ("the brown horse", "the police car", "the brass lantern", "the quux"):
-        thing = entity("object", name, (0,))
-        assert classify_by_rules(thing, script(ANA, HALL, thing)).owner is None
+ANA_PLAIN = entity("character", "Ana", (0, 1), "Woman.")
+GREETED = ("Ana greets Ben, who lifts the felt hat.", "Ana waits. Ben drops the felt hat.", "")
+OWNERS: dict[str, tuple[ScriptEntity, MemoryScript, str | None]] = {
+    **{name: (entity("object", name, (0,)), script(ANA, HALL), None)
+       for name in ("the brown horse", "the police car", "the brass lantern", "the quux")},
+    # Ben shares both shots with it as Ana does; only Ana's description has a scarf
+    "described": (
+        entity("object", "the grey scarf", (0, 1), "Long woollen scarf."), script(BEN, ANA, HALL), "Ana",
+    ),
+    "named": (entity("object", "Ben's coat", (0,)), script(ANA, BEN), "Ben"),
+    "named before it": (
+        entity("object", "the felt hat", (0, 1)), script(ANA_PLAIN, BEN, actions=GREETED), "Ben",
+    ),
+    "most shots": (entity("object", "the oak door", (0, 1, 2)), script(ANA, YARD, HALL), "The Hall"),
+    "no shot": (entity("object", "the oak door", (2,)), script(ANA, HALL), None),
+}  # fmt: skip
 
 
-def test_clothes_when_a_description_has_them_are_its_characters() -> None:
-    # Ben shares both shots with it as Ana does; only Ana's description has a scarf.
-    scarf = entity("object", "the grey scarf", (0, 1), "Long woollen scarf.")
-    owner = classify_by_rules(scarf, script(BEN, ANA, HALL, scarf)).owner
-    assert owner is not None and (owner.type, owner.name) == ("character", "Ana")
-
-
-def test_clothes_when_their_name_has_a_character_are_theirs() -> None:
-    coat = entity("object", "Ben's coat", (0,))
-    owner = classify_by_rules(coat, script(ANA, BEN, coat)).owner
-    assert owner is not None and owner.name == "Ben"
-
-
-def test_clothes_when_nothing_else_tells_belong_to_whom_the_action_names_before_them() -> None:
-    hat = entity("object", "the felt hat", (0, 1))
-    actions = ("Ana greets Ben, who lifts the felt hat.", "Ana waits. Ben drops the felt hat.", "")
-    ana = entity("character", "Ana", (0, 1), "Woman.")
-    owner = classify_by_rules(hat, script(ana, BEN, hat, actions=actions)).owner
-    assert owner is not None and owner.name == "Ben"
-
-
-def test_fixture_when_it_shares_shots_with_places_belongs_to_the_one_with_most() -> None:
-    door = entity("object", "the oak door", (0, 1, 2))
-    owner = classify_by_rules(door, script(ANA, YARD, HALL, door)).owner
-    assert owner is not None and (owner.type, owner.name) == ("location", "The Hall")
-
-
-def test_part_when_nobody_shares_a_shot_with_it_stands_alone_and_says_why() -> None:
-    door = entity("object", "the oak door", (2,))
-    row = classify_by_rules(door, script(ANA, HALL, door))
-    assert row.owner is None and "no location shares a shot" in row.reason and row.by == "rules@1"
+@pytest.mark.parametrize("case", OWNERS)
+def test_object_when_classified_stands_alone_or_belongs_to_what_shows_it(case: str) -> None:
+    thing, others, name = OWNERS[case]
+    row = classify_by_rules(thing, others.model_copy(update={"entities": (*others.entities, thing)}))
+    assert (row.owner and row.owner.name, row.by) == (name, "rules@1")
+    assert row.owner is None or row.owner.type == ("location" if name == "The Hall" else "character")
+    assert ("no location shares a shot" in row.reason) is (case == "no shot")
 
 
 # Scripts: which entities an episode has, and where their descriptions are from.
@@ -330,67 +318,48 @@ def drawn(desk: Desk, about: Reference | None = None, store: Path | None = None,
     return outcome.fields["drawn"]
 
 
-def test_portrait_when_all_candidates_are_sound_passes_at_once_with_one_question_each() -> None:
-    desk = Desk()
-    made = drawn(desk, viewer=VIEWER)
-    assert desk.counts == {"picture": 3, "choice": 1, "verification": 1}
-    assert made["calls"] == {"picture": 3, "choice": 1, "verification": 1}
-    assert (made["status"], made["taken"]["round"], made["taken"]["candidate"]) == ("verified", 1, 3)
-    assert made["verified_by"].startswith(VIEWER) and made["taken"]["key_colour"] == KEYS["green"]
-    # The head begins at 16, legs end at 145; the coat goes from 40 to 79.
-    assert made["taken"]["bounds"] == [40, 16, 80, 146]
+def bad(fault: str, *grounds: str, number: int | None = None) -> Plan:
+    """A plan by which candidates on some grounds, or one of each ground, have a fault."""
+    return lambda key, at: fault if (key in grounds or not grounds) and number in (None, at) else None
 
 
-@pytest.mark.parametrize("fault", FAULTS)
-def test_portrait_when_a_fault_is_planted_in_all_of_green_is_tried_on_magenta(fault: Fault) -> None:
-    desk = Desk(lambda key, _: fault if key == "green" else None)
-    made = drawn(desk, viewer=VIEWER)
-    # Rules reject all three on green, and nobody is asked about them: 3 + 3 pictures, a choice, a check.
-    assert desk.counts == {"picture": 6, "choice": 1, "verification": 1}
-    assert desk.grounds == ["green", "magenta"] and made["status"] == "verified"
-    first, second = made["tries"]
-    assert not first["passed"] and second["passed"]
-    assert FAULTS[fault] in [check["code"] for check in first["checks"] if check["passed"] is False]
+SOUND: Plan = Desk().plan
+NO_FEET = {"complete": False, "wrong": "No feet."}
+OTHER_COAT = {"traits_right": False, "wrong": "The coat is blue."}
+PLANS: dict[str, tuple[Plan, list[Any], dict[str, Any]]] = {
+    "all are sound": (SOUND, [], {"viewer": VIEWER}),
+    # rules reject all three on green, and nobody is asked about them: 3 + 3 pictures, a choice, a check
+    **{f"on green {fault}": (bad(fault, "green"), [], {"viewer": VIEWER}) for fault in FAULTS},
+    "the second has a hole": (bad("hole", number=2), [], {"viewer": VIEWER}),
+    # one alone is chosen without asking
+    "the second alone is sound": (lambda _, at: None if at == 2 else "hole", [], {"viewer": VIEWER}),
+    "the viewer rejects two": (SOUND, [NO_FEET, OTHER_COAT], {"viewer": VIEWER}),
+    # what rules reject comes last, though nobody looked closer at it
+    "nothing passes": (bad("cropped head", "green"), [{"opaque": False}] * 2, {"viewer": VIEWER}),
+    "refused on green": (bad("refused", "green"), [], {}),
+    "always refused": (bad("refused"), [], {}),
+    # it is not paid for again
+    "the viewer says nothing of use": (SOUND, ["malformed"], {"viewer": VIEWER}),
+}  # fmt: skip
 
 
-def test_candidates_when_some_are_bad_only_the_sound_ones_are_shown() -> None:
-    desk = Desk(lambda _, number: "hole" if number == 2 else None)
-    made = drawn(desk, viewer=VIEWER)
-    assert ("choice", "1,3") in desk.asked and made["taken"]["candidate"] == 3
-    lone = Desk(lambda _, number: None if number == 2 else "hole")
-    assert drawn(lone, viewer=VIEWER)["taken"]["candidate"] == 2
-    assert lone.counts == {"picture": 3, "verification": 1}, "one alone is chosen without asking"
-
-
-def test_portrait_when_the_viewer_rejects_is_tried_on_the_next_ground_each_time() -> None:
-    wrong = [{"complete": False, "wrong": "No feet."}, {"traits_right": False, "wrong": "The coat is blue."}]
-    desk = Desk(verdicts=list(wrong))
-    made = drawn(desk, viewer=VIEWER)
-    assert desk.grounds == ["green", "magenta", "blue"]
-    assert desk.counts == {"picture": 9, "choice": 3, "verification": 3}
-    assert made["status"] == "verified" and made["taken"]["round"] == 3
-    codes = [[check["code"] for check in row["checks"] if check["passed"] is False] for row in made["tries"]]
-    assert codes == [["missing_parts"], ["wrong_traits"], []]
-
-
-def test_portrait_when_nothing_ever_passes_is_kept_marked_and_told() -> None:
-    desk = Desk(lambda key, _: "cropped head" if key == "green" else None, [{"opaque": False}] * 2)
-    made = drawn(desk, viewer=VIEWER)
-    assert desk.counts == {"picture": 9, "choice": 2, "verification": 2}
-    assert made["status"] == "unverified" and made["verified_by"] is None
-    assert made["taken"]["file"]
-    assert made["reason"] == "no try passed on green, magenta, blue; the best: transparent: A figure."
-    assert made["taken"]["round"] == 2, "what rules reject comes last, though nobody looked closer at it"
-
-
-def test_pictures_when_refused_are_outcomes_and_the_next_ground_is_tried() -> None:
-    desk = Desk(lambda key, _: "refused" if key == "green" else None)
-    made = drawn(desk)
-    assert [row["outcome"] for row in made["tries"][0]["candidates"]] == ["refused"] * 3
-    assert made["status"] == "verified" and made["taken"]["round"] == 2
-    none = drawn(Desk(lambda _key, _number: "refused"))
-    assert none["status"] == "failed" and none["taken"] is None and "declined" in none["reason"]
-    assert none["calls"]["picture"] == 9
+@pytest.mark.parametrize("case", PLANS)
+def test_portrait_when_drawn_is_tried_on_grounds_and_kept_as_its_tries_say(case, in_lines, snapshot) -> None:
+    plan, verdicts, settings = PLANS[case]
+    desk = Desk(plan, list(verdicts))
+    made = drawn(desk, **settings)
+    assert Counter(made["calls"]) == desk.counts
+    taken = made["taken"] and {
+        key: made["taken"][key] for key in ("round", "candidate", "key_colour", "bounds")
+    }
+    tries = [
+        f"{[one['outcome'] for one in row['candidates']]} {'passed' if row['passed'] else 'failed'} "
+        f"{[check['code'] for check in row['checks'] if check['passed'] is False]}" for row in made["tries"]
+    ]  # fmt: skip
+    by = str(made["verified_by"]).partition("#")[0]
+    told = {"asked": [f"{kind} {of}" for kind, of in desk.asked], "status": made["status"], "by": by,
+            "reason": made["reason"], "taken": taken, "tries": tries}  # fmt: skip
+    assert in_lines(told) == snapshot
 
 
 def test_item_when_a_model_is_out_of_reach_fails_and_is_no_verdict() -> None:
@@ -398,13 +367,6 @@ def test_item_when_a_model_is_out_of_reach_fails_and_is_no_verdict() -> None:
         drawn(Desk(lambda _key, _number: "unavailable"))
     with pytest.raises(NoAnswer, match="unavailable"):
         drawn(Desk(verdicts=["unavailable"]), viewer=VIEWER)
-
-
-def test_portrait_when_the_viewer_says_nothing_of_use_is_not_verified_and_not_paid_for_again() -> None:
-    desk = Desk(verdicts=["malformed"])
-    made = drawn(desk, viewer=VIEWER)
-    assert desk.counts == {"picture": 3, "choice": 1, "verification": 1}
-    assert made["status"] == "unverified" and "no answer of use" in made["reason"]
 
 
 def test_candidates_when_asked_for_have_seeds_of_their_own_and_the_ground_in_the_prompt() -> None:
