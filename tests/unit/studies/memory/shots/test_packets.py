@@ -1,6 +1,6 @@
 """Packets of the written episodes: what is in them, under which condition, and that nobody is lost."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -80,122 +80,68 @@ def packets(
     return made
 
 
-def means(packet: Packet) -> dict[str, tuple[str, ...]]:
-    return {entity.entity: entity.by for entity in packet.entities}
+def told(made: list[Packet]) -> str:
+    """Return packets as text: what is shown, by what each entity is known, and what is asked."""
+    lines = []
+    for packet in made:
+        before = packet.first_frame
+        lines.append(
+            f"{packet.name}: memory {packet.memory}, keyframes {packet.keyframes}, lost {packet.lost}"
+        )
+        lines += [] if before is None else [f"begins with {before.shot}, in memory: {before.in_memory}"]
+        lines += [
+            f"{one.file} {one.role} of {one.entity or one.shot or one.keyframe}: {', '.join(one.shows)}"
+            for one in packet.images
+        ]
+        lines += [f"{entity.entity} by {', '.join(entity.by)}" for entity in packet.entities]
+        lines += [f"injected {name}" for name in packet.injected]
+        lines += [f"unregistered {name}" for name in packet.unregistered]
+        lines += [f"describes {len(packet.described)}", *packet.prompt.splitlines(), ""]
+    return "\n".join(lines)
 
 
-def roles(packet: Packet) -> list[tuple[str, str | None]]:
-    return [(image.role, image.entity or image.shot) for image in packet.images]
-
-
-def test_packet_when_everything_has_a_picture_has_portraits_then_keyframes() -> None:
-    first, second, _, _, last = packets()
-    assert roles(first) == [("portrait", "character:Ana"), ("keyframe", None)]
-    assert [image.file for image in first.images] == ["01_portrait.png", "02_keyframe.png"]
-    assert first.images[1].shows == ("character:Ana", "object:the red cup", "location:The Kitchen")
-    assert roles(second) == [
-        ("portrait", "character:Ana"), ("portrait", "character:Ben"), ("keyframe", None),
-    ]  # fmt: skip
-    assert [image.keyframe for image in second.images] == [None, None, 1]
-    assert means(last) == {
-        "character:Ana": ("portrait", "keyframe", "bank", "action"),
-        "character:Ben": ("portrait", "keyframe", "bank", "action"),
-        "location:The Garden": ("keyframe", "bank", "action"),
-        "object:the red cup": ("keyframe", "bank", "action"),
-    }
-    assert all(packet.lost == () for packet in packets())
-
-
-def test_first_frame_when_a_shot_goes_on_is_named_and_outside_the_memory() -> None:
-    made = packets()
-    assert [packet.first_frame and packet.first_frame.shot for packet in made] == [
-        None,
-        "1:1",
-        None,
-        "2:1",
-        "2:2",
-    ]
-    assert all(packet.first_frame.in_memory is False for packet in made if packet.first_frame)
-    assert all(image.role != "frame" for packet in made for image in packet.images)
-
-
-def test_prompt_when_the_script_describes_somebody_has_its_line_and_injects_the_others() -> None:
-    first, _, _, fourth, _ = packets()
-    assert first.described == (
-        "Ana: Woman of forty in a green apron with rolled sleeves.",
-        "The Kitchen: Narrow room with blue tiles and one window.",
-        "the red cup: Chipped red enamel cup with a white rim.",
-    )
-    assert first.injected == () and set(fourth.injected) == {"character:Ana", "location:The Garden"}
-    assert fourth.prompt == (
-        "Ana: Woman of forty in a green apron with rolled sleeves.\n"
-        "The Garden: Small lawn between brick walls, with a pear tree.\n"
-        f"{fourth.camera}\nAna walks across The Garden, shading her eyes."
-    )
-    assert fourth.camera.startswith(
-        "It goes on from the shot before without a cut. The camera sees the place from"
-    )
-
-
-def test_entity_when_nobody_describes_it_is_named_and_told() -> None:
+def undescribed(*actions: str) -> list[Packet]:
+    """Packets of an episode in which nobody describes the cup, with other actions in the first scene."""
     episode = written_episode()
     del episode["entity_descriptions"]["Object 1"]
+    if actions:
+        episode["scenes"][0]["action_descriptions"] = list(actions)
     for scene in episode["scenes"]:
         scene["video_prompts"] = list(scene["action_descriptions"])
-    script = EntityEpisode.model_validate(episode)
-    made = packets(episode=episode, known=known_entities("ep_a", script, None))
-    assert [packet.unregistered for packet in made] == [
-        ("object:the red cup",),
-        (),
-        (),
-        (),
-        ("object:the red cup",),
-    ]
-    assert means(made[0])["object:the red cup"] == ("action",)
-    silent = dict(episode, scenes=[dict(scene) for scene in episode["scenes"]])
-    silent["scenes"][0]["action_descriptions"] = silent["scenes"][0]["video_prompts"] = [
-        "Ana works.",
-        "Ben waves.",
-    ]
-    first = packets(episode=silent, known=known_entities("ep_a", script, None))[0]
-    assert (
-        means(first)["object:the red cup"] == ("name",) and "Also in the shot: the red cup." in first.prompt
-    )
-    assert first.lost == ()
+    known = known_entities("ep_a", EntityEpisode.model_validate(episode), None)
+    return packets(episode=episode, known=known)
 
 
-def test_object_when_it_is_part_of_somebody_is_in_their_portrait() -> None:
+def with_cup_of_ana() -> list[Packet]:
+    """Packets of an episode in which Ana's portrait has the cup."""
     words = known_entities("ep_a", EntityEpisode.model_validate(written_episode()), None)
-    owner = Owner(type="character", name="Ana")
-    entities = tuple(
-        entity.model_copy(update={"status": "part_of", "owner": owner}) if entity.name == "the red cup"
-        else pictured(entity)
+    owner = {"status": "part_of", "owner": Owner(type="character", name="Ana")}
+    entities = [
+        entity.model_copy(update=owner) if entity.name == "the red cup" else pictured(entity)
         for entity in words.entities
-    )  # fmt: skip
-    first, _, _, _, last = packets(known=KnownEntities(entities=entities))
-    assert means(first)["object:the red cup"] == ("owner", "header", "action")
-    assert first.images[0].shows == ("character:Ana", "object:the red cup")
-    assert not any(frame.objects for frame in last.layout.keyframes), "it is not placed again"
+    ]
+    return packets(known=KnownEntities(entities=tuple(entities)))
 
 
-@pytest.mark.parametrize(
-    ("condition", "images", "cup"),
-    [
-        (
-            Condition(keyframes=False),
-            [("portrait", "character:Ana"), ("portrait", "character:Ben")],
-            ("bank", "action"),
-        ),
-        (Condition(memory="last-frame"), [("frame", "2:2")], ("bank", "action")),
-        (Condition(memory="text"), [], ("bank", "action")),
-    ],
-)
-def test_packet_when_memory_is_taken_away_lacks_just_that_and_says_so(condition, images, cup):
-    last = packets(condition)[-1]
-    assert roles(last) == list(images) and means(last)["object:the red cup"] == cup
-    assert (last.memory, last.keyframes) == (condition.memory, False)
-    assert last.lost == () and last.prompt == packets()[-1].prompt
-    assert (last.first_frame is None) == (condition.memory == "text")
+CASES: dict[str, Callable[[], list[Packet]]] = {
+    "no keyframes": lambda: packets(Condition(keyframes=False)),
+    "the last frame": lambda: packets(Condition(memory="last-frame")),
+    "text alone": lambda: packets(Condition(memory="text")),
+    "a cup that nobody describes": undescribed,
+    "a cup that nobody names": lambda: undescribed("Ana works.", "Ben waves."),
+    "a cup in a portrait": with_cup_of_ana,  # it is not placed again
+}
+
+
+def test_packets_when_everything_has_a_picture_have_portraits_then_keyframes(snapshot) -> None:
+    assert told(packets()) == snapshot
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_packets_when_something_is_taken_away_lack_just_that_and_say_so(case, difference, snapshot) -> None:
+    made = CASES[case]()
+    assert all(packet.lost == () for packet in made)
+    assert difference(told(packets()), told(made)) == snapshot
 
 
 def test_looks_when_memory_is_taken_away_are_made_up_or_kept_from_the_frame_before() -> None:
