@@ -54,10 +54,6 @@ def grow(katha: Any, tale: Any, asker: Any = None, **settings: Any) -> Any:
     return katha.run_stage("grow_answers", tale, chosen, asker=asker).fields
 
 
-def history(fields: Any) -> list[tuple[Any, ...]]:
-    return [(row["answer"], row["verdict"], row["joined"], row["reason"]) for row in fields["answer_history"]]
-
-
 def person(tale: Any, answer: str, question_id: str | None = None) -> Any:
     name = question_id or tale["questions"][0]["question_id"]
     return {"story_id": tale["story"]["id"], "question_id": name, "answer": answer, "who": "ana"}
@@ -69,79 +65,53 @@ def reading(tale: Any, answer: str, verdict: bool | None = True, remark: str = "
     return {"question_id": name, "answer": answer, **judged}
 
 
-def test_answers_of_people_when_judged_the_same_join_with_producer_and_judge(katha, tale) -> None:
-    said = ("the leaf was slippery", "it was pushed", "It slipped on a wet leaf!", "The leaf was slippery.")
-    tale["answers"] = [person(tale, text) for text in said]
-    asker = Asker("it was pushed")
+GIVEN_BY_BO = {"questions_by": None, "given": {"author": "bo"}}
+Case = tuple[dict[str, Any], dict[str, Any] | None]
+"""What people said and readers were judged to say, and the judge of new answers, if there is one."""
+CASES: dict[str, Case] = {
+    "people": (
+        {"people": ["the leaf was slippery", "it was pushed", "It slipped on a wet leaf!",
+                    "The leaf was slippery."]},
+        {"wrong": ["it was pushed"]},
+    ),
+    # what may never be accepted is not judged
+    "from the question": ({"people": ["Into the spring"]}, {}), "nothing": ({"people": ["unknown"]}, {}),
+    "accepted already": ({"people": ["A WET LEAF"]}, {}),
+    "no judge": ({"people": ["the leaf was slippery"], "elsewhere": ["x"]}, None),
+    # where a person asked, only people answer
+    "asked by a person": (
+        {"people": ["its feet found no hold"], "readings": [("the leaf was slippery", True, "")],
+         "fields": GIVEN_BY_BO}, {},
+    ),
+    "the judge refuses": ({"people": ["slippery ground"]}, {"refuses": True}),
+    # judged with the draft: nobody is asked again
+    "readers": (
+        {"readings": [
+            ("still on a wet leaf", True, ""), ("its feet found no hold", True, ""),
+            ("its feet found no good hold", True, ""), ("somebody pushed it", False, "Nobody did."),
+            ("the ground moved", None, "not judged: refused: no"),
+        ]}, None,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_answers_when_there_are_new_ones_join_or_are_kept_with_the_reason(katha, tale, case, snapshot):
+    said, judge = CASES[case]
+    asker = None if judge is None else Asker(*judge.get("wrong", ()), refuses="refuses" in judge)
+    tale |= said.get("fields", {})
+    if "fields" in said:
+        tale["given"] = {**tale["given"], "questions": tale["questions"]}
+    tale["answers"] = [person(tale, text) for text in said.get("people", ())]
+    tale["answers"] += [person(tale, text, "no_such_q01") for text in said.get("elsewhere", ())]
+    tale["readings"] = [reading(tale, *row) for row in said.get("readings", ())]
     fields = grow(katha, tale, asker)
-    assert asker.asked == [("katha/check_answers", JUDGE)]
-    assert fields["grown"] == {tale["questions"][0]["question_id"]: ["the leaf was slippery"]}
-    assert history(fields) == [
-        ("the leaf was slippery", True, True, "the same in other words"),
-        ("it was pushed", False, False, "another answer"),
-        ("It slipped on a wet leaf!", None, False, "it is accepted already"),
-        ("The leaf was slippery.", True, False, "it is nearly 'the leaf was slippery'"),
-    ]
-    assert [row["judge"] for row in fields["answer_history"]] == [JUDGE, JUDGE, None, JUDGE]
-
-
-@pytest.mark.parametrize(
-    ("answer", "reason"),
-    [("Into the spring", "it stands in the question"), ("unknown", "it says nothing"),
-     ("A WET LEAF", "it is accepted already")],
-)  # fmt: skip
-def test_answer_when_it_may_never_be_accepted_is_not_judged(katha, tale, answer, reason) -> None:
-    tale["answers"], asker = [person(tale, answer)], Asker()
-    fields = grow(katha, tale, asker)
-    assert asker.asked == [] and fields["grown"] == {}
-    assert history(fields) == [(answer, None, False, reason)]
-
-
-def test_answer_of_a_person_when_no_model_judges_is_kept_and_does_not_join(katha, tale) -> None:
-    tale["answers"] = [person(tale, "the leaf was slippery"), person(tale, "x", "no_such_q01")]
-    fields = grow(katha, tale)
-    assert fields["grown"] == {}
-    assert history(fields) == [
-        ("the leaf was slippery", None, False, "not judged: there is no model"),
-        ("x", None, False, "there is no question of this id"),
-    ]
-    assert {row["producer"] for row in fields["answer_history"]} == {"hand:ana"}
-
-
-def test_question_of_a_person_when_models_answer_takes_only_what_people_said(katha, tale) -> None:
-    tale |= {"questions_by": None, "given": {"author": "bo", "questions": tale["questions"]}}
-    tale["answers"] = [person(tale, "its feet found no hold")]
-    tale["readings"] = [reading(tale, "the leaf was slippery")]
-    fields = grow(katha, tale, Asker())
-    assert history(fields) == [("its feet found no hold", True, True, "the same in other words")]
-
-
-def test_judge_when_it_refuses_lets_nothing_join_and_says_why(katha, tale) -> None:
-    tale["answers"] = [person(tale, "slippery ground")]
-    fields = grow(katha, tale, Asker(refuses=True))
-    ((_, verdict, joined, reason),) = history(fields)
-    assert (verdict, joined) == (None, False)
-    assert reason == "not judged: refused: I would rather not"
-
-
-def test_readings_when_judged_with_the_draft_join_without_a_call_and_near_copies_do_not(katha, tale) -> None:
-    tale["readings"] = [
-        reading(tale, "still on a wet leaf"),
-        reading(tale, "its feet found no hold"),
-        reading(tale, "its feet found no good hold"),
-        reading(tale, "somebody pushed it", False, "Nobody did."),
-        reading(tale, "the ground moved", None, "not judged: refused: no"),
-    ]
-    fields = grow(katha, tale)
-    assert history(fields) == [
-        ("still on a wet leaf", True, False, "it is nearly 'it slipped on a wet leaf'"),
-        ("its feet found no hold", True, True, "the same in other words"),
-        ("its feet found no good hold", True, False, "it is nearly 'its feet found no hold'"),
-        ("somebody pushed it", False, False, "another answer: Nobody did."),
-        ("the ground moved", None, False, "not judged: refused: no"),
-    ]
-    assert [row["judge"] for row in fields["answer_history"]] == [*["openai:j"] * 4, None]
-    assert list(fields["grown"].values()) == [["its feet found no hold"]]
+    rows = [
+        f"{row['answer']!r} of {row['producer']} is {row['verdict']} by {row['judge']}, "
+        f"{'joined' if row['joined'] else 'kept'}: {row['reason']}" for row in fields["answer_history"]
+    ]  # fmt: skip
+    asked = [] if asker is None else asker.asked
+    assert "\n".join([*rows, f"grown: {fields['grown']}", f"asked: {asked}"]) == snapshot
 
 
 @pytest.mark.parametrize(
@@ -231,52 +201,31 @@ def test_fields_when_not_drafted_or_copies_are_left_out(katha, edited_tale) -> N
     # The author gave both labels and the title.
     assert not {"$.title", "$.moral_label", "$.narrative_type"} & sums.keys()
     assert not {"$.scenes[*].story_id", "$.variants[*].contrastive_story_text"} & sums.keys()
-    unlabelled = {
-        **edited_tale,
-        "story": {**edited_tale["story"], "moral_label": None},
-        "labels_by": "rules@1",
-    }
-    assert measured(katha, unlabelled)["$.moral_label"] == NOTHING
+    unlabelled = {**edited_tale["story"], "moral_label": None}
+    sums = measured(katha, {**edited_tale, "story": unlabelled, "labels_by": "rules@1"})
+    assert sums["$.moral_label"] == NOTHING
 
 
-def test_field_when_edited_counts_once_with_its_distance(katha, edited_tale) -> None:
-    old = edited_tale["questions"][0]["question"]
-    change = edit(edited_tale, "$.questions[0].question", old, old + "!")
-    entry = measured(katha, {**edited_tale, "edits": [change]})["$.questions[*].question"]
-    assert entry == {
-        "compared": len(edited_tale["questions"]),
-        "changed": 1,
-        "repaired": 0,
-        "edited": 1,
-        "distance": round(1 / (len(old) + 1), 6),
-    }
-
-
-def test_field_when_repaired_and_edited_back_is_not_changed(katha, edited_tale) -> None:
-    old = edited_tale["scenes"][0]["state"]
-    scenes = [
-        {**scene, "state": "calm"} if n == 0 else scene for n, scene in enumerate(edited_tale["scenes"])
-    ]
-    fields = {
-        **edited_tale,
+def test_fields_when_edited_or_repaired_count_once_with_their_distance(katha, edited_tale) -> None:
+    asked, state = edited_tale["questions"][0]["question"], edited_tale["scenes"][0]["state"]
+    scenes = [{**edited_tale["scenes"][0], "state": "calm"}, *edited_tale["scenes"][1:]]
+    repaired = {
         "repaired": {**edited_tale["repaired"], "scenes": scenes},
         "repaired_by": {**edited_tale["repaired_by"], "scenes": "model"},
-    }
-    assert measured(katha, fields)["$.scenes[*].state"] == {
-        "compared": 5,
-        "changed": 1,
-        "repaired": 1,
-        "edited": 0,
-        "distance": round(distance(edited_tale["scenes"][0]["state"], "calm"), 6),
-    }
-    back = {**fields, "edits": [edit(edited_tale, "$.scenes[0].state", "calm", old)]}
-    assert measured(katha, back)["$.scenes[*].state"] == {
-        "compared": 5,
-        "changed": 0,
-        "repaired": 1,
-        "edited": 1,
-        "distance": 0.0,
-    }
+    }  # fmt: skip
+    back = [edit(edited_tale, "$.scenes[0].state", "calm", state)]
+    for field, changes, counts, far in (
+        ("$.questions[*].question",
+         {"edits": [edit(edited_tale, "$.questions[0].question", asked, asked + "!")]},
+         (len(edited_tale["questions"]), 1, 0, 1), 1 / (len(asked) + 1)),
+        ("$.scenes[*].state", repaired, (5, 1, 1, 0), distance(state, "calm")),
+        ("$.scenes[*].state", {**repaired, "edits": back}, (5, 0, 1, 1), 0.0),
+    ):  # fmt: skip
+        found = measured(katha, {**edited_tale, **changes})[field]
+        assert found == {
+            **dict(zip(("compared", "changed", "repaired", "edited"), counts, strict=True)),
+            "distance": round(far, 6),
+        }
 
 
 def test_summary_when_stories_come_in_any_order_or_in_parts_is_the_same(drafted) -> None:
