@@ -2,17 +2,18 @@
 
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from fabula.builders.edit_files import Correction
 from fabula.builders.katha.apply_edits import consequence_of
 from fabula.builders.katha.building import BuildOptions, build_katha
 from fabula.engine.edits import NAME, edits_of
 from fabula.engine.status import run_status, show_item
 from fabula.errors import BelowThreshold, ConfigError, RunError, UserError
 from fabula.kinds.verbs import continue_run, correct, pipeline_of, withdraw
+from fabula.schemas.paths import get_at
 from fabula.validators.katha.validation import validate
 
 STORY = "kb25k_0001"
@@ -46,9 +47,13 @@ def run(built, tmp_path) -> Path:
     return Path(shutil.copytree(built, tmp_path / "run"))
 
 
-def record(run: Path) -> dict:
+def bundle(run: Path) -> dict:
     lines = (run / "records.jsonl").read_text("utf-8").splitlines()
-    return next(json.loads(line)["payload"]["record"] for line in lines if STORY in line)
+    return next(json.loads(line)["payload"] for line in lines if STORY in line)
+
+
+def record(run: Path) -> dict:
+    return bundle(run)["record"]
 
 
 def boundary(run: Path) -> tuple[str, str]:
@@ -66,14 +71,6 @@ def test_correct_when_a_field_is_edited_twice_then_retried_applies_both(run) -> 
     assert correct(run, STORY, "$.title", "Three times", **SIGNED).edit.old == "Twice"
     assert continue_run(run, workers=0).totals["failed"] == 0
     assert record(run)["title"] == "Three times"
-
-
-def test_correct_when_a_boundary_moves_takes_both_halves(run) -> None:
-    texts = boundary(run)
-    for number, text in enumerate(texts):
-        correct(run, STORY, f"$.scenes[{number}].scene_text", text, **SIGNED)
-    assert continue_run(run, workers=0).totals["failed"] == 0
-    assert tuple(scene["scene_text"] for scene in record(run)["scenes"][:2]) == texts
 
 
 def test_correct_when_the_story_failed_for_its_edits_can_still_correct_them(run) -> None:
@@ -142,76 +139,65 @@ def test_withdraw_when_it_cannot_be_is_refused_and_not_written(run, item, why, e
     assert not (run / NAME).exists()
 
 
-def changed(run: Path, *rows: tuple[str, object]) -> tuple[Correction, dict]:
-    """Add corrections, apply them, and return the last one with the record that came of it."""
-    made = [correct(run, STORY, path, new, **SIGNED) for path, new in rows][-1]
+def reworded(run: Path) -> str:
+    return f"{bundle(run)['variants'][0]['contrastive_scene_text']} And that was all."
+
+
+Row = tuple[str, object]
+CORRECTIONS: dict[str, Callable[[Path], Row]] = {
+    "a gold answer": lambda run: ("$.questions[0].gold_answer", "a net of rope"),
+    "a gap is filled": lambda run: ("$.transitions[0].causality", "The net holds him."),
+    "a gap is made": lambda run: ("$.scenes[0].generation_prompt", " "),
+    "a scene takes": lambda run: ("$.scenes[0].scene_text", boundary(run)[0]),
+    "a scene gives": lambda run: ("$.scenes[1].scene_text", boundary(run)[1]),
+    "a changed scene": lambda run: ("$.variants[0].contrastive_scene_text", reworded(run)),
+    "a name": lambda run: ("$.scenes[0].characters", ["emmet"]),
+    "a name that is there": lambda run: ("$.scenes[0].characters", ["dove"]),
+    "a moral label": lambda run: ("$.moral_label", "courage"),
+    "a moral target": lambda run: ("$.transitions[0].moral_target", "gratitude"),
+    # what then breaks a rule
+    "other accepted answers": lambda run: ("$.questions[0].accepted_answers", ["something else"]),
+    "a quoting question": lambda run: ("$.questions[0].question", "Was it 'she wanted', or what?"),
+    "an empty answer": lambda run: ("$.questions[0].gold_answer", "yes"),
+    "an unknown scene": lambda run: ("$.questions[0].evidence_scenes", [9]),
+    "an unknown changed scene": lambda run: ("$.variants[0].changed_scene_id", 9),
+    "no difference": lambda run: ("$.variants[0].semantic_delta", " "),
+    "an unknown type": lambda run: ("$.transitions[0].transition_type", "leap"),
+}
+STAYS = ("a gold answer", "a scene takes", "a changed scene", "a name", "a moral target")
+"""Corrections that can stand side by side."""
+
+
+@pytest.mark.parametrize("case", CORRECTIONS)
+def test_correction_when_given_brings_others_along_and_says_what_breaks(run, case, snapshot) -> None:
+    path, new = CORRECTIONS[case](run)
+    made = correct(run, STORY, path, new, **SIGNED)
+    assert edits_of(run, STORY) == (made.edit, *made.also) and made.edit.path == path
+    assert {edit.why for edit in made.also} <= {f"goes with {path}: clearer"}
+    also = [f"{edit.path}: {edit.old!r} -> {edit.new!r}" for edit in made.also]
+    issues = [f"{issue.level} {issue.code} {issue.path}" for issue in made.issues]
+    assert "\n".join([*also, *made.notes, *issues]) == snapshot
+
+
+def test_corrections_when_applied_stand_in_the_record_with_those_that_they_brought(run) -> None:
+    rows = [CORRECTIONS[case](run) for case in STAYS]
+    made = [correct(run, STORY, path, new, **SIGNED) for path, new in rows]
     assert continue_run(run, workers=0).totals["failed"] == 0
-    return made, record(run)
+    document = {**record(run), "variants": bundle(run)["variants"]}
+    for one in made:
+        for edit in (one.edit, *one.also):
+            assert get_at(document, edit.path) == edit.new, edit.path
+    assert [issue.code for issue in validate(run).errors] == []
 
 
-def errors_in(run: Path) -> list[str]:
-    return [issue.code for issue in validate(run).errors]
-
-
-def test_correct_when_a_gold_answer_changes_it_is_accepted_too_beside_the_old_one(run) -> None:
-    old = record(run)["questions"][0]["accepted_answers"]
-    made, after = changed(run, ("$.questions[0].gold_answer", "a net of rope"))
-    accepted, both = "$.questions[0].accepted_answers", ["a net of rope", *old]
-    assert [(edit.path, edit.old, edit.new) for edit in made.also] == [(accepted, old, both)]
-    assert made.also[0].why == "goes with $.questions[0].gold_answer: clearer"
-    assert "is still accepted" in made.notes[0] and accepted in made.notes[0]
-    assert after["questions"][0]["accepted_answers"] == both
-    assert edits_of(run, STORY) == (made.edit, *made.also)
-    assert errors_in(run) == []
-
-
-def test_correct_when_it_fills_a_gap_tells_of_no_other_and_when_it_makes_one_names_it(run) -> None:
-    transitions = record(run)["transitions"]
-    gap = next(f"$.transitions[{n}].{name}" for n, part in enumerate(transitions)
-               for name in ("causality", "consequence", "expected_change") if part[name] is None)  # fmt: skip
-    assert correct(run, STORY, gap, "The net holds him.", **SIGNED).issues == ()
-    (issue,) = correct(run, STORY, "$.scenes[0].generation_prompt", " ", **SIGNED).issues
-    assert (issue.code, issue.path) == ("incomplete", "$.scenes[0].generation_prompt")
-
-
-@pytest.mark.parametrize("first", [True, False])
-def test_correct_when_a_scene_takes_from_its_neighbour_the_neighbour_gives(run, first) -> None:
-    texts = boundary(run)
-    number = 0 if first else 1
-    made, after = changed(run, (f"$.scenes[{number}].scene_text", texts[number]))
-    assert [(edit.path, edit.new) for edit in made.also] == [
-        (f"$.scenes[{1 - number}].scene_text", texts[1 - number])
-    ]
-    assert tuple(scene["scene_text"] for scene in after["scenes"][:2]) == texts
-    assert "scene-span" not in {issue.code for issue in made.issues}
-
-
-def test_correct_when_a_changed_scene_is_reworded_the_story_around_it_is_too_and_the_reverse(run) -> None:
-    lines = (run / "records.jsonl").read_text("utf-8").splitlines()
-    variant = next(json.loads(line)["payload"]["variants"][0] for line in lines if STORY in line)
-    scene, whole = variant["contrastive_scene_text"], variant["contrastive_story_text"]
-    reworded = f"{scene} And that was all."
-    made = correct(run, STORY, "$.variants[0].contrastive_scene_text", reworded, **SIGNED)
-    assert [edit.path for edit in made.also] == ["$.variants[0].contrastive_story_text"]
-    assert made.also[0].new == whole.replace(scene, reworded)
+def test_changed_story_when_put_back_puts_the_changed_scene_back_too(run) -> None:
+    variant = bundle(run)["variants"][0]
+    correct(run, STORY, *CORRECTIONS["a changed scene"](run), **SIGNED)
+    whole = variant["contrastive_story_text"]
     back = correct(run, STORY, "$.variants[0].contrastive_story_text", whole, **SIGNED)
-    assert [(edit.path, edit.new) for edit in back.also] == [("$.variants[0].contrastive_scene_text", scene)]
-    assert continue_run(run, workers=0).totals["failed"] == 0
-    assert errors_in(run) == []
-
-
-def test_correct_when_a_name_changes_changes_it_wherever_it_is_said_but_in_the_storys_own_words(run) -> None:
-    assert [scene["characters"] for scene in record(run)["scenes"]][:2] == [["ant"], ["ant", "dove"]]
-    made, after = changed(run, ("$.scenes[0].characters", ["emmet"]))
-    assert [scene["characters"] for scene in after["scenes"]][:2] == [["emmet"], ["emmet", "dove"]]
-    assert "$.scenes[1].characters" in [edit.path for edit in made.also]
-    (note,) = made.notes
-    assert "These still say 'ant', because they are the story's own words: $.scenes[0].scene_text" in note
-
-
-def test_correct_when_a_name_becomes_one_that_is_there_lists_the_places_and_changes_none(run) -> None:
-    made = correct(run, STORY, "$.scenes[0].characters", ["dove"], **SIGNED)
-    assert made.also == () and "'dove' is somebody or something else there: $.scenes[" in made.notes[0]
+    assert [(edit.path, edit.new) for edit in back.also] == [
+        ("$.variants[0].contrastive_scene_text", variant["contrastive_scene_text"])
+    ]
 
 
 def test_consequence_when_an_action_changes_reaches_its_copies_and_no_drafted_prompt() -> None:
@@ -233,35 +219,3 @@ def test_consequence_when_an_action_changes_reaches_its_copies_and_no_drafted_pr
         "$.transitions[0].action": "throws a twig",
     }
     assert follows.notes == ()
-
-
-def test_correct_when_the_moral_target_moves_the_other_transition_gives_it_up(run) -> None:
-    correct(run, STORY, "$.moral_label", "courage", **SIGNED)
-    transitions = record(run)["transitions"]
-    carrier = next(n for n, part in enumerate(transitions) if part["moral_target"] is not None)
-    number = 0 if carrier else 1
-    made, after = changed(run, (f"$.transitions[{number}].moral_target", "courage"))
-    assert [(edit.path, edit.new) for edit in made.also] == [(f"$.transitions[{carrier}].moral_target", None)]
-    assert [n for n, part in enumerate(after["transitions"]) if part["moral_target"]] == [number]
-    assert "moral-target" not in errors_in(run)
-
-
-@pytest.mark.parametrize(
-    ("path", "new", "code"),
-    [
-        ("$.questions[0].accepted_answers", ["something else"], "answer-not-accepted"),
-        ("$.questions[0].question", "Was it 'she wanted', or what?", None),
-        ("$.questions[0].gold_answer", "yes", "answer-empty"),
-        ("$.questions[0].evidence_scenes", [9], "question-scene"),
-        ("$.variants[0].changed_scene_id", 9, "variant-scene"),
-        ("$.variants[0].semantic_delta", " ", "variant-delta"),
-        ("$.transitions[0].transition_type", "leap", "unlisted-value"),
-    ],
-)
-def test_correct_when_the_record_then_breaks_a_rule_says_so_at_once_and_notes_it(run, path, new, code):
-    made = correct(run, STORY, path, new, **SIGNED)
-    found = [issue for issue in made.issues if issue.level == "error"]
-    assert code in [issue.code for issue in found] if code else found == []
-    assert {issue.where for issue in found} <= {STORY}
-    assert code is None or any(issue.path.startswith(path.split("]")[0]) for issue in found)
-    assert edits_of(run, STORY)[0].path == path
