@@ -429,10 +429,15 @@ class InProcess:
             self._open.discard(question)
 
     async def close(self) -> None:
-        """Let the model go; what is being answered is given up."""
+        """Let the model go; what is being answered is given up at the token that it is at.
+
+        The thread is waited for: Python that ends while a thread is inside a library is aborted by it.
+        """
         for question in self._open:
             question.future.cancel()
         self._arrived.put(None)
+        if self._thread is not None:
+            await asyncio.to_thread(self._thread.join)
 
     def _work(self) -> None:
         model: LocalModel | None = None

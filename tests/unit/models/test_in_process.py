@@ -5,6 +5,7 @@ import dataclasses
 import io
 import json
 import os
+import threading
 from collections.abc import Iterator
 from functools import partial
 from importlib.util import find_spec
@@ -318,6 +319,7 @@ def test_call_when_it_is_given_up_frees_the_thread_for_the_next(talking: str) ->
         left = asyncio.ensure_future(model.complete(question(talking)))
         await asyncio.sleep(0)
         await model.close()
+        assert not [thread for thread in threading.enumerate() if thread.name == f"model {talking}"]
         with pytest.raises(asyncio.CancelledError):
             await left
         return reply
