@@ -1,6 +1,8 @@
 """Valid KathaBench bundles for tests: small, deterministic, independent of the builder."""
 
+import json
 from collections.abc import Sequence
+from importlib.resources import files
 
 from ..schemas.canonical import Json
 from ..schemas.text import normalize_text
@@ -9,40 +11,7 @@ from ..validators.katha.field_rules import record_hashes
 
 CREATED_AT = "2025-01-01T00:00:00Z"
 
-_SYLLABLES = ("ba", "de", "ki", "lo", "mu", "na", "pe", "ri", "so", "tu")
-_TRADES = ("potter", "weaver", "ferryman", "shepherd", "baker", "carpenter", "gardener", "tailor", "miller")
-_PLACES = (
-    "by the river",
-    "under the hill",
-    "near the old well",
-    "at the edge of the wood",
-    "behind the mill",
-)
-_THINGS = ("a copper bell", "a red lantern", "a wooden chest", "a clay jar", "a silver comb", "a blue shawl",
-           "a bag of seed")  # fmt: skip
-_HELPERS = ("heron", "tortoise", "mongoose", "squirrel", "donkey", "raven", "otter", "cricket")
-_TROUBLES = (
-    ("the bridge broke in the flood", "the river had risen all night"),
-    ("the roof fell in", "the beams had rotted for years"),
-    ("the goats ran off", "the gate had been left open"),
-    ("the well went dry", "no rain had come since spring"),
-    ("the boat drifted away", "the knot was badly tied"),
-    ("the bread burned black", "the fire was far too hot"),
-)
-_REMEDIES = (
-    "carried a rope across the water",
-    "dug through the mud until dawn",
-    "called every neighbour on the road",
-    "showed a hidden path through the reeds",
-    "guarded the door through the night",
-)
-_ENDINGS = (
-    ("shared the harvest with all of them", "kept every coin"),
-    ("opened the house to strangers", "locked the door at dusk"),
-    ("told the truth in the square", "blamed a stranger in the square"),
-    ("mended what had been broken", "walked past what had been broken"),
-    ("gave thanks before the whole village", "said nothing to anybody"),
-)
+_WORDS = json.loads((files(__package__) / "words.json").read_bytes())["katha_samples"]
 _SPLITS = {1: "public_test", 2: "validation", 4: "hidden_test", 8: "validation", 11: "public_test",
            15: "validation"}  # fmt: skip
 
@@ -115,11 +84,11 @@ def _cycled(values: Sequence[str], number: int) -> str:
 def _plot(number: int) -> dict[str, Json]:
     """Return the parts of a story; the hero's name is different for every number."""
     digits = [int(digit) for digit in f"{(number * 7919 + 1234) % 10000:04}"]
-    hero = "".join(_SYLLABLES[digit] for digit in digits).capitalize()
-    trade, place = _TRADES[number % 9], _PLACES[number % 5]
-    thing, helper = _THINGS[number % 7], _HELPERS[number % 8]
-    trouble, cause = _TROUBLES[number % 6]
-    remedy, (ending, worse) = _REMEDIES[number // 3 % 5], _ENDINGS[number // 2 % 5]
+    hero = "".join(_WORDS["syllables"][digit] for digit in digits).capitalize()
+    trade, place = _WORDS["trades"][number % 9], _WORDS["places"][number % 5]
+    thing, helper = _WORDS["things"][number % 7], _WORDS["helpers"][number % 8]
+    trouble, cause = _WORDS["troubles"][number % 6]
+    remedy, (ending, worse) = _WORDS["remedies"][number // 3 % 5], _WORDS["endings"][number // 2 % 5]
     texts = [
         f"{hero} the {trade} lived {place} and owned {thing}.",
         f"One morning {hero} went to market, and old {hero} promised to be home by noon.",

@@ -6,130 +6,17 @@ They are for speed and memory only. They are no benchmark data and no literature
 import json
 import random
 import re
+from importlib.resources import files
 from pathlib import Path
+from types import SimpleNamespace
 
-HEROES = [
-    "fox",
-    "lion",
-    "crane",
-    "mouse",
-    "tortoise",
-    "crow",
-    "heron",
-    "jackal",
-    "elephant",
-    "monkey",
-    "weaver",
-    "potter",
-    "miller",
-    "queen",
-    "king",
-]
-PLACES = [
-    "river",
-    "forest",
-    "market",
-    "hill",
-    "village",
-    "well",
-    "palace",
-    "garden",
-    "field",
-    "cave",
-    "harbour",
-    "orchard",
-    "bridge",
-]
-THINGS = [
-    "rope",
-    "lamp",
-    "basket",
-    "coin",
-    "ring",
-    "jar",
-    "bell",
-    "drum",
-    "net",
-    "key",
-    "cloak",
-    "cup",
-    "seed",
-    "ladder",
-    "mirror",
-    "loaf",
-]
-FEELINGS = [
-    "afraid",
-    "proud",
-    "ashamed",
-    "grateful",
-    "angry",
-    "sad",
-    "joyful",
-    "worried",
-    "hopeful",
-    "lonely",
-]
-DEEDS = [
-    "carried",
-    "hid",
-    "found",
-    "broke",
-    "mended",
-    "stole",
-    "returned",
-    "buried",
-    "washed",
-    "sold",
-    "traded",
-    "polished",
-]
-QUALITIES = [
-    "old",
-    "young",
-    "clever",
-    "lazy",
-    "tired",
-    "hungry",
-    "patient",
-    "greedy",
-    "gentle",
-    "careless",
-    "quiet",
-    "brave",
-]
-OPENINGS = ["Long ago", "One summer", "In a dry year", "After the rains"]
-LABELS = [
-    "compassion",
-    "courage",
-    "generosity",
-    "gratitude",
-    "honesty",
-    "humility",
-    "kindness",
-    "patience",
-    "perseverance",
-    "responsibility",
-    "self_control",
-    "wisdom",
-]
-TYPES = [
-    "moral_semantic",
-    "causal_transition",
-    "emotional_trajectory",
-    "procedural_state_change",
-    "social_interaction",
-    "hidden_consequence",
-    "cultural_folk_moral",
-    "counterfactual_pair",
-]
-COLLECTIONS = ("aesop", "panchatantra", "kathasaritsagara")
+WORDS = SimpleNamespace(**json.loads((files(__package__) / "words.json").read_bytes())["made_stories"])
 
 
 def sentence(rng: random.Random, hero: str, other: str) -> str:
     """One sentence about two characters, from one of twelve frames."""
-    thing, place, feeling = rng.choice(THINGS), rng.choice(PLACES), rng.choice(FEELINGS)
-    deed, deed2, quality = rng.choice(DEEDS), rng.choice(DEEDS), rng.choice(QUALITIES)
+    thing, place, feeling = (rng.choice(words) for words in (WORDS.things, WORDS.places, WORDS.feelings))
+    deed, deed2, quality = (rng.choice(words) for words in (WORDS.deeds, WORDS.deeds, WORDS.qualities))
     frames = (
         f"The {hero} {deed} the {thing} near the {place} because the {other} was {feeling}.",
         f"When the {other} came to the {place}, the {hero} {deed} a {quality} {thing}.",
@@ -150,22 +37,24 @@ def sentence(rng: random.Random, hero: str, other: str) -> str:
 def make_story(number: int, seed: int = 42) -> dict[str, str]:
     """One story by number; the same number and seed give the same story."""
     rng = random.Random(f"{seed}:{number}")
-    hero, other = rng.sample(HEROES, 2)
-    opening = (
-        f"{rng.choice(OPENINGS)} a {rng.choice(QUALITIES)} {hero} met a {other} at the {rng.choice(PLACES)}."
-    )
-    body = [opening, *(sentence(rng, hero, other) for _ in range(11))]
-    closing = f"At last the {hero} thanked the {other}, {rng.choice(FEELINGS)} and {rng.choice(FEELINGS)}."
+    hero, other = rng.sample(WORDS.heroes, 2)
+    opening, quality, place = (rng.choice(words) for words in (WORDS.openings, WORDS.qualities, WORDS.places))
+    body = [
+        f"{opening} a {quality} {hero} met a {other} at the {place}.",
+        *(sentence(rng, hero, other) for _ in range(11)),
+    ]
+    first, second = rng.choice(WORDS.feelings), rng.choice(WORDS.feelings)
+    closing = f"At last the {hero} thanked the {other}, {first} and {second}."
     return {
         "id": f"kb25k_{number:04d}",
         "title": f"The {hero.title()} and the {other.title()} {number}",
         "language": "en",
         "text": " ".join([*body, closing]),
-        "source_collection": COLLECTIONS[number % 3],
+        "source_collection": WORDS.collections[number % 3],
         "source_reference": "made up for measuring",
         "rights_status": "public_domain_or_rights_compatible",
-        "narrative_type": TYPES[number % 8],
-        "moral_label": LABELS[(number // 8) % 12],
+        "narrative_type": WORDS.types[number % 8],
+        "moral_label": WORDS.labels[(number // 8) % 12],
     }
 
 

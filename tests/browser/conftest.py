@@ -1,15 +1,24 @@
-"""A headless Chromium for the tests of pages: skipped where there is none, failed where CI is set."""
+"""A headless Chromium for the tests of pages: skipped where there is none, failed where CI is set.
+
+And drawn studies: all types of questions, two storyboards side by side, a video to watch.
+"""
 
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from fabula.testing.review_visitor import HOLLOW
+from fabula.people.review.design import Plan
+from fabula.people.review.folder import StudyPlan, make_study
+from fabula.people.review.items import Drawn, Part, Value
+from fabula.people.review.plan import Rules
+from fabula.testing.drawn import draw_panel, write_video
+from fabula.testing.review_visitor import HOLLOW, Visitor
 
 FLAGS = (
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
@@ -176,3 +185,114 @@ def _missing(reason: str) -> None:
     if IN_CI:
         pytest.fail(f"CI is set, and there is {reason}")
     pytest.skip(reason)
+
+
+@pytest.fixture
+def visiting(chromium: Any) -> Iterator[Callable[..., Visitor]]:
+    """Open browsers of people; all are closed at the end."""
+    visitors: list[Visitor] = []
+
+    def visit(**settings: Any) -> Visitor:
+        visitors.append(Visitor(chromium, **settings))
+        return visitors[-1]
+
+    yield visit
+    for visitor in visitors:
+        visitor.close()
+
+
+@pytest.fixture(scope="session")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """Return the folder of a study of each kind; each is made once."""
+    known: dict[str, Path] = {}
+
+    def study(task: str, **settings: Any) -> Path:
+        name = repr((task, settings))
+        if name not in known:
+            known[name] = draw_study(tmp_path_factory.mktemp("drawn"), task, **settings)
+        return known[name]
+
+    return study
+
+
+SCENES = (
+    "A crow flew over dry fields. It had not drunk since the morning.",
+    "It found a jar, and there was a little water at the bottom. Its beak did not reach it.",
+    "The crow looked about. Pebbles lay on the path.",
+    "One by one it dropped them into the jar, until the water had risen to the rim.",
+)
+CONSENT = {
+    "en": "We ask how well picture stories tell a story.\n\nYour answers are kept under a pseudonym.",
+    "zh": "我们想了解图片故事讲得好不好。\n\n您的回答会以化名保存。",
+}
+EXPERTISE = {
+    "none": {"en": "None", "zh": "没有"},
+    "some": {"en": "I have done such work before", "zh": "做过类似的工作"},
+}
+
+
+def draw_study(
+    folder: Path, task: str, *, items: int = 3, training: int = 1, block: int = 20, settings: Any = None
+) -> Path:
+    """Make a study of drawn pictures below a folder; return it."""
+    path = Path(__file__).parent / "tasks" / f"{task}.j2"
+    draw = {"all-types": _story, "compared": _pair, "watched": _film}[task]
+    listed = [draw(folder, number) for number in range(1, items + 1)]
+    taught = [replace(draw(folder, items + number), **_TAUGHT[task]) for number in range(1, training + 1)]
+    fields = {"consent": CONSENT, "expertise": EXPERTISE, **(settings or {})}
+    plan = StudyPlan(
+        "drawn", "Which pictures tell the story?", str(path), Plan(seed=42, raters=2, least=2, block=block),
+        Rules(), "2026-01-01T00:00:00Z", settings=fields,
+    )  # fmt: skip
+    return make_study(folder / "study", plan, listed, taught).folder
+
+
+_TAUGHT: Mapping[str, Mapping[str, Any]] = {
+    "all-types": {
+        "expected": {"sound": ("yes",), "quality": (4, 5)},
+        "explained": {"en": "The record says what the story says.", "zh": "记录与故事一致。"},
+    },
+    "compared": {"expected": {"better": (1, 2)}},
+    "watched": {},
+}
+
+
+def _pictures(folder: Path, number: int, count: int, side: str = "") -> tuple[Path, ...]:
+    paths = []
+    for turn in range(1, count + 1):
+        path = folder / f"{number:02}{side}-{turn}.png"
+        draw_panel(turn + number, (320, 240)).save(path)
+        paths.append(path)
+    return tuple(paths)
+
+
+def _story(folder: Path, number: int) -> Drawn:
+    return Drawn(
+        f"kb25k_{number:04}", f"story-{number}",
+        texts={"scenes": list(SCENES), "record": [
+            ["Title", f"The Crow and the Jar {number}"], ["Setting", "dry fields"],
+            ["Characters", ["a crow"]], ["Scenes", len(SCENES)], ["Moral", None],
+        ]},
+        sides=(_pictures(folder, number, 4),),
+        parts={"questions": (
+            Part(id=f"q-{number}-1", text="Why did the crow want to drink?", detail=("Cause",)),
+            Part(id=f"q-{number}-2", text="What did the crow do with the pebbles?"),
+        )},
+        values=(
+            Value(path="/title", label="Title", value=f"The Crow and the Jar {number}"),
+            Value(path="/scenes", label="Number of scenes", value=len(SCENES), takes="number"),
+            Value(path="/characters", label="Characters", value=["a crow"], takes="texts"),
+            Value(path="/turns", label="Turning points", value=[2], takes="numbers", optional=True),
+            Value(path="/moral", label="Moral", value=None, options=(None, "patience", "wisdom")),
+        ),
+    )  # fmt: skip
+
+
+def _pair(folder: Path, number: int) -> Drawn:
+    sides = (_pictures(folder, number, 3, "a"), _pictures(folder, number + 3, 3, "b"))
+    return Drawn(f"kb25k_{number:04}", f"story-{number}", sides=sides, methods=("plain", "planned"))
+
+
+def _film(folder: Path, number: int) -> Drawn:
+    path = write_video(folder / f"{number:02}.mp4", 6, fps=8, size=(320, 240))
+    return Drawn(f"film_{number:04}", f"story-{number}", sides=((path,),), methods=("plain",))

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from fabula.testing.drawn_study import draw_study
 from fabula.testing.review_server import StudyServer, serve_study
 from fabula.testing.review_visitor import Visitor
 
@@ -16,20 +15,6 @@ pytestmark = pytest.mark.slow
 
 Served = Callable[..., StudyServer]
 Visiting = Callable[..., Visitor]
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
-    """Return a study of each kind; each is made once."""
-    known: dict[str, Path] = {}
-
-    def study(task: str, **settings: Any) -> Path:
-        name = repr((task, settings))
-        if name not in known:
-            known[name] = draw_study(tmp_path_factory.mktemp("drawn"), task, **settings).folder
-        return known[name]
-
-    return study
 
 
 @pytest.fixture
@@ -42,20 +27,6 @@ def served(made: Callable[..., Path], tmp_path: Path) -> Iterator[Served]:
             return stack.enter_context(serve_study(folder))
 
         yield serve
-
-
-@pytest.fixture
-def visiting(chromium: Any) -> Iterator[Visiting]:
-    """Open browsers; all are closed at the end."""
-    visitors: list[Visitor] = []
-
-    def visit(**settings: Any) -> Visitor:
-        visitors.append(Visitor(chromium, **settings))
-        return visitors[-1]
-
-    yield visit
-    for visitor in visitors:
-        visitor.close()
 
 
 def test_pages_when_looked_at_from_link_to_end_are_accessible_quiet_and_ask_nobody_else(served, visiting):

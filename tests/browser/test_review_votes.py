@@ -10,7 +10,6 @@ import pytest
 from fabula.people.review.folder import Study, link_of
 from fabula.people.review.points import cases
 from fabula.people.review.standing import read_events
-from fabula.testing.drawn_study import draw_study
 from fabula.testing.review_server import StudyProcess, StudyServer, serve_study
 from fabula.testing.review_visitor import KEPT, ONLINE, Visitor
 from fabula.testing.reviewed_records import add_adjudicator, edit, record_study, vote_all
@@ -21,23 +20,10 @@ STORED = "() => JSON.stringify([{...localStorage}, {...sessionStorage}])"
 Served = Callable[..., StudyServer]
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """Return a study of each kind, without training; each is made once."""
-    known: dict[str, Path] = {}
-
-    def study(task: str) -> Path:
-        if task not in known:
-            known[task] = draw_study(tmp_path_factory.mktemp("drawn"), task, training=0).folder
-        return known[task]
-
-    return study
-
-
 @pytest.fixture
-def folder(made: Callable[[str], Path], tmp_path: Path) -> Path:
+def folder(made: Callable[..., Path], tmp_path: Path) -> Path:
     """A study of its own for a test."""
-    return Path(shutil.copytree(made("compared"), tmp_path / "study"))
+    return Path(shutil.copytree(made("compared", training=0), tmp_path / "study"))
 
 
 @pytest.fixture
@@ -181,7 +167,7 @@ def test_vote_when_sent_has_what_happened_on_the_page(server: StudyServer, visit
 
 
 def test_page_when_loaded_again_has_what_was_begun(made, tmp_path, visitor):
-    folder = shutil.copytree(made("all-types"), tmp_path / "study")
+    folder = shutil.copytree(made("all-types", training=0), tmp_path / "study")
     with serve_study(folder) as server:
         begin(visitor, server.invite()[0])
         page = visitor.page
@@ -235,7 +221,7 @@ def test_item_when_it_is_reported_as_not_loading_makes_way_for_the_next(server, 
 
 
 def test_video_when_it_was_skipped_through_is_not_watched_and_no_vote_is_taken(made, tmp_path, visitor):
-    with serve_study(shutil.copytree(made("watched"), tmp_path / "study")) as server:
+    with serve_study(shutil.copytree(made("watched", training=0), tmp_path / "study")) as server:
         visitor.agree(server.invite()[0])
         page, video = visitor.page, visitor.page.locator("video")
         page.locator("#said", has_text="Watch every video").wait_for()
@@ -282,19 +268,6 @@ def served(tmp_path: Path) -> Iterator[StudyServer]:
     add_adjudicator(study)
     with serve_study(study.folder) as server:
         yield server
-
-
-@pytest.fixture
-def visiting(chromium: Any) -> Iterator[Callable[..., Visitor]]:
-    visitors: list[Visitor] = []
-
-    def visit(**settings: Any) -> Visitor:
-        visitors.append(Visitor(chromium, **settings))
-        return visitors[-1]
-
-    yield visit
-    for visitor in visitors:
-        visitor.close()
 
 
 def decided(study: Study) -> list[tuple[str, object, object, object]]:
