@@ -5,13 +5,14 @@ import socket
 import struct
 import threading
 from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from io import TextIOWrapper
 from pathlib import Path
 from types import TracebackType
 from urllib.parse import parse_qsl, urlsplit
 
-from ...schemas.canonical import sha256_bytes
-from .log import Exchange, Log
+from ...schemas.canonical import canonical_text, sha256_bytes
 from .service import Service
 from .store import MAIN, Change, Refusal, Repository, Store
 from .wire import (
@@ -34,6 +35,75 @@ HOST = "127.0.0.1"
 TOKEN = "hf_loopback_token_of_user"
 _RESET = struct.pack("ii", 1, 0)
 _PAGE = b"<!DOCTYPE html>\n<html><body><h1>Please log in to the network</h1></body></html>\n"
+
+WRITES = (
+    "create-repo", "lfs-batch", "lfs-upload", "lfs-part", "lfs-complete", "lfs-verify", "commit", "tag",
+    "tag-delete",
+)  # fmt: skip
+"""The routes that change something on the Hub, or prepare it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """One request and what came of it."""
+
+    number: int  # from 1, over all routes
+    route: str  # the name of what was asked, such as ``commit``; ``unknown`` for a place that is not there
+    method: str  # of the request
+    path: str  # of the request, without query
+    status: int  # of the answer; 0 where none was sent
+    received: int  # bytes of the request's body
+    sent: int  # bytes of the answer's body
+    user: str | None  # whose token came with it; None for none
+    fault: str | None  # the name of the fault that struck, if any
+
+
+class Log:
+    """The exchanges in order; safe to read from other threads."""
+
+    def __init__(self, path: Path | None = None) -> None:
+        self._file: TextIOWrapper | None = None if path is None else path.open("a", encoding="utf-8")
+        self._entries: list[Exchange] = []
+        self._begun: list[str] = []
+        self._changed = threading.Condition()
+
+    def begin(self, route: str) -> tuple[int, int]:
+        """Note that a request came; return its number over all, and among those of its route."""
+        with self._changed:
+            self._begun.append(route)
+            self._changed.notify_all()
+            return len(self._begun), self._begun.count(route)
+
+    def end(self, exchange: Exchange) -> None:
+        """Note what came of a request, before its answer is sent."""
+        with self._changed:
+            self._entries.append(exchange)
+            if self._file is not None:
+                self._file.write(canonical_text(asdict(exchange)) + "\n")
+                self._file.flush()
+
+    def entries(self) -> tuple[Exchange, ...]:
+        """Return the exchanges so far, in the order in which the requests came."""
+        with self._changed:
+            return tuple(sorted(self._entries, key=lambda entry: entry.number))
+
+    def clear(self) -> None:
+        """Forget what was asked so far; counting by route begins anew, numbers go on in the file only."""
+        with self._changed:
+            self._entries.clear()
+            self._begun.clear()
+
+    def wait_for(self, route: str, timeout: float) -> bool:
+        """Wait until a request of a route has come; False if the time runs out."""
+        with self._changed:
+            return self._changed.wait_for(lambda: route in self._begun, timeout)
+
+    def close(self) -> None:
+        """Close the file."""
+        with self._changed:
+            if self._file is not None:
+                self._file.close()
+                self._file = None
 
 
 class HubServer:
@@ -64,7 +134,7 @@ class HubServer:
         self.faults: Plan = faults or {}
         self.store = Store()
         self.service = Service(self.store, page=page, part=part)
-        self._log = Log(log_path)
+        self.requests = Log(log_path)
         self._port = port
         self._server: ThreadingHTTPServer | None = None
         self._thread: threading.Thread | None = None
@@ -104,7 +174,7 @@ class HubServer:
             self._server.shutdown()
             self._thread.join()
             self._server.server_close()
-        self._log.close()
+        self.requests.close()
 
     @property
     def url(self) -> str:
@@ -114,7 +184,7 @@ class HubServer:
     @property
     def log(self) -> tuple[Exchange, ...]:
         """What was asked so far, in order."""
-        return self._log.entries()
+        return self.requests.entries()
 
     def asked(self, *routes: str) -> list[str]:
         """Return the routes asked so far, in order; only those named, if any are."""
@@ -122,11 +192,11 @@ class HubServer:
 
     def forget(self) -> None:
         """Empty the log; the faults' counting begins anew."""
-        self._log.clear()
+        self.requests.clear()
 
     def wait_for(self, route: str, timeout: float = 30.0) -> bool:
         """Wait until a request of a route has come; False if the time runs out."""
-        return self._log.wait_for(route, timeout)
+        return self.requests.wait_for(route, timeout)
 
     def repository(self, name: str) -> Repository:
         """Return a repository, to look into it."""
@@ -158,15 +228,6 @@ class HubServer:
         else:
             self.store.objects[entry.sha256] = content
 
-    def begin(self, route: str) -> tuple[int, Fault | None]:
-        """Note that a request came; return its number and what goes wrong with it."""
-        number, of_route = self._log.begin(route)
-        return number, planned(self.faults, route, of_route)
-
-    def end(self, exchange: Exchange) -> None:
-        """Note what came of a request."""
-        self._log.end(exchange)
-
 
 class _Handler(BaseHTTPRequestHandler):
     """One connection of a client."""
@@ -177,38 +238,41 @@ class _Handler(BaseHTTPRequestHandler):
     disable_nagle_algorithm = True
     wbufsize = 64 * 1024
 
-    def do_GET(self) -> None:
-        """Answer."""
-        self._serve()
-
-    do_HEAD = do_POST = do_PUT = do_DELETE = do_GET  # noqa: N815
-
     def log_message(self, *_: object) -> None:
         """Say nothing on standard error; the log has it."""
 
-    def _serve(self) -> None:
+    def do_GET(self) -> None:
         where = urlsplit(self.path)
         route, places = find_route(self.command, where.path)
-        number, fault = self.hub.begin(route)
-        if isinstance(fault, CutUpload):
-            self.rfile.read(min(fault.after, int(self.headers.get("Content-Length") or 0)))
-            self._drop(number, route, fault)
-            return
-        body = self._body()
-        if isinstance(fault, Held):
-            while not (fault.until.wait(0.02) or self.hub.stopped.is_set()):
-                pass
-            self._drop(number, route, fault, len(body))
-            return
+        number, of_route = self.hub.requests.begin(route)
+        fault = planned(self.hub.faults, route, of_route)
         headers = {name.lower(): value for name, value in self.headers.items()} | {"x-path": where.path}
-        call = Call(route, places, dict(parse_qsl(where.query)), headers, body, self._user())
-        reply = self._answer(call, fault)
-        self._note(number, call, reply.status, len(reply.body), fault)
-        if isinstance(fault, LostReply):
-            self._send(reply, fault.after)
-            self._reset()
+        kind, _, token = headers.get("authorization", "").partition(" ")
+        user = self.hub.tokens.get(token) if kind.lower() == "bearer" else None
+        call = Call(route, places, dict(parse_qsl(where.query)), headers, b"", user)
+        reply = None  # where the connection is dropped
+        if isinstance(fault, CutUpload):
+            self.rfile.read(min(fault.after, int(headers.get("content-length", 0))))
         else:
-            self._send(reply)
+            call = replace(call, body=self._body())
+            if not isinstance(fault, Held):
+                reply = self._answer(call, fault)
+            else:
+                while not (fault.until.wait(0.02) or self.hub.stopped.is_set()):
+                    pass
+        status, sent = (0, 0) if reply is None else (reply.status, len(reply.body))
+        name = None if fault is None else type(fault).__name__
+        self.hub.requests.end(
+            Exchange(number, route, self.command, where.path, status, len(call.body), sent, user, name)
+        )
+        if reply is not None:
+            self._send(reply, fault.after if isinstance(fault, LostReply) else None)
+        if reply is None or isinstance(fault, LostReply):  # so that the client sees a reset
+            self.close_connection = True
+            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+            self.connection.close()
+
+    do_HEAD = do_POST = do_PUT = do_DELETE = do_GET  # noqa: N815
 
     def _answer(self, call: Call, fault: Fault | None) -> Reply:
         if isinstance(fault, Refused):
@@ -223,10 +287,6 @@ class _Handler(BaseHTTPRequestHandler):
             spoiled = reply.body[:-1] + bytes([reply.body[-1] ^ 1])
             return Reply(spoiled, reply.status, reply.headers)
         return reply
-
-    def _user(self) -> str | None:
-        kind, _, token = (self.headers.get("Authorization") or "").partition(" ")
-        return self.hub.tokens.get(token) if kind.lower() == "bearer" else None
 
     def _body(self) -> bytes:
         if (self.headers.get("Transfer-Encoding") or "").lower() != "chunked":
@@ -250,28 +310,3 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(reply.body if only is None else reply.body[:only])
         with contextlib.suppress(OSError):
             self.wfile.flush()
-
-    def _drop(self, number: int, route: str, fault: Fault, received: int = 0) -> None:
-        call = Call(route, {}, {}, {}, b"\0" * 0, self._user())
-        self._note(number, call, 0, 0, fault, received)
-        self._reset()
-
-    def _note(
-        self,
-        number: int,
-        call: Call,
-        status: int,
-        sent: int,
-        fault: Fault | None,
-        received: int | None = None,
-    ) -> None:
-        name = None if fault is None else type(fault).__name__
-        taken = len(call.body) if received is None else received
-        path = urlsplit(self.path).path
-        self.hub.end(Exchange(number, call.route, self.command, path, status, taken, sent, call.user, name))
-
-    def _reset(self) -> None:
-        """Close the connection so that the client sees a reset."""
-        self.close_connection = True
-        self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
-        self.connection.close()

@@ -4,7 +4,7 @@ import base64
 import json
 import re
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import parse_qs
@@ -15,77 +15,11 @@ from ...schemas.canonical import Json, sha256_bytes
 from .store import Change, Commit, Entry, Refusal, Repository, Store
 from .wire import Call, Reply, json_reply, ranged, refused
 
-# The storage for large files: uploads in one piece or in parts, known by their SHA-256.
-
-
-class LargeFiles:
-    """Answers what large files need.
-
-    Args:
-        store: what is kept.
-        size: bytes from which an object is uploaded in parts of so many; None for never.
-    """
-
-    def __init__(self, store: Store, size: int | None) -> None:
-        self.store = store
-        self.size = size
-        self._parts: dict[tuple[str, int], bytes] = {}
-
-    def batch(self, call: Call, url: str) -> Reply:
-        """Say which objects are to be uploaded, and where."""
-        objects = []
-        for one in call.document()["objects"]:
-            where = f"{url}/lfs-storage/{one['oid']}"
-            entry = {"oid": one["oid"], "size": one["size"]}
-            if one["oid"] not in self.store.objects:
-                entry["actions"] = {
-                    "upload": self._upload_action(where, one["size"]),
-                    "verify": {"href": f"{where}/verify"},
-                }
-            objects.append(entry)
-        return json_reply({"transfer": "basic", "objects": objects})
-
-    def upload(self, call: Call) -> Reply:
-        """Keep an object."""
-        # The address is the permission, as with the signed addresses of a real storage.
-        self.store.upload(call.places["sha256"], call.body)
-        return Reply()
-
-    def _upload_action(self, place: str, size: int) -> dict[str, Json]:
-        if self.size is None or size <= self.size:
-            return {"href": place}
-        count = -(-size // self.size)
-        parts = {str(number): f"{place}/part/{number}" for number in range(1, count + 1)}
-        return {"href": f"{place}/complete", "header": {"chunk_size": str(self.size), **parts}}
-
-    def part(self, call: Call) -> Reply:
-        """Keep a part of an object."""
-        self._parts[call.places["sha256"], int(call.places["part"])] = call.body
-        return Reply(headers={"ETag": f'"{sha256_bytes(call.body)}"'})
-
-    def complete(self, call: Call) -> Reply:
-        """Put the parts of an object together."""
-        numbers = [one["partNumber"] for one in call.document()["parts"]]
-        whole = b"".join(self._parts[call.places["sha256"], number] for number in numbers)
-        self.store.upload(call.places["sha256"], whole)
-        return json_reply({})
-
-    def verify(self, call: Call) -> Reply:
-        """Say whether an object is there."""
-        known = self.store.objects.get(call.places["sha256"])
-        if known is None or len(known) != call.document()["size"]:
-            raise Refusal(404, "the object is not there")
-        return json_reply({})
-
-    def download(self, call: Call) -> Reply:
-        """Give an object."""
-        if call.places["sha256"] not in self.store.objects:
-            raise Refusal(404, "the object is not there")
-        return ranged(call, self.store.objects[call.places["sha256"]], {})
-
 
 class Service:
     """Answers calls; one at a time, so that a commit is all or nothing.
+
+    Each route has a method of its name here; what it cannot do, Xet among it, is not there.
 
     Args:
         store: what is kept.
@@ -94,42 +28,20 @@ class Service:
     """
 
     def __init__(self, store: Store, *, page: int = 1000, part: int | None = None) -> None:
-        self.store = store
-        self.page = page
-        self.large = LargeFiles(store, part)
-        self.url = ""
-        self.storage_url = ""
+        self.store, self.page, self.part = store, page, part
+        self.url = self.storage_url = ""
+        self._parts: dict[tuple[str, int], bytes] = {}
         self._lock = threading.Lock()
-        self._answers: dict[str, Callable[[Call], Reply]] = {
-            "create-repo": self._create,
-            "whoami": self._whoami,
-            "validate-yaml": self._check_yaml,
-            "info": self._info,
-            "refs": self._refs,
-            "tree": self._tree,
-            "paths-info": self._paths_info,
-            "commits": self._commits,
-            "preupload": self._preupload,
-            "lfs-batch": self._lfs_batch,
-            "lfs-upload": self.large.upload,
-            "lfs-part": self.large.part,
-            "lfs-complete": self.large.complete,
-            "lfs-verify": self.large.verify,
-            "lfs-download": self.large.download,
-            "commit": self._commit,
-            "tag": self._tag,
-            "tag-delete": self._tag_delete,
-            "resolve": self._resolve,
-            "resolve-head": self._resolve,
-        }
 
     def answer(self, call: Call) -> Reply:
         """Answer a call; a refusal is an answer too."""
         try:
-            if call.route not in self._answers:  # what it cannot do, Xet among it, is not there
+            answer = getattr(self, f"_{call.route.replace('-', '_')}", None)
+            if answer is None:
                 raise Refusal(404, "Sorry, we can't find the page you are looking for.")
             with self._lock:
-                return self._answers[call.route](call)
+                reply: Reply = answer(call)
+                return reply
         except Refusal as refusal:
             return refused(refusal)
         except (KeyError, TypeError, AttributeError, UnicodeDecodeError) as error:
@@ -144,7 +56,7 @@ class Service:
             _may_write(call, repository.name.removeprefix("spaces/"))
         return repository
 
-    def _create(self, call: Call) -> Reply:
+    def _create_repo(self, call: Call) -> Reply:
         given = call.document()
         kind = given.get("type")
         name = f"{given.get('organization') or call.user}/{given['name']}"
@@ -167,7 +79,7 @@ class Service:
         token = {"accessToken": {"role": role}}
         return json_reply({"type": "user", "name": call.user, "orgs": [], "auth": token})
 
-    def _check_yaml(self, call: Call) -> Reply:
+    def _validate_yaml(self, call: Call) -> Reply:
         text = str(call.document()["content"])
         head = re.match(r"---\n(.*?)\n---(\n|$)", text, re.DOTALL)
         try:
@@ -182,20 +94,11 @@ class Service:
         repository = self._repository(call)
         name = repository.name.removeprefix("spaces/")
         commit = repository.commit_of(call.places.get("rev", "main"))
-        return json_reply(
-            {
-                "_id": name,
-                "id": name,
-                "author": name.partition("/")[0],
-                "sha": commit.oid,
-                "private": repository.private,
-                "gated": False,
-                "disabled": False,
-                "tags": [],
-                "lastModified": _date(commit),
-                "siblings": [{"rfilename": path} for path in sorted(commit.tree)],
-            }
-        )
+        return json_reply({
+            "_id": name, "id": name, "author": name.partition("/")[0], "sha": commit.oid,
+            "private": repository.private, "gated": False, "disabled": False, "tags": [],
+            "lastModified": _date(commit), "siblings": [{"rfilename": path} for path in sorted(commit.tree)],
+        })  # fmt: skip
 
     def _refs(self, call: Call) -> Reply:
         repository = self._repository(call)
@@ -231,18 +134,11 @@ class Service:
 
     def _commits(self, call: Call) -> Reply:
         history = self._repository(call).history(call.places["rev"])
-        return json_reply(
-            [
-                {
-                    "id": one.oid,
-                    "title": one.title,
-                    "message": one.description,
-                    "date": _date(one),
-                    "authors": [],
-                }
-                for one in history
-            ]
-        )
+        return json_reply([
+            {"id": made.oid, "title": made.title, "message": made.description, "date": _date(made),
+             "authors": []}
+            for made in history
+        ])  # fmt: skip
 
     def _preupload(self, call: Call) -> Reply:
         repository, revision = self._repository(call, write=True), call.places["rev"]
@@ -257,9 +153,53 @@ class Service:
             found.append({"path": path, "uploadMode": mode, "shouldIgnore": False, **known})
         return json_reply({"files": found})
 
+    # The storage for large files: uploads in one piece or in parts, known by their SHA-256. The address is
+    # the permission, as with the signed addresses of a real storage.
+
     def _lfs_batch(self, call: Call) -> Reply:
+        """Say which objects are to be uploaded, and where."""
         self._repository(call, write=True)
-        return self.large.batch(call, self.url)
+        objects = []
+        for wanted in call.document()["objects"]:
+            where = f"{self.url}/lfs-storage/{wanted['oid']}"
+            entry = {"oid": wanted["oid"], "size": wanted["size"]}
+            if wanted["oid"] not in self.store.objects:
+                upload = self._upload_action(where, wanted["size"])
+                entry["actions"] = {"upload": upload, "verify": {"href": f"{where}/verify"}}
+            objects.append(entry)
+        return json_reply({"transfer": "basic", "objects": objects})
+
+    def _upload_action(self, place: str, size: int) -> dict[str, Json]:
+        if self.part is None or size <= self.part:
+            return {"href": place}
+        count = -(-size // self.part)
+        parts = {str(number): f"{place}/part/{number}" for number in range(1, count + 1)}
+        return {"href": f"{place}/complete", "header": {"chunk_size": str(self.part), **parts}}
+
+    def _lfs_upload(self, call: Call) -> Reply:
+        self.store.upload(call.places["sha256"], call.body)
+        return Reply()
+
+    def _lfs_part(self, call: Call) -> Reply:
+        self._parts[call.places["sha256"], int(call.places["part"])] = call.body
+        return Reply(headers={"ETag": f'"{sha256_bytes(call.body)}"'})
+
+    def _lfs_complete(self, call: Call) -> Reply:
+        numbers = [part["partNumber"] for part in call.document()["parts"]]
+        whole = b"".join(self._parts[call.places["sha256"], number] for number in numbers)
+        self.store.upload(call.places["sha256"], whole)
+        return json_reply({})
+
+    def _lfs_verify(self, call: Call) -> Reply:
+        known = self.store.objects.get(call.places["sha256"])
+        if known is None or len(known) != call.document()["size"]:
+            raise Refusal(404, "the object is not there")
+        return json_reply({})
+
+    def _lfs_download(self, call: Call) -> Reply:
+        if call.places["sha256"] not in self.store.objects:
+            raise Refusal(404, "the object is not there")
+        return ranged(call, self.store.objects[call.places["sha256"]], {})
 
     def _commit(self, call: Call) -> Reply:
         repository, branch = self._repository(call, write=True), call.places["rev"]
@@ -303,6 +243,8 @@ class Service:
             }
             return Reply(b"", 302, headers)
         return ranged(call, self.store.content(entry), headers)
+
+    _resolve_head = _resolve
 
 
 def _may_write(call: Call, name: str) -> None:

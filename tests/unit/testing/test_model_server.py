@@ -433,7 +433,7 @@ def test_large_files_when_uploaded_twice_are_kept_once(hub: HubServer, api: HfAp
 @pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")
 def test_large_files_when_larger_than_a_part_come_in_parts_and_again_after_a_cut(hub, api, monkeypatch):
     monkeypatch.setattr(time, "sleep", lambda _: None)
-    hub.service.large.size = 16
+    hub.service.part = 16
     hub.faults = {"lfs-part": [None, CutUpload(4)]}
     commit(api, CommitOperationAdd("a.parquet", b"PAR1" * 10))
     assert hub.asked("lfs-part", "lfs-complete") == ["lfs-part"] * 4 + ["lfs-complete"]

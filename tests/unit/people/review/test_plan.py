@@ -38,7 +38,7 @@ from fabula.validators.careless import Said, answers_by_thing, beyond_chance, ca
 #
 # An item has a latent value, drawn around ``mean`` with ``item_spread``; a reviewer adds a bias, drawn around
 # 0 with ``person_spread``, and ``noise`` each time, and says the nearest whole number of the scale. An item
-# has a true label, each equally likely; a reviewer says it with probability ``skill``, else one of the others.
+# has a true label, each equally likely; a reviewer says it with probability ``skill``, else another.
 
 BEGIN = datetime(2030, 1, 1, tzinfo=UTC)
 SECONDS, PACE_SPREAD = 20.0, 0.5
