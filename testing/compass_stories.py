@@ -5,7 +5,6 @@ judge answers rightly exactly where the mark of the answer stands in a picture t
 nothing about any real judge.
 """
 
-import io
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -19,6 +18,7 @@ from ..releases.loading import Release
 from ..schemas.canonical import Json, digest
 from ..schemas.katha import Question, StoryRecord
 from .asked_prompts import fenced_texts
+from .drawn import picture_bytes
 from .drawn_storyboards import judged_release
 from .judge_model import WRONG
 from .katha_samples import sample_bundles
@@ -104,9 +104,7 @@ def _panel(record: StoryRecord, seed: int, number: int, loses: Loses) -> tuple[M
 
 @cache
 def _drawn(marks: tuple[Mark, ...]) -> bytes:
-    file = io.BytesIO()
-    draw_scene(DrawnScene(marks=marks), (SIDE, SIDE)).canvas.image.save(file, "PNG")
-    return file.getvalue()
+    return picture_bytes(draw_scene(DrawnScene(marks=marks), (SIDE, SIDE)).canvas.image)
 
 
 @dataclass(frozen=True)

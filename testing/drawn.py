@@ -2,7 +2,6 @@
 
 import io
 from collections.abc import Iterable, Sequence
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -76,23 +75,12 @@ def write_video(
 
     ``frames``: how many frames. ``fps``: frames per second. ``key_every``: distance of the key frames.
     """
-    import av
-    from PIL import Image
+    import numpy as np
 
-    with av.open(str(path), "w", options=options or {}) as container:
-        stream = container.add_stream("mpeg4", rate=fps)
-        stream.width, stream.height = size
-        stream.pix_fmt = "yuv420p"
-        stream.codec_context.time_base = Fraction(1, fps)
-        stream.codec_context.gop_size = key_every
-        stream.codec_context.bit_rate = 2_000_000
-        for number in range(frames):
-            grey = Image.new("RGB", size, (frame_level(number),) * 3)
-            frame = av.VideoFrame.from_image(grey)  # type: ignore[no-untyped-call]
-            frame.pts = number
-            container.mux(stream.encode(frame))
-        container.mux(stream.encode())
-    return path
+    from .drawn_videos import Encoder, write_frames
+
+    greys = (np.full((size[1], size[0], 3), frame_level(number), np.uint8) for number in range(frames))
+    return write_frames(path, greys, Encoder("mpeg4", options or {}, 2_000_000, key_every=key_every), fps=fps)
 
 
 def frame_level(number: int) -> int:

@@ -34,18 +34,22 @@ class Noise:
     faceless: float = 0.25  # share of faces that are missed
 
 
-class DrawnColours:
-    """An encoder: the square roots of how the colours of a crop are spread over 216 bins with soft edges."""
+class Plain:
+    """What models for tests share: a card, and an identity that depends on nothing else."""
 
-    def __init__(self) -> None:
-        self.card = Card(
-            ENCODER, "fabula.testing.drawn_detections", "1", "RGB as it is", _BINS**3, 0.0, "Apache-2.0"
-        )
+    def __init__(self, name: str, dimensions: int) -> None:
+        self.card = Card(name, type(self).__module__, "1", "RGB as it is", dimensions, 0.0, "Apache-2.0")
 
     @property
     def identity(self) -> str:
-        """What its results depend on."""
         return identity_of(self.card, "float32", "cpu")
+
+
+class DrawnColours(Plain):
+    """An encoder: the square roots of how the colours of a crop are spread over 216 bins with soft edges."""
+
+    def __init__(self) -> None:
+        super().__init__(ENCODER, _BINS**3)
 
     def encode(self, images: "Sequence[Image]") -> Rows:
         """Return unit vectors, shape (images, 216)."""

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..models.vision.store import Box, Card, Rows, TextRows, identity_of, vector_key
+from ..models.vision.store import Box, Rows, TextRows, vector_key
 from ..models.vision.weights import Place
 from ..schemas.canonical import digest
 from ..schemas.entities import LISTS, EntityEpisode, EpisodeShot
-from .drawn_detections import colours
+from .drawn_detections import Plain, colours
 from .drawn_videos import Encoder, write_frames
 from .written_episodes import CAST
 
@@ -140,19 +140,7 @@ def name_in(text: str) -> str | None:
     )
 
 
-class _Plain:
-    """What all models here share: a card, and an identity that depends on nothing else."""
-
-    def __init__(self, name: str, dimensions: int) -> None:
-        self.card = Card(name, __name__, "1", "RGB as it is", dimensions, 0.0, "Apache-2.0")
-
-    @property
-    def identity(self) -> str:
-        """What its results depend on."""
-        return identity_of(self.card, "float32", "cpu")
-
-
-class TruthGrounder(_Plain):
+class TruthGrounder(Plain):
     """A detector that finds what a description is about by its colour.
 
     Args:
@@ -182,7 +170,7 @@ class TruthGrounder(_Plain):
         ]
 
 
-class TruthTexts(_Plain):
+class TruthTexts(Plain):
     """An encoder in whose space a crop is as similar to a description as it shows what that is about."""
 
     def __init__(self) -> None:
@@ -213,7 +201,7 @@ class TruthTexts(_Plain):
         return TextRows(rows, tuple(max(0, len(text.split()) - 77) for text in texts))
 
 
-class TruthVectors(_Plain):
+class TruthVectors(Plain):
     """An encoder: how the colours of a picture are spread, looked at in 32 x 32 of its pixels."""
 
     def __init__(self) -> None:

@@ -7,13 +7,14 @@ are no photographs: what works on them may not work on films, and the reverse.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from fractions import Fraction
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+
+from .drawn_videos import Encoder, write_frames
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -166,19 +167,8 @@ class DrawnFilm:
 
     def write(self, path: Path) -> Path:
         """Write the film as a video (needs the extra ``video``)."""
-        import av
-
-        with av.open(str(path), "w") as container:
-            stream = container.add_stream("mpeg4", rate=FPS)
-            stream.width, stream.height, stream.pix_fmt = WIDTH, HEIGHT, "yuv420p"
-            stream.codec_context.time_base = Fraction(1, FPS)
-            stream.codec_context.bit_rate = 3_000_000
-            for number in range(self.frames):
-                frame = av.VideoFrame.from_image(self.frame(number))  # type: ignore[no-untyped-call]
-                frame.pts = number
-                container.mux(stream.encode(frame))
-            container.mux(stream.encode())
-        return path
+        frames = (np.asarray(self.frame(number)) for number in range(self.frames))
+        return write_frames(path, frames, Encoder(rate=3_000_000), fps=FPS)
 
     def pictures(self) -> "Iterator[tuple[int, Image, tuple[Standing, ...]]]":
         """Yield every frame with its number and who is in it."""

@@ -1,10 +1,10 @@
 """Portraits drawn for tests, sound ones and ones with a planted fault, as PNG files and as model replies."""
 
-import io
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal
 
 from ..models.generators.request import Generated, GeneratedFile
+from .drawn import picture_bytes
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -46,16 +46,6 @@ def _figure(draw: "ImageDraw", x: int, up: int, coat: Colour) -> None:
     draw.rectangle((x - 14, 102 + up, x + 13, 145 + up), fill=LEGS)
 
 
-def png_of(image: "Image") -> bytes:
-    """Return a picture as a PNG file."""
-    file = io.BytesIO()
-    image.save(file, "PNG")
-    return file.getvalue()
-
-
 def reply_of(image: "Image") -> str:
     """Return a picture as the reply of a model that makes pictures."""
-    return Generated(GeneratedFile(png_of(image), "image/png")).packed()
-
-
-"""Draws a portrait on a ground."""
+    return Generated(GeneratedFile(picture_bytes(image), "image/png")).packed()

@@ -15,7 +15,7 @@ For another release, write a file with ``handler = service_of(load("release").re
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 
 from ..models.generators.drawn.figures import draw_scene
@@ -28,26 +28,14 @@ from . import stand_in
 from .asked_prompts import prompt_of
 from .drawn_judge import DrawnJudge
 from .gold_stories import gold_records
-from .model_server import Answer, Asked, ErrorFault, Picture, Problem
+from .model_server import Answer, Asked, NoSuchModel, Picture
 from .model_server.answers import as_answer
 
 NAME = "drawn"
 REPLIES = f"{NAME} {stand_in.NAME}"
 """What each reply names as its model."""
 _ERROR = re.compile(r"-(0(?:\.\d+)?|1(?:\.0+)?)$")
-Service = Callable[[Asked], Answer | ErrorFault]
-
-
-@dataclass(frozen=True)
-class DrawnOnly(ErrorFault):
-    """Status 404: a model was asked for, and there is only this service."""
-
-    def problem(self, asked: Asked) -> Problem:
-        """Return the error, with the name to ask for."""
-        return Problem(
-            "no_such_model",
-            f"This server draws and reads toy pictures and is not {asked.model}: ask for the model {NAME}.",
-        )
+Service = Callable[[Asked], Answer | NoSuchModel]
 
 
 def draw_asked(asked: Asked) -> Picture:
@@ -76,12 +64,15 @@ def service_of(records: Sequence[StoryRecord]) -> Service:
         for record in records
     ]
 
-    def serve(asked: Asked) -> Answer | ErrorFault:
+    def serve(asked: Asked) -> Answer | NoSuchModel:
         is_picture = asked.wants == "image"
         if not is_picture and not (prompt_of(asked) or "").startswith("judge/"):
             return stand_in.answer(asked)
         if NAME not in asked.model:
-            return DrawnOnly()
+            return NoSuchModel(
+                message=f"This server draws and reads toy pictures and is not {asked.model}:"
+                f" ask for the model {NAME}."
+            )
         if is_picture:
             return replace(as_answer(draw_asked(asked)), model=REPLIES)
         if asked.model not in judges:
@@ -91,7 +82,7 @@ def service_of(records: Sequence[StoryRecord]) -> Service:
     return serve
 
 
-def study_service(asked: Asked) -> Answer | ErrorFault:
+def study_service(asked: Asked) -> Answer | NoSuchModel:
     """Answer for the sample stories."""
     return _of_samples()(asked)
 

@@ -13,6 +13,7 @@ from ..releases.loading import Release, load
 from ..schemas.canonical import Json, pretty_bytes
 from ..schemas.katha import StoryRecord
 from ..schemas.paths import RELEASE
+from .drawn import picture_bytes
 from .katha_folders import write_release
 from .katha_samples import sample_bundles
 
@@ -38,9 +39,7 @@ def draw_panel(story: int, panel: int, side: int = SIDE) -> bytes:
     turn, colour = divmod(story, _COLOURS)
     image.paste(_colour(colour), (0, 0, side // 2, side))
     image.paste(_colour((colour + turn) % _COLOURS), (0, side // 2, side // 2, side))
-    file = io.BytesIO()
-    image.save(file, "PNG")
-    return file.getvalue()
+    return picture_bytes(image)
 
 
 def numbers_in(data: bytes) -> tuple[int, int]:

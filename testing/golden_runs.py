@@ -18,14 +18,13 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import chdir, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from importlib import metadata, resources
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 from .. import version
-from ..schemas.canonical import Json, jsonl_lines, pretty_bytes, write_atomic
-from .model_server import Asked, ModelServer
+from ..schemas.canonical import jsonl_lines, pretty_bytes, write_atomic
+from .model_server import ModelServer
 from .model_server.serving import Handler
 from .sample_history import CREATED, SALT, command
 from .table_detector import SETTINGS
@@ -124,25 +123,20 @@ def _entities(folder: Path) -> Handler:
 
 
 def _judged_stories(folder: Path) -> Handler:
-    from PIL import Image
-
     from .drawn_storyboards import draw_outputs, drawn_release
     from .judge_model import JudgeModel
+    from .sample_evaluation import Judge
 
     release = drawn_release(folder / "judged", 7)
     for name, side in METHODS.items():
         draw_outputs(folder / name, release.records, side=side)
     shares = {"model-a": 0.8, "model-b": 0.3}
-    judges = {
-        METHODS[name]: JudgeModel(release.records, {"text": 0.7, "image": share, "text_image": share})
-        for name, share in shares.items()
-    }
-
-    def answer(asked: Asked) -> Json:
-        sides = [Image.open(BytesIO(picture.data)).width for picture in asked.images[:1]]
-        return judges[sides[0] if sides else min(judges)](asked)
-
-    return answer
+    return Judge(
+        {
+            METHODS[name]: JudgeModel(release.records, {"text": 0.7, "image": share, "text_image": share})
+            for name, share in shares.items()
+        }
+    )
 
 
 def _judged_shots(folder: Path) -> Handler:

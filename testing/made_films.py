@@ -7,14 +7,13 @@ A film is a list of shots; each is written as letters of the people in it, and t
 People are the letters in the order of first appearance. Shots at one place have one colour.
 """
 
-import io
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from ..builders.entities.names import Person
 from ..builders.entities.pictures import PersonView, ShotView, Views, keep
-from .drawn import draw_panel
+from .drawn import draw_panel, picture_bytes
 
 SHOT_FRAMES, FPS = 25, 25
 TONES = ("red", "green", "blue", "orange", "purple", "grey")
@@ -106,6 +105,5 @@ def _shot_view(number: int, place: int, store: Path | None) -> ShotView:
 
 
 def _picture(number: int, store: Path | None) -> str:
-    file = io.BytesIO()
-    draw_panel(number % 20 + 1, (64 + number // 20, 48)).save(file, "JPEG", quality=60)
-    return keep(file.getvalue(), store)
+    panel = draw_panel(number % 20 + 1, (64 + number // 20, 48))
+    return keep(picture_bytes(panel, "JPEG", quality=60), store)

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 from ..schemas.canonical import Json
 from ..studies.memory.pictures import KEYS, Key, rgb_of
 from .asked_prompts import fenced_texts, prompt_of, user_text
-from .drawn_portraits import Fault, draw_portrait, png_of
+from .drawn import picture_bytes
+from .drawn_portraits import Fault, draw_portrait
 from .model_server import Answer, Asked, Picture
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ class MemoryModel:
         """Return the reply to a question."""
         if asked.wants == "image":
             self.asked["picture"] += 1
-            return Answer(picture=Picture(png_of(self._picture(asked.prompt))))
+            return Answer(picture=Picture(picture_bytes(self._picture(asked.prompt))))
         prompt = prompt_of(asked) or ""
         self.asked[prompt] += 1
         texts, name = fenced_texts(user_text(asked)), prompt.removeprefix("memory/")

@@ -9,33 +9,20 @@ them, which then appear in the provenance of what is made with it, and each repl
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 from ..models.spec import MARK
 from ..prompts.loader import prompt_ids
-from .model_server import Answer, Asked, ErrorFault, Problem
+from .model_server import Answer, Asked, NoSuchModel
 from .model_server.answers import Given, as_answer
 from .model_server.serving import smallest
 
 NAME = MARK
 
 
-@dataclass(frozen=True)
-class StandInOnly(ErrorFault):
-    """Status 404: a model was asked for, and there is only a stand-in."""
-
-    def problem(self, asked: Asked) -> Problem:
-        """Return the error, with the name to ask for."""
-        return Problem(
-            "no_such_model",
-            f"This server is a stand-in and not {asked.model}: what it answers means nothing."
-            f" To try Fabula with it all the same, ask for the model {NAME}.",
-        )
-
-
-def answer(asked: Asked) -> Answer | StandInOnly:
+def answer(asked: Asked) -> Answer | NoSuchModel:
     """Return the reply to any prompt of Fabula; to others, the smallest that satisfies their schema.
 
     A prompt of Fabula that is asked under the name of a model is refused.
@@ -46,11 +33,14 @@ def answer(asked: Asked) -> Answer | StandInOnly:
     if prompt_id is None:
         return replace(smallest(asked), model=NAME)
     if NAME not in asked.model:
-        return StandInOnly()
+        return NoSuchModel(
+            message=f"This server is a stand-in and not {asked.model}: what it answers means nothing."
+            f" To try Fabula with it all the same, ask for the model {NAME}."
+        )
     return replace(as_answer(_answers()[prompt_id](asked)), model=NAME)
 
 
-def knowing(release: Path) -> Callable[[Asked], Answer | StandInOnly]:
+def knowing(release: Path) -> Callable[[Asked], Answer | NoSuchModel]:
     """Return a stand-in that knows the stories of a release, and answers a share of its questions rightly."""
     from ..api.releases import load
     from .asked_prompts import prompt_of
@@ -58,7 +48,7 @@ def knowing(release: Path) -> Callable[[Asked], Answer | StandInOnly]:
 
     judge = KnowingJudge(load(release).records)
 
-    def answer_knowing(asked: Asked) -> Answer | StandInOnly:
+    def answer_knowing(asked: Asked) -> Answer | NoSuchModel:
         given = answer(asked)
         knows = isinstance(given, Answer) and (prompt_of(asked) or "").startswith("judge/")
         return replace(as_answer(judge(asked)), model=NAME) if knows else given

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..media.images import open_picture
-from ..models.vision.store import Box, Card, Rows, TextRows, identity_of, vector_key
+from ..models.vision.store import Box, Rows, TextRows, vector_key
 from ..models.vision.weights import Place
+from .drawn_detections import Plain
 from .drawn_shots import CAST, draw_shot
 
 if TYPE_CHECKING:
@@ -33,21 +34,7 @@ SETTINGS = (
 """Settings, as ``--set`` takes them, with which ``evaluate images`` uses the models here."""
 
 
-class _Plain:
-    """What all models here share: a card, and an identity that depends on nothing else."""
-
-    def __init__(self, name: str, dimensions: int) -> None:
-        self.card = Card(
-            name, "fabula.testing.table_detector", "1", "RGB as it is", dimensions, 0.0, "Apache-2.0"
-        )
-
-    @property
-    def identity(self) -> str:
-        """What its results depend on."""
-        return identity_of(self.card, "float32", "cpu")
-
-
-class TableDetector(_Plain):
+class TableDetector(Plain):
     """A detector that looks boxes up by the content of a picture.
 
     A picture that is not in the table is searched for the colours of the drawn cast: in each picture one
@@ -69,7 +56,7 @@ class TableDetector(_Plain):
         return [self._table.get(content_key(image)) or figures_in(image) for image in images]
 
 
-class ColourEncoder(_Plain):
+class ColourEncoder(Plain):
     """An encoder whose vector is the histogram of a picture's colours.
 
     Args:
@@ -106,7 +93,7 @@ class ColourTexts(ColourEncoder):
         return TextRows(np.stack(rows), tuple(max(0, len(text.split()) - 77) for text in texts))
 
 
-class ColourPredictor(_Plain):
+class ColourPredictor(Plain):
     """A predictor: one value, 1 to 10 with a picture's brightness, or shares of 64 colours.
 
     Args:
@@ -161,7 +148,7 @@ def load_colour_classes(place: Place) -> ColourPredictor:
     return ColourPredictor(classes=True)
 
 
-class StillFlow(_Plain):
+class StillFlow(Plain):
     """A flow that sees no motion anywhere, and how many pairs it was shown."""
 
     def __init__(self) -> None:

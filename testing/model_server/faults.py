@@ -104,10 +104,13 @@ class NoQuota(ErrorFault):
 
 @dataclass(frozen=True)
 class NoSuchModel(ErrorFault):
-    """Status 404: the model does not exist."""
+    """Status 404: the model does not exist; ``message`` says what there is instead."""
+
+    message: str | None = None
 
     def problem(self, asked: Asked) -> Problem:
-        return Problem("no_such_model", f"The model `{asked.model}` does not exist or you cannot use it.")
+        usual = f"The model `{asked.model}` does not exist or you cannot use it."
+        return Problem("no_such_model", self.message or usual)
 
 
 @dataclass(frozen=True)

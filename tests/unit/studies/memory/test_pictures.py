@@ -44,7 +44,8 @@ from fabula.studies.memory.pipeline import (
     memory_budget,
     memory_request,
 )
-from fabula.testing.drawn_portraits import COAT, draw_portrait, png_of
+from fabula.testing.drawn import picture_bytes
+from fabula.testing.drawn_portraits import COAT, draw_portrait
 from fabula.testing.memory_model import MemoryModel
 from fabula.testing.model_server import ModelServer
 from fabula.testing.tiny_vision import tiny_settings
@@ -329,7 +330,7 @@ def times(folder: Path) -> dict[str, int]:
 def test_portrait_when_a_person_replaces_it_stays_and_what_follows_is_made_anew(folder):
     ben = entry(folder, "character", "Ben")
     assert ben.record.key_colour == KEYS["green"]
-    theirs = png_of(draw_portrait(rgb_of(KEYS["green"])))
+    theirs = picture_bytes(draw_portrait(rgb_of(KEYS["green"])))
     (ben.folder / "portrait.png").write_bytes(theirs)
     before = times(folder)
     build(folder)
@@ -356,10 +357,10 @@ def test_cut_out_when_a_person_replaces_it_stays_beside_the_old_portrait(folder:
     portrait = (ana.folder / "portrait.png").read_bytes()
     cut = Image.new("RGBA", (50, 60))
     cut.paste((1, 2, 3, 255), (10, 5, 20, 55))
-    (ana.folder / "cutout.png").write_bytes(png_of(cut))
+    (ana.folder / "cutout.png").write_bytes(picture_bytes(cut))
     build(folder)
     after = entry(folder, "character", "Ana")
-    assert (after.folder / "cutout.png").read_bytes() == png_of(cut)
+    assert (after.folder / "cutout.png").read_bytes() == picture_bytes(cut)
     assert (after.folder / "portrait.png").read_bytes() == portrait
     assert after.record.by_person == ("cutout.png",) and after.record.bounds == (10, 5, 20, 55)
 
@@ -369,7 +370,7 @@ def test_portrait_when_a_person_gives_it_with_opacity_is_cut_by_that(folder: Pat
     ana = entry(folder, "character", "Ana")
     own = Image.new("RGBA", (80, 90))
     own.paste((200, 10, 10, 255), (20, 10, 60, 80))
-    (ana.folder / "portrait.png").write_bytes(png_of(own))
+    (ana.folder / "portrait.png").write_bytes(picture_bytes(own))
     build(folder)
     after = entry(folder, "character", "Ana")
     with Image.open(after.folder / "cutout.png") as cut:
@@ -412,7 +413,7 @@ def test_object_when_a_person_gives_a_picture_to_a_part_has_one_of_its_own(tmp_p
         ladder = entry(tmp_path, "object", "the old ladder")
         assert ladder.record.status == "part_of"
         cut = Image.new("RGBA", (40, 40), (9, 9, 9, 255))
-        (ladder.folder / "cutout.png").write_bytes(png_of(cut))
+        (ladder.folder / "cutout.png").write_bytes(picture_bytes(cut))
         build(tmp_path, **given)
     after = entry(tmp_path, "object", "the old ladder")
     assert after.record.status == "verified" and after.file("labelled.png") is not None
