@@ -85,9 +85,8 @@ def test_verify_when_a_file_was_changed_says_which(release: Path, name: str, cod
 def test_pack_when_a_script_was_changed_by_hand_is_refused(run: Path, tmp_path: Path) -> None:
     path = run / FOLDER / "01/story.json"
     path.write_text(path.read_text("utf-8").replace("stands still", "runs"), "utf-8")
-    with pytest.raises(
-        InputError, match=r"ViStory/01/story\.json: the script is not the one in scripts\.jsonl"
-    ):
+    changed = r"ViStory/01/story\.json: the script is not the one in scripts\.jsonl"
+    with pytest.raises(InputError, match=changed):
         pack(run, tmp_path / "dist", OPTIONS)
     assert not (tmp_path / "dist").exists()
 
@@ -258,38 +257,21 @@ def test_shares_when_read_are_what_was_typed_and_those_of_the_paper():
 @pytest.mark.parametrize(
     ("texts", "message"),
     [
-        (["lite"], "before a ="),
-        (["=200"], "before a ="),
-        (["Lite=200"], "before a ="),
-        (["../x=200"], "before a ="),
-        (["a b=200"], "before a ="),
-        (["x" * 65 + "=1"], "before a ="),
-        (["lite=0"], "at least 1"),
-        (["lite=-1"], "at least 1"),
-        (["lite="], "at least 1"),
-        (["lite=1.5"], "at least 1"),
-        (["lite=٣"], "at least 1"),
-        (["lite=9999999999"], "at least 1"),
-        (["lite=5/kind"], "at least 1"),
-        (["lite=5:"], "at least 1"),
-        (["lite=5:../x"], "at least 1"),
-        (["lite=0%"], "at least 1"),
-        (["lite=101%"], "a share of 1 to 100 %"),
-        (["lite=5%%"], "at least 1"),
-        (["lite=5/category%"], "at least 1"),
-        (["votes=5"], "no file of a release has"),
-        (["annotations=5"], "no file of a release has"),
-        (["human_validation=5"], "no file of a release has"),
-        (["lite=5", "lite=6"], "twice"),
-        (["lite=none"], "no such subset"),
-        (["lite=5:even"], "--subset even=SIZE"),
-        (["lite=5:lite"], "in a circle"),
-        (["a=5:b", "b=5:a"], "in a circle"),
+        *((f"{name}=200", "before a =") for name in ("", "Lite", "../x", "a b", "x" * 65)),
+        ("lite", "before a ="),
+        *((f"lite={size}", "at least 1") for size in (
+            "0", "-1", "", "1.5", "٣", "9999999999", "5/kind", "5:", "5:../x", "0%", "5%%", "5/category%",
+        )),
+        ("lite=101%", "a share of 1 to 100 %"),
+        *((f"{name}=5", "no file of a release has") for name in ("votes", "annotations", "human_validation")),
+        (("lite=5", "lite=6"), "twice"), ("lite=none", "no such subset"),
+        ("lite=5:even", "--subset even=SIZE"), ("lite=5:lite", "in a circle"),
+        (("a=5:b", "b=5:a"), "in a circle"),
     ],
-)
+)  # fmt: skip
 def test_a_request_when_it_cannot_be_met_is_refused_with_a_cure(texts, message):
     with pytest.raises(ConfigError, match=message) as caught:
-        requested(texts)
+        requested([texts] if isinstance(texts, str) else texts)
     assert caught.value.where.startswith("--subset")
     assert caught.value.fix
 
@@ -353,12 +335,8 @@ def test_results_when_pictures_lie_where_inputs_say_are_read_back_completely(inp
 
 def test_inputs_when_a_user_describes_a_generator_are_as_described(input_set, tmp_path):
     (tmp_path / "mine.toml").write_text(OWN)
-    made = export_inputs(
-        input_set,
-        tmp_path / "in",
-        str(tmp_path / "mine.toml"),
-        values={"root": "/r/", "mood": "wild"},
-    )
+    mine, values = str(tmp_path / "mine.toml"), {"root": "/r/", "mood": "wild"}
+    made = export_inputs(input_set, tmp_path / "in", mine, values=values)
     lines = [json.loads(line) for line in (tmp_path / "in/all.jsonl").read_text("utf-8").splitlines()]
     assert lines[1] == {
         "id": "01-2", "text": "Part 2 of the tale. / wild",
@@ -378,10 +356,8 @@ def test_inputs_when_a_script_lacks_texts_or_images_say_so(tmp_path: Path) -> No
     made = export_inputs(input_set, tmp_path / "in", "vlogger")
     assert made.missing == ("01 shot 2 static.ch",)
     assert made.unshown == (("01", "The Fox"),)
-    assert sorted(path.name for path in (tmp_path / "in/01/ref_img").iterdir()) == [
-        "Mira.png",
-        "Old Tomas.png",
-    ]
+    images = {path.name for path in (tmp_path / "in/01/ref_img").iterdir()}
+    assert images == {"Mira.png", "Old Tomas.png"}
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import math
 import signal
 import threading
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 
 from fabula.engine.batches.books import Batching, batches_in
 from fabula.engine.calls import answered, model_uses
+from fabula.engine.estimate import plan_calls
 from fabula.engine.execute import Options, execute
 from fabula.engine.journal import NAME as JOURNAL
 from fabula.errors import BudgetStop, MissingRequirement, ModelUnavailable
@@ -104,12 +106,9 @@ def test_request_when_larger_than_a_batch_may_be_fails_alone(stage: Any) -> None
 # -- what goes wrong while a batch is made
 
 LOST = {
-    "connection": Dropped(),
-    "half an answer": TruncatedBody(),
-    "made but 500": Misreported(500),
-    "made but 504": Misreported(504),
-    "a page": HtmlPage(502),
-}
+    "connection": Dropped(), "half an answer": TruncatedBody(), "made but 500": Misreported(500),
+    "made but 504": Misreported(504), "a page": HtmlPage(502),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("fault", LOST.values(), ids=LOST)
@@ -133,16 +132,30 @@ def test_creation_when_the_service_failed_is_looked_for_before_it_is_repeated(st
     assert making[: 1 + 4 + 1 + 4 + 1] == ["make", *["list"] * 4, "make", *["list"] * 4, "make"]
 
 
-@pytest.mark.parametrize("fault", [Unauthorized(), NoQuota()], ids=repr)
-def test_creation_when_the_account_is_refused_stops_with_a_plain_error(stage, provider, fault):
-    scene = stage(provider, faults=at("make", fault, times=100))
+STOPPING: dict[str, tuple[tuple[tuple[str, Fault, int], ...], str, str]] = {
+    "making: no key": ((("make", Unauthorized(), 100),), "unsent", "refuses the key"),
+    "making: no credit": ((("make", NoQuota(), 100),), "unsent", "no credit or quota"),
+    "looking: no key": ((("look", Unauthorized(), 100),), "open", "refuses the key"),
+    "lost, and not listed": (
+        (("make", Dropped(), 1), ("list", Unauthorized(), 100)), "creating", "refuses the key",
+    ),
+}  # fmt: skip
+"""Case -> which requests meet which fault how often, how the batch stands, and what is said."""
+
+
+@pytest.mark.parametrize("case", STOPPING)
+def test_batch_when_the_service_refuses_stops_with_a_plain_error_and_is_gone_on_with(stage, provider, case):
+    faults, state, words = STOPPING[case]
+    strikes = [at(step, fault, times=times) for step, fault, times in faults]
+    scene = stage(provider, faults=lambda asked: next(filter(None, (hit(asked) for hit in strikes)), None))
     error = scene.failure()
-    assert isinstance(error, ModelUnavailable)
-    assert "refuses the key" in str(error) or "no credit or quota" in str(error)
-    assert scene.steps()["make"] == 1 and scene.server.batches == ()
-    assert [batch.state for batch in scene.batches()] == ["unsent"]
+    assert isinstance(error, ModelUnavailable) and words in str(error)
+    assert [batch.state for batch in scene.batches()] == [state]
+    if state == "unsent":
+        assert scene.steps()["make"] == 1 and scene.server.batches == ()
     scene.server.faults = None
     assert scene.run().totals["made"] == 9
+    assert set(scene.in_batches().values()) == {1}
 
 
 @pytest.mark.parametrize("fault", [Dropped(), ServerError(500), RateLimited()], ids=repr)
@@ -154,26 +167,7 @@ def test_upload_when_it_fails_is_repeated(stage: Any, fault: Fault) -> None:
         assert set(scene.in_batches().values()) == {1}
 
 
-def test_list_when_it_fails_keeps_the_batch_in_doubt_until_the_next_command(stage, provider):
-    lost, unlisted = at("make", Dropped()), at("list", Unauthorized(), times=100)
-    scene = stage(provider, faults=lambda asked: lost(asked) or unlisted(asked))
-    assert isinstance(scene.failure(), ModelUnavailable)
-    assert [batch.state for batch in scene.batches()] == ["creating"]
-    scene.server.faults = None
-    assert scene.run().totals["made"] == 9
-    assert set(scene.in_batches().values()) == {1}
-
-
 # -- what goes wrong while a batch is under way
-
-
-def test_look_when_the_key_is_refused_stops_and_the_next_command_collects(stage: Any, provider: str) -> None:
-    scene = stage(provider, faults=at("look", Unauthorized(), times=100))
-    assert isinstance(scene.failure(), ModelUnavailable)
-    assert [batch.state for batch in scene.batches()] == ["open"]
-    scene.server.faults = None
-    assert scene.run().totals["made"] == 9
-    assert set(scene.in_batches().values()) == {1}
 
 
 PARTIAL = {
@@ -258,22 +252,14 @@ def test_results_when_torn_are_fetched_again(stage: Any, provider: str, torn: in
 # -- what goes wrong with single requests
 
 CONTENT: dict[str, Any] = {
-    "refused": Refused(),
-    "blocked": SafetyBlock(),
-    "filtered": ContentFilter(),
-    "empty": EmptyText(),
-    "cut off": TruncatedJson(),
-    "fenced": Fenced(),
-    "broken": MalformedJson("wrong_type"),
-    "says what cannot be": {"text": "???"},
-    "too long": TooLong(),
-}
+    "refused": Refused(), "blocked": SafetyBlock(), "filtered": ContentFilter(), "empty": EmptyText(),
+    "cut off": TruncatedJson(), "fenced": Fenced(), "broken": MalformedJson("wrong_type"),
+    "says what cannot be": {"text": "???"}, "too long": TooLong(),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("fault", CONTENT.values(), ids=CONTENT)
 def test_request_when_its_answer_is_of_no_use_ends_as_a_single_call_does(stage, provider, fault):
-    from fabula.testing.toy_models import reply_to
-
     def handler(asked: Asked) -> Any:
         return fault if "i4" in asked.text and len(asked.messages) == 1 else reply_to(asked)
 
@@ -299,8 +285,6 @@ def test_request_when_it_met_a_fault_that_passes_is_sent_again(stage: Any, provi
 
 
 def test_retry_when_batched_asks_once_more_what_got_no_usable_answer(stage: Any, provider: str) -> None:
-    from fabula.testing.toy_models import reply_to
-
     spoilt = {"i4"}
 
     def handler(asked: Asked) -> Any:
@@ -347,9 +331,6 @@ def test_budget_when_a_batch_is_open_keeps_its_bound_aside(stage: Any) -> None:
 
 
 def test_batch_when_no_model_takes_batches_warns_and_asks_one_by_one(stage: Any) -> None:
-    from fabula.engine.execute import execute
-    from fabula.testing.toy_models import model_request
-
     told: list[Any] = []
     scene = stage("openai")
     request = scene.request()
@@ -361,10 +342,6 @@ def test_batch_when_no_model_takes_batches_warns_and_asks_one_by_one(stage: Any)
 
 
 def test_replay_when_a_batch_is_open_asks_nobody(stage: Any) -> None:
-    from dataclasses import replace
-
-    from fabula.engine.estimate import plan_calls
-
     scene = stage("openai", faults=at("look", Unauthorized(), times=100))
     scene.failure()
     scene.server.faults = None

@@ -161,24 +161,15 @@ def test_fetching_when_repository_is_no_release_says_so(client: Any) -> None:
 
 
 HOSTILE = (
-    "../evil",
-    "/etc/evil",
-    "a/../../evil",
-    ".git/hooks/post-checkout",
-    "a\\b",
-    "c:evil",
-    "",
-    "a//b",
-    "a\nb",
-)
+    "../evil", "/etc/evil", "a/../../evil", ".git/hooks/post-checkout", "a\\b", "c:evil", "", "a//b", "a\nb",
+)  # fmt: skip
+ENTRY = {"bytes": 1, "sha256": "0" * 64}
 
 
 @pytest.mark.parametrize("path", HOSTILE)
 def test_fetching_when_release_lists_a_hostile_path_writes_nothing(client, path, tmp_path):
-    entry = {"bytes": 1, "sha256": "0" * 64}
-    commit = client.hub.put(
-        REPO, {RELEASE: pretty_bytes({"kind": "katha", "version": "0.1.0", "files": {path: entry}})}
-    )
+    document = {"kind": "katha", "version": "0.1.0", "files": {path: ENTRY}}
+    commit = client.hub.put(REPO, {RELEASE: pretty_bytes(document)})
     with pytest.raises(InputError, match="plain relative paths"):
         fetch(f"{REPO}@{commit}", tmp_path / "dist", client.source)
     assert not (tmp_path / "dist").exists()
@@ -188,16 +179,10 @@ def test_fetching_when_release_lists_a_hostile_path_writes_nothing(client, path,
 @pytest.mark.parametrize(
     "files",
     [
-        {"a": {"bytes": 1, "sha256": "0" * 64}, "A": {"bytes": 1, "sha256": "0" * 64}},
-        {"a": {"bytes": 1, "sha256": "0" * 64}, "a/b": {"bytes": 1, "sha256": "0" * 64}},
-        {"a": {"bytes": -1, "sha256": "0" * 64}},
-        {"a": {"bytes": 1, "sha256": "zz"}},
-        {"a": {"bytes": True, "sha256": "0" * 64}},
-        {"a": None},
-        [],
-        None,
+        {"a": ENTRY, "A": ENTRY}, {"a": ENTRY, "a/b": ENTRY}, {"a": {**ENTRY, "bytes": -1}},
+        {"a": {**ENTRY, "sha256": "zz"}}, {"a": {**ENTRY, "bytes": True}}, {"a": None}, [], None,
     ],
-)
+)  # fmt: skip
 def test_fetching_when_release_document_is_odd_refuses(client: Any, files: Any) -> None:
     commit = client.hub.put(REPO, {RELEASE: json.dumps({"version": "0.1.0", "files": files}).encode()})
     with pytest.raises(InputError):

@@ -236,9 +236,8 @@ def test_publishing_when_repository_holds_something_else_refuses(client: Any, ve
     with pytest.raises(TargetError, match="holds another benchmark, 'other'"):
         publish(versions[0].folder, client.to())
     client.hub.put("user/loose", {"annotations.jsonl": b"{}\n"})
-    with pytest.raises(
-        TargetError, match=r"not a release of Fabula and would be overwritten: annotations\.jsonl"
-    ):
+    words = r"not a release of Fabula and would be overwritten: annotations\.jsonl"
+    with pytest.raises(TargetError, match=words):
         publish(versions[0].folder, client.to("user/loose"))
 
 
@@ -254,28 +253,32 @@ def damage_line(folder: Path, helpers: Any) -> None:
     helpers.edit_line(folder / "annotations.jsonl", 0, lambda row: row.update(title="another"))
 
 
-def add_dot_file(folder: Path, helpers: Any) -> None:
-    (folder / ".env").write_text("HF_TOKEN=x\n")
-
-
-def add_stray(folder: Path, helpers: Any) -> None:
-    (folder / "notes.txt").write_text("-\n")
-
-
 def unhide(folder: Path, helpers: Any) -> None:
     helpers.edit_line(folder / "annotations.jsonl", 0, lambda row: row.update(split="hidden_test"))
     helpers.reseal(folder)
 
 
-@pytest.mark.parametrize(
-    "damage", [damage_line, add_dot_file, add_stray, unhide], ids=lambda one: one.__name__
-)
+UNSOUND: dict[str, tuple[Any, str]] = {
+    "a line": (damage_line, ""),
+    "a file with a dot": (lambda folder, _: (folder / ".env").write_text("HF_TOKEN=x\n"), ""),
+    "a stray file": (lambda folder, _: (folder / "notes.txt").write_text("-\n"), ""),
+    "a story of the hidden test": (unhide, ""),
+    "an imported package with hidden stories": (
+        lambda folder, helpers: helpers.edit_json(
+            folder / RELEASE, lambda document: document.update(visibility="whole")
+        ), "an imported package with hidden-test stories",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", UNSOUND)
 def test_publishing_when_release_is_not_sound_refuses_and_sends_nothing(
-    client: Any, versions: Versions, tmp_path: Path, helpers: Any, damage: Any
+    client: Any, versions: Versions, tmp_path: Path, helpers: Any, what: str
 ) -> None:
+    damage, words = UNSOUND[what]
     folder = Path(shutil.copytree(versions[0].folder, tmp_path / "copy"))
     damage(folder, helpers)
-    with pytest.raises(InputError):
+    with pytest.raises(InputError, match=words):
         publish(folder, client.to())
     assert {each.route for each in client.hub.log} <= {"whoami"}
 
@@ -307,6 +310,9 @@ def scoped(name: str, *permissions: str) -> dict[str, Any]:
     return {"role": "fineGrained", "fineGrained": rights}
 
 
+FINE = f"it is a fine-grained one without repo.write for {REPO}"
+
+
 @pytest.mark.parametrize(
     ("token", "orgs", "lacking"),
     [
@@ -323,18 +329,9 @@ def scoped(name: str, *permissions: str) -> dict[str, Any]:
         ({"role": "write"}, [], "it is of ana, who is not in user"),
         ({"role": "read"}, [{"name": "user", "roleInOrg": "admin"}], "it may only read"),
     ],
-)
+)  # fmt: skip
 def test_right_to_write_when_the_hub_tells_of_a_token_is_read_from_it(token, orgs, lacking):
     assert lacking_right({"name": "ana", "orgs": orgs, "auth": {"accessToken": token}}, REPO) == lacking
-
-
-def test_publishing_when_an_imported_package_holds_hidden_stories_says_so(
-    client: Any, versions: Versions, tmp_path: Path, helpers: Any
-) -> None:
-    folder = Path(shutil.copytree(versions[0].folder, tmp_path / "copy"))
-    helpers.edit_json(folder / "release.json", lambda document: document.update(visibility="whole"))
-    with pytest.raises(InputError, match="an imported package with hidden-test stories"):
-        publish(folder, client.to())
 
 
 def test_publishing_when_folder_is_a_clone_sends_nothing_of_the_hub(client, contents, versions, tmp_path):
