@@ -21,6 +21,14 @@ from fabula.leaderboard.submission import LIMITS, LONGEST_LINE, SubmitOptions, s
 from fabula.releases.loading import load
 
 
+def rewritten(path: Path, change: Callable[[dict[str, Any]], object]) -> bytes:
+    """Change a JSON document in place, and return its bytes."""
+    document = json.loads(path.read_bytes())
+    change(document)
+    path.write_text(json.dumps(document), "utf-8")
+    return path.read_bytes()
+
+
 def codes(folder: Path, name: str) -> list[str]:
     return sorted({issue.code for issue in row_of(folder, name).issues if issue.level == "error"})
 
@@ -77,9 +85,7 @@ def test_submit_when_the_protocol_differs_says_where(world: Any, edited: Any) ->
 )
 def test_check_when_made_otherwise_names_the_part(world, edited, protocol, code):
     changed = world.submit("model-c", edited("model-c", "model-c"))
-    document = json.loads((changed / "evaluation.json").read_bytes())
-    document["protocol"] |= protocol
-    (changed / "evaluation.json").write_text(json.dumps(document), "utf-8")
+    rewritten(changed / "evaluation.json", lambda document: document["protocol"].update(protocol))
     assert code in codes(world.folder, "model-c")
 
 
@@ -169,20 +175,12 @@ def test_check_when_a_zip_is_damaged_says_so(world: Any) -> None:
 
 
 PLACES = (
-    "submission.json",
-    "evaluation.json",
-    "judgements.jsonl",
-    "scores.csv",
-    "frames.jsonl",
-    "store",
-    ".zip",
-)
+    "submission.json", "evaluation.json", "judgements.jsonl", "scores.csv", "frames.jsonl", "store", ".zip",
+)  # fmt: skip
 HOSTILE: dict[str, Callable[[Path], object]] = {
-    "device": lambda path: path.symlink_to("/dev/zero"),
-    "link": lambda path: path.symlink_to("/etc/passwd"),
-    "pipe": os.mkfifo,
-    "folder": Path.mkdir,
-}
+    "device": lambda path: path.symlink_to("/dev/zero"), "link": lambda path: path.symlink_to("/etc/passwd"),
+    "pipe": os.mkfifo, "folder": Path.mkdir,
+}  # fmt: skip
 
 
 @pytest.mark.slow
@@ -213,14 +211,12 @@ def test_check_when_something_is_no_plain_file_tells_that_row_and_checks_the_oth
 def replaced(path: Path, name: str, data: bytes) -> None:
     """Put other bytes into a file of a submission, as it would have been declared."""
     (path / name).write_bytes(data)
-    document = json.loads((path / "submission.json").read_bytes())
-    document["files"][name] = {"sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data)}
-    (path / "submission.json").write_text(json.dumps(document), "utf-8")
+    entry = {"sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data)}
+    rewritten(path / "submission.json", lambda document: document["files"].update({name: entry}))
 
 
 def declared(path: Path, **about: Any) -> None:
-    document = json.loads((path / "submission.json").read_bytes()) | about
-    (path / "submission.json").write_text(json.dumps(document), "utf-8")
+    rewritten(path / "submission.json", lambda document: document.update(about))
 
 
 def each_line(change: Callable[[dict[str, Any]], Any]) -> Callable[[Path], None]:
@@ -235,9 +231,8 @@ def each_line(change: Callable[[dict[str, Any]], Any]) -> Callable[[Path], None]
 
 def manifest(change: Callable[[dict[str, Any]], Any]) -> Callable[[Path], None]:
     def spoil(path: Path) -> None:
-        document = json.loads((path / "evaluation.json").read_bytes())
-        change(document["subject"]["methods"])
-        replaced(path, "evaluation.json", json.dumps(document).encode())
+        content = rewritten(path / "evaluation.json", lambda document: change(document["subject"]["methods"]))
+        replaced(path, "evaluation.json", content)
 
     return spoil
 
@@ -283,11 +278,10 @@ def large(simulated: tuple[Path, dict[str, Path]], tmp_path_factory: pytest.Temp
     folder = tmp_path_factory.mktemp("large") / "board"
     init(folder, BoardOptions(like=runs["model-a"], release=release, resamples=0))
     submit(runs["model-b"], folder, SubmitOptions(name="large", date="2026-01-01"))
-    document = json.loads((folder / "submissions" / "large" / "evaluation.json").read_bytes())
-    document["subject"]["methods"] = {"large": document["subject"]["methods"]["model-b"]}
-    replaced(folder / "submissions" / "large", "evaluation.json", json.dumps(document).encode())
-    declared(folder / "submissions" / "large", method="large")
-    each_line(lambda row: row.update(method=row["method"] and "large"))(folder / "submissions" / "large")
+    made = folder / "submissions" / "large"
+    manifest(lambda methods: methods.update(large=methods.pop("model-b")))(made)
+    declared(made, method="large")
+    each_line(lambda row: row.update(method=row["method"] and "large"))(made)
     return folder
 
 
@@ -373,31 +367,25 @@ def test_init_when_a_release_and_hidden_do_not_go_together_says_what_does(world:
     with pytest.raises(ConfigError, match="not the folder of a hidden test") as caught:
         init(board, BoardOptions(like=like, release=world.release, hidden=True))
     assert "evaluate a baseline on that folder" in str(caught.value)
-    hidden = tmp_path / "hidden"
-    shutil.copytree(world.release, hidden)
-    document = json.loads((hidden / "release.json").read_bytes())
-    (hidden / "release.json").write_text(json.dumps({**document, "visibility": "hidden"}), "utf-8")
+    hidden = Path(shutil.copytree(world.release, tmp_path / "hidden"))
+    rewritten(hidden / "release.json", lambda document: document.update(visibility="hidden"))
     with pytest.raises(ConfigError, match="would copy it into the leaderboard"):
         init(board, BoardOptions(like=like, release=hidden))
     assert not board.exists()
 
 
 def test_leaderboard_when_it_is_of_the_time_of_planted_outputs_is_read_if_it_has_none(world: Any) -> None:
-    document = json.loads((world.folder / FILE).read_bytes())
-    assert "planted" not in document["boards"][0]
-    document["boards"][0]["planted"] = None
-    (world.folder / FILE).write_text(json.dumps(document), "utf-8")
+    assert b'"planted"' not in (world.folder / FILE).read_bytes()
+    rewritten(world.folder / FILE, lambda document: document["boards"][0].update(planted=None))
     assert check(world.folder).rows == ()
-    document["boards"][0]["planted"] = {"method": "planted"}
-    (world.folder / FILE).write_text(json.dumps(document), "utf-8")
+    planted = {"method": "planted"}
+    rewritten(world.folder / FILE, lambda document: document["boards"][0].update(planted=planted))
     with pytest.raises(InputError, match=r"boards\[0\]\.planted"):
         check(world.folder)
 
 
 def test_submit_when_several_methods_were_judged_says_how_to_part_them(world: Any, edited: Any) -> None:
     run = edited("other", "model-c")
-    document = json.loads((run / "evaluation.json").read_bytes())
-    document["subject"]["methods"]["second"] = {}
-    (run / "evaluation.json").write_text(json.dumps(document), "utf-8")
+    rewritten(run / "evaluation.json", lambda document: document["subject"]["methods"].update(second={}))
     with pytest.raises(ConfigError, match="evaluate each method into a folder of its own"):
         world.submit("other", run)

@@ -106,9 +106,7 @@ def test_shares_when_hidden_stories_belong_to_the_release_count_them():
 )  # fmt: skip
 def test_strict_gold_when_a_defect_is_unresolved_leaves_the_story_out(flag):
     whole = stories({"a": 10})
-    rows = [
-        review(story, [flag] if number < 9 else ["corrected:title"]) for number, story in enumerate(whole)
-    ]
+    rows = [review(story, [flag]) for story in whole[:9]] + [review(whole[9], ["corrected:title"])]
     asked = requested(["gold=10", "strict_gold=1:gold"])
     gold, strict = draw_subsets(asked, whole, reviews(rows), {}, 10)
     assert len(gold.members) == 10
@@ -199,9 +197,8 @@ def test_subset_when_a_script_was_changed_by_hand_forgets_who_made_it(tmp_path: 
     changed = tmp_path / "first/ViStory/02/story.json"
     changed.write_text(changed.read_text("utf-8").replace("stands still", "runs"), "utf-8")
     write_subset(read_shot_set(tmp_path / "first")[0], ["01", "02"], tmp_path / "second", CREATED)
-    records = [
-        json.loads(line) for line in (tmp_path / "second/scripts.jsonl").read_text("utf-8").splitlines()
-    ]
+    written = (tmp_path / "second/scripts.jsonl").read_text("utf-8").splitlines()
+    records = list(map(json.loads, written))
     assert [one["producers"][0]["producer"] for one in records] == ["hand:ana", "given"]
 
 
@@ -218,11 +215,7 @@ def test_statistics_when_counted_give_totals_and_targets(eighty: ShotSet) -> Non
     assert (style["count"], style["share"], style["target_share"]) == (40, 0.5, 0.4875)
     assert document["character_tag"]["non_human"]["count"] == 80
     assert document["realism"]["realistic"]["count"] == 40
-    assert (
-        document["shot_distance"]["wide_shot"]["count"]
-        + document["shot_distance"]["medium_shot"]["count"]
-        + document["shot_distance"]["full_shot"]["count"]
-        == 680
-    )
+    distances = document["shot_distance"]
+    assert sum(distances[name]["count"] for name in ("wide_shot", "medium_shot", "full_shot")) == 680
     assert KIND.marks.match(eighty.folder)
     assert not KIND.marks.match(eighty.folder / "01")

@@ -35,16 +35,9 @@ LINES = (
 )  # fmt: skip
 """One line each, as a title may be."""
 TEXTS = (
-    *LINES,
-    "next\x85line",
-    "a\u2028b\u2029c",
-    "a\nb",
-    "tab\there",
-    "\x1b[31mred",
-    "\x7f\x80",
-    "-\n-",
+    *LINES, "next\x85line", "a\u2028b\u2029c", "a\nb", "tab\there", "\x1b[31mred", "\x7f\x80", "-\n-",
     "\u0301",
-)
+)  # fmt: skip
 """What any other field may hold, too."""
 ALL = " / ".join(TEXTS)
 
@@ -96,19 +89,9 @@ KINDS: dict[str, Callable[[Path, str], Path]] = {
 
 def packed(run: Path, out: Path, title: str) -> PackResult:
     flat = json.loads((run / "run.json").read_bytes())["kind"] != "katha"
-    return pack(
-        run,
-        out,
-        PackOptions(
-            "0.1.0",
-            title=title,
-            license="CC-BY-4.0",
-            creators=(title, f"B {title}"),
-            contact=ALL,
-            languages=("en",) if flat else (),
-            allow_drafts=True,
-        ),
-    )
+    who = {"title": title, "creators": (title, f"B {title}"), "contact": ALL, "license": "CC-BY-4.0"}
+    languages = ("en",) if flat else ()
+    return pack(run, out, PackOptions("0.1.0", **who, languages=languages, allow_drafts=True))
 
 
 def heading(card: str) -> str:

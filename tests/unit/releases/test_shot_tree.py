@@ -48,22 +48,14 @@ def test_write_shot_set_when_read_again_is_equal_and_unknown_fields_are_kept(tre
     assert list(written["Characters"]) == list(document["Characters"])
     again = read_shot_set(tmp_path / "copy")[0]
     assert again.sha256 == shot_set.sha256
-    for story in shot_set.stories:
-        for images in story.references.values():
-            for image in images:
-                assert again.path(image).read_bytes() == shot_set.path(image).read_bytes()
+    for image in (one for story in shot_set.stories for part in story.references.values() for one in part):
+        assert again.path(image).read_bytes() == shot_set.path(image).read_bytes()
     with pytest.raises(TargetError):
         write_shot_set(shot_set, tmp_path / "copy")
 
 
 def _script(tree: Path, text: bytes) -> None:
     (tree / "ViStory/01/story.json").write_bytes(text)
-
-
-def _with_character(tree: Path, key: str) -> None:
-    script = drawn_script()
-    script["Characters"][key] = script["Characters"]["Mira"]
-    _script(tree, json.dumps(script).encode())
 
 
 def test_references_when_their_folder_is_decomposed_are_the_character_s(tree: Path, tmp_path: Path) -> None:
@@ -83,59 +75,58 @@ def test_references_when_their_folder_is_decomposed_are_the_character_s(tree: Pa
     assert read_shot_set(tree)[1].counts["unknown-folder"] == 1
 
 
-def _many(tree: Path) -> None:
-    for number in range(60):
-        picture = picture_bytes(draw_panel(number % 20 + 1, (80, 80 + number)))
-        (tree / f"ViStory/01/image/Mira/{number + 10}.png").write_bytes(picture)
+PICTURE = picture_bytes(draw_panel(2, (90, 90)))
+SCRIPT, MIRA = "01/story.json", "01/image/Mira"
 
+
+def named(key: str) -> bytes:
+    """Return a script with a character of another name, of whom there are no images."""
+    people = drawn_script()["Characters"]
+    return json.dumps({**drawn_script(), "Characters": {**people, key: people["Mira"]}}).encode()
+
+
+FILES: dict[str, tuple[dict[str, bytes], str]] = {
+    "latin-1": ({SCRIPT: '{"Story_type": "é"}'.encode("latin-1")}, "encoding"),
+    "cut": ({SCRIPT: b'{"Shots": ['}, "json"),
+    "empty": ({SCRIPT: b""}, "json"),
+    "a list": ({SCRIPT: b"[]"}, "json"),
+    "deep": ({SCRIPT: b"[" * 200_000}, "json"),
+    "two of one name": ({SCRIPT: b'{"Characters": {"A": {}, "A": {}}, "Shots": []}'}, "repeated-key"),
+    "a number for a list": ({SCRIPT: b'{"Shots": 3}'}, "shape"),
+    "no images": ({SCRIPT: named("Bob")}, "no-reference"),
+    "outside": ({SCRIPT: named("../../secret")}, "unsafe-name"),
+    "stray in set": ({"notes.txt": b"x"}, "stray-file"),
+    "stray in story": ({"01/old.json": b"x"}, "stray-file"),
+    "text as reference": ({f"{MIRA}/a.txt": b"x"}, "stray-file"),
+    "text named jpg": ({f"{MIRA}/a.jpg": b"x"}, "unreadable-picture"),
+    "sixty": (
+        {
+            f"{MIRA}/{number + 10}.png": picture_bytes(draw_panel(number % 20 + 1, (80, 80 + number)))
+            for number in range(60)
+        }, "many-references",
+    ),
+    "tiny": ({f"{MIRA}/9.png": picture_bytes(draw_panel(2, (20, 20)))}, "small-picture"),
+    "twice": ({f"{MIRA}/8.png": PICTURE, "01/image/The Fox/9.png": PICTURE}, "repeated-picture"),
+    "misnamed": ({f"{MIRA}/9.jpg": PICTURE}, "odd-picture"),
+}  # fmt: skip
+"""Case -> what is written where, and what is found."""
 
 BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
     "no script": (lambda tree: (tree / "ViStory/01/story.json").unlink(), "missing-script"),
-    "latin-1": (lambda tree: _script(tree, '{"Story_type": "é"}'.encode("latin-1")), "encoding"),
-    "cut": (lambda tree: _script(tree, b'{"Shots": ['), "json"),
-    "empty": (lambda tree: _script(tree, b""), "json"),
-    "a list": (lambda tree: _script(tree, b"[]"), "json"),
-    "deep": (lambda tree: _script(tree, b"[" * 200_000), "json"),
-    "two of one name": (
-        lambda tree: _script(tree, b'{"Characters": {"A": {}, "A": {}}, "Shots": []}'), "repeated-key"
-    ),
-    "a number for a list": (lambda tree: _script(tree, b'{"Shots": 3}'), "shape"),
     "same number": (lambda tree: (tree / "ViStory/1").mkdir(), "repeated-story"),
-    "stray in set": (lambda tree: (tree / "ViStory/notes.txt").write_text("x"), "stray-file"),
-    "stray in story": (lambda tree: (tree / "ViStory/01/old.json").write_text("x"), "stray-file"),
-    "text as reference": (lambda tree: (tree / "ViStory/01/image/Mira/a.txt").write_text("x"), "stray-file"),
-    "text named jpg": (
-        lambda tree: (tree / "ViStory/01/image/Mira/a.jpg").write_text("x"), "unreadable-picture"
-    ),
     "folder of nobody": (lambda tree: (tree / "ViStory/01/image/mira ").mkdir(), "unknown-folder"),
-    "no images": (lambda tree: _with_character(tree, "Bob"), "no-reference"),
-    "outside": (lambda tree: _with_character(tree, "../../secret"), "unsafe-name"),
-    "sixty": (_many, "many-references"),
-    "tiny": (
-        lambda tree: (tree / "ViStory/01/image/Mira/9.png").write_bytes(
-            picture_bytes(draw_panel(2, (20, 20)))
-        ),
-        "small-picture",
-    ),
-    "twice": (
-        lambda tree: (tree / "ViStory/01/image/The Fox/9.png").write_bytes(
-            (tree / "ViStory/01/image/Mira/00.png").read_bytes()
-        ),
-        "repeated-picture",
-    ),
-    "misnamed": (
-        lambda tree: (tree / "ViStory/01/image/Mira/9.jpg").write_bytes(
-            picture_bytes(draw_panel(2, (90, 90)))
-        ),
-        "odd-picture",
-    ),
-}  # fmt: skip
+}
 
 
-@pytest.mark.parametrize("name", BROKEN)
+@pytest.mark.parametrize("name", [*FILES, *BROKEN])
 def test_read_shot_set_when_broken_reports_it_and_keeps_the_other_story(tree: Path, name: str) -> None:
-    change, code = BROKEN[name]
-    change(tree)
+    if name in FILES:
+        files, code = FILES[name]
+        for place, content in files.items():
+            (tree / "ViStory" / place).write_bytes(content)
+    else:
+        change, code = BROKEN[name]
+        change(tree)
     shot_set, report = read_shot_set(tree)
     assert code in report.counts
     assert "02" in shot_set.by_id
@@ -178,9 +169,7 @@ def test_read_shot_set_when_a_link_leads_outside_does_not_follow_it(tree: Path, 
 
 
 def test_read_shot_set_when_a_key_has_a_slash_finds_its_nested_folder(tree: Path) -> None:
-    script = drawn_script()
-    script["Characters"]["Mira/young"] = script["Characters"]["Mira"]
-    _script(tree, json.dumps(script).encode())
+    _script(tree, named("Mira/young"))
     folder = tree / "ViStory/01/image/Mira/young"
     folder.mkdir()
     (folder / "00.png").write_bytes(picture_bytes(draw_panel(4, (90, 90))))

@@ -77,13 +77,6 @@ def test_open_dataset_when_there_is_no_data_says_what_was_found(make, found: str
     assert "fabula build" in caught.value.fix
 
 
-def test_open_dataset_when_run_is_not_finished_names_the_command_to_see_what_is_left(tmp_path: Path) -> None:
-    run = write_run(tmp_path / "run", sample_bundles(1))
-    (run / "records.jsonl").unlink()
-    with pytest.raises(UserError, match="fabula run status"):
-        open_dataset(run)
-
-
 @pytest.mark.parametrize("writer", [write_run, write_release])
 def test_open_dataset_when_folder_is_of_a_newer_version_refuses(writer, tmp_path: Path) -> None:
     folder = writer(tmp_path / "folder", sample_bundles(1))
@@ -93,13 +86,21 @@ def test_open_dataset_when_folder_is_of_a_newer_version_refuses(writer, tmp_path
         open_dataset(folder)
 
 
-@pytest.mark.parametrize("content", [None, b"{", b"[]", b'{"format": 1}'])
-def test_open_dataset_when_the_manifest_of_a_run_is_gone_or_damaged_refuses(content, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("records.jsonl", None, "fabula run status"),
+        *(("run.json", content, r"run\.json") for content in (None, b"{", b"[]", b'{"format": 1}')),
+    ],
+)
+def test_open_dataset_when_records_or_manifest_of_a_run_are_gone_or_damaged_refuses(
+    name, content, words, tmp_path
+):
     folder = write_run(tmp_path / "folder", sample_bundles(1))
-    (folder / "run.json").unlink()
+    (folder / name).unlink()
     if content is not None:
-        (folder / "run.json").write_bytes(content)
-    with pytest.raises(RunError, match=r"run\.json"):
+        (folder / name).write_bytes(content)
+    with pytest.raises(UserError if name == "records.jsonl" else RunError, match=words):
         open_dataset(folder)
 
 
@@ -161,19 +162,11 @@ def test_validate_when_many_things_are_wrong_reports_all_of_them_in_one_pass(tmp
     with (run / "records.jsonl").open("ab") as handle:
         handle.write(b"{broken\n")
     report = validate(run)
-    assert {
-        "unlisted-value",
-        "moral-target",
-        "variant-moral",
-        "scene-order",
-        "hash",
-        "schema",
-        "json",
-    } <= set(report.counts)
+    wanted = {"unlisted-value", "moral-target", "variant-moral", "scene-order", "hash", "schema", "json"}
+    assert wanted <= set(report.counts)
     assert not report.ok
-    assert [issue.where.split(" ")[0] for issue in report.issues] == sorted(
-        issue.where.split(" ")[0] for issue in report.issues
-    )
+    places = [issue.where.split(" ")[0] for issue in report.issues]
+    assert places == sorted(places)
 
 
 def test_check_story_when_one_field_is_broken_still_runs_the_rules_that_do_not_read_it() -> None:
@@ -355,12 +348,8 @@ def test_statistics_when_two_stories_equal_the_counts_by_hand() -> None:
     bundles[1]["record"]["transitions"][0] |= {"intention": "to sell pots", "transition_type": None}
     document = statistics_over(bundles)
     assert document["totals"] == {
-        "stories": 2,
-        "scenes": 10,
-        "transitions": 8,
-        "questions": 12,
-        "variants": 4,
-    }
+        "stories": 2, "scenes": 10, "transitions": 8, "questions": 12, "variants": 4,
+    }  # fmt: skip
     assert document["splits"] == {"train": 1, "validation": 0, "public_test": 1, "hidden_test": 0, "test": 1}
     # Each story has 2 cause_effect, 1 consequence_reveal, 1 moral_choice; one cause_effect is taken away.
     types = document["transition_types"]

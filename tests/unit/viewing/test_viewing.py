@@ -11,7 +11,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from html import unescape
 from pathlib import Path
 
@@ -48,6 +48,18 @@ def replay(tmp_path: Path) -> Callable[[str], Path]:
     return unpack
 
 
+@contextmanager
+def running(server: Server, pause: float = 0.02) -> Iterator[str]:
+    """Serve in a thread, and give the address."""
+    thread = threading.Thread(target=server.serve_forever, args=(pause,), daemon=True)
+    thread.start()
+    try:
+        yield f"http://{HOST}:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        thread.join()
+
+
 @pytest.fixture
 def served() -> Iterator[Callable[..., Get]]:
     with ExitStack() as stack:
@@ -59,11 +71,8 @@ def served() -> Iterator[Callable[..., Get]]:
             second = None if other is None else stack.enter_context(open_shelf(other))
             differing = None if second is None else stack.enter_context(Differing(shelf, second))
             server = stack.enter_context(Server(0, Site(shelf, differing)))
-            thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
-            thread.start()
-            stack.callback(thread.join)
-            stack.callback(server.shutdown)
-            return lambda address: got(f"http://{HOST}:{server.server_address[1]}{address}")
+            place = stack.enter_context(running(server))
+            return lambda address: got(f"{place}{address}")
 
         yield serve
 
@@ -328,30 +337,25 @@ def test_page_when_it_does_not_exist_or_leads_out_of_the_folder_is_not_shown(add
 
 
 def test_server_when_asked_under_another_name_refuses(replay: Callable[[str], Path]) -> None:
-    with (
-        open_shelf(replay("katha-rules") / "run") as shelf,
-        Server(0, Site(shelf)) as server,
-    ):
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
-        thread.start()
+    with open_shelf(replay("katha-rules") / "run") as shelf, Server(0, Site(shelf)) as server:
         port = server.server_address[1]
-        assert got(f"http://{HOST}:{port}/", Host=f"evil.example:{port}")[0] == 403
-        assert got(f"http://{HOST}:{port}/", Host=f"localhost:{port}")[0] == 200
-        with pytest.raises(ConfigError, match="--port"):
-            Server.at(port, Site(shelf))
-        server.shutdown()
-        thread.join()
+        with running(server) as place:
+            assert got(f"{place}/", Host=f"evil.example:{port}")[0] == 403
+            assert got(f"{place}/", Host=f"localhost:{port}")[0] == 200
+            with pytest.raises(ConfigError, match="--port"):
+                Server.at(port, Site(shelf))
 
 
 def test_server_when_clients_keep_it_waiting_lets_them_go_and_serves_the_others(tmp_path: Path) -> None:
     (tmp_path / "records.jsonl").write_bytes(b'{"id": "a"}\n')
-    with open_shelf(tmp_path) as shelf, Server(0, Site(shelf), wait=0.4) as server:
+    with (
+        open_shelf(tmp_path) as shelf,
+        Server(0, Site(shelf), wait=0.4) as server,
+        running(server, 0.05) as place,
+    ):
         server.most = 5
-        thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
-        thread.start()
-        port = server.server_address[1]
-        idle = [socket.create_connection((HOST, port), timeout=5) for _ in range(30)]
-        assert got(f"http://{HOST}:{port}/")[0] == 200
+        idle = [socket.create_connection(server.server_address[:2], timeout=5) for _ in range(30)]
+        assert got(f"{place}/")[0] == 200
         begun = time.monotonic()
         with suppress(OSError):  # a line of a head that never ends
             while time.monotonic() - begun < 5:
@@ -362,8 +366,6 @@ def test_server_when_clients_keep_it_waiting_lets_them_go_and_serves_the_others(
             with suppress(OSError):
                 assert client.recv(10) == b""
             client.close()
-        server.shutdown()
-        thread.join()
 
 
 @pytest.mark.parametrize(
@@ -458,27 +460,20 @@ def test_states_of_records_are_told_in_the_same_words_and_order_everywhere(serve
     assert states_told(json.loads((packed.folder / "release.json").read_text("utf-8"))["states"]) == told
     assert verify(packed.folder, readers=False).summary().endswith(f"({unread})")
     card = (packed.folder / "README.md").read_text("utf-8")
-    assert (
-        dict(re.findall(r"^\| (draft|checked|reviewed|withdrawn) \| ([^|]+) \|", card, re.MULTILINE))
-        == MEANINGS
-    )
+    meanings = re.findall(r"^\| (draft|checked|reviewed|withdrawn) \| ([^|]+) \|", card, re.MULTILINE)
+    assert dict(meanings) == MEANINGS
     compared = diff(packed.folder, packed.folder)
-    assert list(since.lines(compared))[1] == f"records: {told}" and f"Records: {told}" in since.render_page(
-        compared
-    )
+    assert list(since.lines(compared))[1] == f"records: {told}"
+    assert f"Records: {told}" in since.render_page(compared)
     assert f"records: {unread}" in audit(packed.folder).lines()
     assert with_states(count(packed.folder))["states"] == {"draft": 1, "checked": 4 - hidden, "reviewed": 0}
     get = served(packed.folder)
-    home, record = (
-        get(at)[1].decode() for at in ("/", "/row/annotations/" + bundles[0]["record"]["story_id"])
-    )
+    first = bundles[0]["record"]["story_id"]
+    home, record = (get(at)[1].decode() for at in ("/", f"/row/annotations/{first}"))
     assert told in re.sub(r"<[^>]+>", "", home) and home.count('class="chip checked"') == 4 - hidden
     assert f'class="chip draft" title="{MEANINGS["draft"]}">draft</span> {MEANINGS["draft"]}' in record
-    assert in_order([("checked", 9), ("reviewed", 3), ("draft", 1)]) == [
-        ("draft", 1),
-        ("checked", 9),
-        ("reviewed", 3),
-    ]
+    counted = [("draft", 1), ("checked", 9), ("reviewed", 3)]
+    assert in_order([counted[1], counted[2], counted[0]]) == counted
     written = [{"text": "A text."}, {"bundle": {"record": bundles[0]["record"], "checks": []}}]
     assert state_in(written, [])[0] == "draft"
     withdrawal = {"path": "$", "new": None, "who": "ana", "why": "a copy"}
