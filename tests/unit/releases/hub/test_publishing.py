@@ -258,11 +258,11 @@ def unhide(folder: Path, helpers: Any) -> None:
     helpers.reseal(folder)
 
 
-UNSOUND: dict[str, tuple[Any, str]] = {
-    "a line": (damage_line, ""),
-    "a file with a dot": (lambda folder, _: (folder / ".env").write_text("HF_TOKEN=x\n"), ""),
-    "a stray file": (lambda folder, _: (folder / "notes.txt").write_text("-\n"), ""),
-    "a story of the hidden test": (unhide, ""),
+UNSOUND: dict[str, tuple[Any, str | None]] = {
+    "a line": (damage_line, None),
+    "a file with a dot": (lambda folder, _: (folder / ".env").write_text("HF_TOKEN=x\n"), None),
+    "a stray file": (lambda folder, _: (folder / "notes.txt").write_text("-\n"), None),
+    "a story of the hidden test": (unhide, None),
     "an imported package with hidden stories": (
         lambda folder, helpers: helpers.edit_json(
             folder / RELEASE, lambda document: document.update(visibility="whole")
