@@ -235,7 +235,7 @@ def _form(
     asked = [each for each in heard if each.reply is not None and each.request.structured == way]
     good = sum(not _problem(each) for each in asked)
     kept = f'{good} of {len(asked)} replies keep to their schema (structured = "{way}")'
-    if not works:
+    if not works and not good:
         said = f"keeps to no schema, whoever enforces it: {first}"
         return Step("form", "failed", said, "choose another model, or a server that enforces schemas")
     if way != options.structured:

@@ -202,6 +202,12 @@ def deaf(asked: Asked) -> Answer:
     return capable(asked) if "JSON Schema" in asked.text else Answer(text="The crow and the fox are kind.")
 
 
+def endless(asked: Asked) -> Answer:
+    """Answer as a small model that comes to no end where it is to write freely."""
+    answer = capable(asked)
+    return answer if asked.images or "kite" in asked.text else replace(answer, finish="length")
+
+
 @pytest.mark.parametrize(
     ("handler", "fit", "said", "calls"),
     [
@@ -210,9 +216,10 @@ def deaf(asked: Asked) -> Answer:
         (guessing, ("drafting",), {"form": "ok", "text": "ok", "sight": "failed"}, 3),
         (None, (), {"form": "ok", "text": "failed", "sight": "failed"}, 3),  # in form, without sense
         (deaf, ("drafting", "judging"), {"form": "warning", "text": "ok", "sight": "ok"}, 4),
+        (endless, ("drafting", "judging"), {"form": "warning", "text": "ok", "sight": "ok"}, 5),
         (lambda _: Prose(), (), {"form": "failed", "text": "failed", "sight": "failed"}, 5),
     ],
-    ids=["capable", "blind", "guessing", "nonsense", "ignores-response-format", "prose"],
+    ids=["capable", "blind", "guessing", "nonsense", "ignores-response-format", "endless", "prose"],
 )
 def test_full_check_says_what_a_model_is_fit_for(handler, fit, said, calls):
     with ModelServer(handler) as server:
