@@ -1,7 +1,8 @@
 """Which model, and who serves it: the spec that a user types, and the settings of a stage that asks one."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar, Literal, TypeAlias
@@ -10,6 +11,7 @@ from urllib.parse import urlsplit
 from pydantic import Field
 
 from ..errors import ConfigError
+from ..schemas.plain_files import open_plain
 from ..schemas.values import Own
 
 Provider: TypeAlias = str
@@ -263,6 +265,34 @@ def stand_ins_among(producers: Iterable[str | None]) -> list[str]:
     """Return the stand-ins among producers without their prompts, each once, sorted."""
     parts = (part for name in producers if name is not None for part in name.split("; "))
     return sorted({_named(part) for part in parts if is_stand_in(part)})
+
+
+def stand_ins_in(path: Path) -> list[str]:
+    """Return stand-ins that made records in a file, or in the files of a run or release.
+
+    Of each file the first line that names one is read: to know that there are some takes no more.
+    """
+    found: list[str] = []
+    for file in sorted(path.glob("*.jsonl")) if path.is_dir() else [path]:
+        with (
+            suppress(OSError),
+            open_plain(file, follow=True) as lines,
+        ):  # whoever reads records says so
+            makers = (name.decode("utf-8", "replace") for line in lines for name in _MAKER.findall(line))
+            found += next((named for maker in makers if (named := stand_ins_among([maker]))), [])
+    return list(dict.fromkeys(found))
+
+
+_VIA = rb'[^"]* via [^"]*'
+_MAKER = re.compile(rb'"([^"]*%b%b|%b%b[^"]*)"' % (MARK.encode(), _VIA, _VIA, ANSWERED.encode()))
+"""The name of a stand-in as the producer of a field."""
+
+
+def made_up(stand_ins: Sequence[str]) -> str:
+    """Return what readers of records that stand-ins made must know; empty without any."""
+    if not stand_ins:
+        return ""
+    return f"a stand-in for a model ({', '.join(stand_ins)}) wrote or checked records here: they mean nothing"
 
 
 def _named(producer: str) -> str:

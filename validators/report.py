@@ -3,13 +3,14 @@
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from ..errors import UserError
+from ..models.spec import made_up, stand_ins_in
 from ..pages.grid import Grid, Tabular
 from ..schemas.canonical import Json
 from ..schemas.text import tallied, tallies
@@ -82,20 +83,27 @@ class ValidationReport(CheckReport):
         counts: code -> how many findings there are, kept or not.
         path: the data set, as it was given.
         kind: ``run``, ``release`` or ``file``.
+        stand_ins: stand-ins for models that wrote or checked records of it.
     """
 
     counts: dict[str, int]
     path: str
     kind: str
+    stand_ins: tuple[str, ...] = field(default=(), kw_only=True)
 
     def about(self) -> dict[str, Json]:
         """Return the data set and how many findings each code has."""
-        return {"path": self.path, "kind": self.kind, "counts": dict(self.counts)}
+        made: dict[str, Json] = {"stand_ins": list(self.stand_ins)} if self.stand_ins else {}
+        return {"path": self.path, "kind": self.kind, "counts": dict(self.counts), **made}
 
     def summary(self) -> str:
         """Return what was checked and how many findings each code has, as lines for people."""
+        notes = [f"note: {made_up(self.stand_ins)}"] if self.stand_ins else []
+        return "\n".join([*self._counted(), *notes])
+
+    def _counted(self) -> list[str]:
         if not self.counts:
-            return f"checked {self.looked}: no findings"
+            return [f"checked {self.looked}: no findings"]
         levels = {issue.code: issue.level for issue in self.issues}
         lines = [
             f"  {count:6} {levels[code]:7} {code}{_unshown(count)}" for code, count in self.counts.items()
@@ -103,7 +111,7 @@ class ValidationReport(CheckReport):
         sums = Counter[str]()
         for code, count in self.counts.items():
             sums[f"{levels[code]}s"] += count
-        return "\n".join([f"checked {self.looked}: {tallies(dict(sorted(sums.items())))}", *lines])
+        return [f"checked {self.looked}: {tallies(dict(sorted(sums.items())))}", *lines]
 
 
 def _unshown(count: int) -> str:
@@ -241,4 +249,5 @@ class RuleSet:
 def validate(data: Opened, rules: RuleSet) -> ValidationReport:
     """Return every finding about data that was read."""
     checked = rules.check(data.content, data.found)
-    return data.found.report(str(data.path), data.kind, dict(checked))
+    report = data.found.report(str(data.path), data.kind, dict(checked))
+    return replace(report, stand_ins=tuple(stand_ins_in(data.path)))

@@ -5,7 +5,7 @@ import sqlite3
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from pathlib import Path
@@ -20,9 +20,10 @@ from ..engine.journal_file import connect, explained
 from ..engine.manifest import NAME as MANIFEST
 from ..engine.status import StageStatus, run_status
 from ..engine.walk import Stop
-from ..errors import UserError
-from ..evaluation.archive.archive import lines_of
+from ..errors import FabulaError, UserError
+from ..evaluation.archive.archive import EVALUATION, lines_of
 from ..kinds import SPOKEN
+from ..models.spec import made_up, stand_ins_in
 from ..schemas.judgement import Judgement
 from ..schemas.plain_files import read_json, read_plain
 from ..schemas.values import Edit
@@ -197,6 +198,10 @@ class Shelf:
         """Whether it is an evaluation."""
         return "judgements" in self.rows
 
+    def made_up(self) -> tuple[str, ...]:
+        """Return what says that stand-ins for models made what is here."""
+        return _made_up(self.folder, tuple(stamp_of(rows.path) for rows in self.rows.values()))
+
     def picture(self, name: str) -> tuple[bytes, str] | None:
         """Return a picture of the folder and its type; None where it has none of this name."""
         path = (self.folder / name).resolve()
@@ -237,6 +242,17 @@ def open_shelf(folder: Path) -> Shelf:
         release = _release_of(folder)
         judged_by = None if release is None else opening.enter_context(Rows(release))
         return Shelf(folder, about, rows, calls, judged_by, opening.pop_all())
+
+
+@lru_cache(maxsize=2)
+def _made_up(folder: Path, _stamps: tuple[tuple[int, int, int], ...]) -> tuple[str, ...]:
+    if (folder / EVALUATION).is_file():
+        from ..evaluation.archive.archive import read_manifest
+        from ..evaluation.archive.replies import stand_in_notes
+
+        with suppress(FabulaError):  # a damaged manifest is told where it is shown
+            return tuple(stand_in_notes(read_manifest(folder)))
+    return tuple(filter(None, [made_up(stand_ins_in(folder))]))
 
 
 def _release_of(folder: Path) -> Path | None:

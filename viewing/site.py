@@ -158,6 +158,7 @@ class Site:
         shown = template_of("page.j2", __package__, EPISODE_TEMPLATE).render(
             view=view, title=title, name=self._name, style=self.style, policy=policy, shelf=self.shelf,
             differing=self.differing, leads=self._leads, script=script, token=self.editor,
+            made_up=() if self.differing else self.shelf.made_up(),
             **HELPERS, **{"editing": None, "outputs": {}, "state": None, **values},
         )  # fmt: skip
         return Answer(status, HTML, shown.encode("utf-8", "replace"))

@@ -14,8 +14,9 @@ from typing import Any, Literal
 
 from ...errors import InputError, UserError
 from ...models import programs
+from ...models.spec import made_up
 from ...schemas.canonical import Json, canonical_bytes, pretty_bytes, sha256_bytes, sha256_file
-from ...schemas.paths import DATA, RELEASE, STATES, SUMS, files_in, parquet_path
+from ...schemas.paths import DATA, RELEASE, STAND_INS, STATES, SUMS, files_in, parquet_path
 from ...schemas.plain_files import open_plain, parse_json, read_plain
 from ...schemas.text import tallies
 from ...schemas.values import UNREAD, Issue, states_told
@@ -327,7 +328,7 @@ class VerifyReport(CheckReport):
         if self.published is not None:
             differs = any(issue.code == "not-published" for issue in self.issues)
             lines.append(f"  published: {'not ' if differs else ''}the release that {self.published} names")
-        return "\n".join([*lines, self._verdict()])
+        return "\n".join([*lines, *self._notes(), self._verdict()])
 
     def _verdict(self) -> str:
         if self.path.is_file():  # a release.json by itself: only its commitments were looked at
@@ -345,6 +346,12 @@ class VerifyReport(CheckReport):
         whole = sum(count for state, count in known.items() if state != "withdrawn")
         told = f"; nobody has read {sum(unread.values())} of its {whole} records ({states_told(unread)})"
         return told if unread else ""
+
+    def _notes(self) -> list[str]:
+        """Return what a sound release is all the same: made by stand-ins for models."""
+        document = read_release_document(self.path) if self.ok and self.path.is_dir() else {}
+        made = made_up(document.get(STAND_INS) or ())
+        return [f"  note: {made}"] if made else []
 
 
 @dataclass(slots=True)

@@ -150,7 +150,7 @@ def in_old_form(value: Any) -> Any:
     added = ADDED if "correction" in value else ()
     if value.get("curve") is False:
         added += ("curve",)
-    added += (RANKS,)
+    added += (RANKS, "stand_ins")  # validation did not say that stand-ins made the records
     if {"accuracy", *OF_VARIANTS} <= value.keys():
         assert all(value[key] is None or value[key]["value"] is None for key in OF_VARIANTS)
         added += OF_VARIANTS

@@ -21,7 +21,7 @@ from fabula.cli.stats import with_states
 from fabula.engine.calls import ModelUse
 from fabula.engine.status import ItemReport, StageStatus, Status, read_report
 from fabula.errors import ConfigError, UserError
-from fabula.kinds.verbs import count, diff, pack, verify
+from fabula.kinds.verbs import count, diff, pack, validate, verify
 from fabula.people.audits.auditing import audit
 from fabula.releases.diff import since
 from fabula.releases.entities.tree import read_entity_set, render_page, statistics_of_set
@@ -174,6 +174,25 @@ def test_record_when_shown_is_in_reading_order_with_paths_and_makers(replay, ser
     assert record["questions"][0]["question"] in lines
     distances = get("/rows/edit_distances")[1].decode()
     assert "nothing was changed" in distances
+    assert "stand-in" not in start and "stand-in" not in page
+
+
+def test_pages_when_stand_ins_made_what_they_show_say_so_first(replay, served):
+    warning = "A stand-in for a model (compatible:stand-in) wrote or checked records here: they mean nothing."
+    for name in ("katha-model", "shots-model", "events-model", "entities-model"):
+        get = served(folder := replay(name) / "run")
+        pages = [get(address)[1].decode() for address in ("/", *sorted(links_in(get("/")[1]))[-1:])]
+        assert all(
+            page.partition("<main>")[2].lstrip().startswith(f'<ul class="warnings"><li>{warning}')
+            for page in pages
+        )
+        said = validate(folder)
+        assert said.summary().endswith(f"note: {warning[0].lower()}{warning[1:-1]}")
+        assert said.as_json()["stand_ins"] == ["compatible:stand-in"]
+    get = served(replay("evaluate-katha") / "run")
+    assert "by a stand-in for a judge: these scores mean nothing" in get("/")[1].decode()
+    clean = validate(replay("katha-rules") / "run")
+    assert clean.stand_ins == () and "stand_ins" not in clean.as_json()
 
 
 def test_makers_when_one_field_of_a_group_is_by_another_are_named_there_alone() -> None:
