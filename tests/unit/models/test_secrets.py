@@ -22,29 +22,6 @@ from fabula.models.spec import parse_spec
 SECRET = 'sk-plan/ted+"key"=0123456789abcdefghij'
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        SECRET,
-        quote(SECRET, safe=""),
-        json.dumps({"key": SECRET}),
-        base64.b64encode(SECRET.encode()).decode(),
-        base64.urlsafe_b64encode(SECRET.encode()).decode().rstrip("="),
-        *(
-            base64.b64encode(b"user:"[:length] + SECRET.encode() + b"tail").decode()
-            for length in (1, 2, 3, 5)
-        ),
-        f"Incorrect key {SECRET[:25]}",
-    ],
-)
-def test_redact_when_a_secret_is_there_in_some_form_takes_it_out(text: str) -> None:
-    redacted = Redactor([SECRET]).redact(f"before {text} after")
-    assert MARK in redacted
-    for piece in (SECRET[:20], quote(SECRET)[:20], json.dumps(SECRET)[1:20]):
-        assert piece not in redacted
-    assert redacted.startswith("before ")
-
-
 def test_redact_when_one_secret_holds_another_leaves_nothing_of_either() -> None:
     assert Redactor(["abcdef", "xx-abcdef-yy"]).redact("xx-abcdef-yy abcdef") == f"{MARK} {MARK}"
 
@@ -79,6 +56,8 @@ ENCODINGS: dict[str, Encoding] = {
     "HTML, hexadecimal": lambda text: "".join(f"&#X{ord(char):X};" for char in text),
     "Markdown": lambda text: re.sub(r"([!-/:-@\[-`{-~])", r"\\\1", text),
     "base64": lambda text: base64.b64encode(text.encode()).decode(),
+    "base64 behind a letter": lambda text: base64.b64encode(b"u" + text.encode() + b"tail").decode(),
+    "base64 behind two": lambda text: base64.b64encode(b"us" + text.encode() + b"tail").decode(),
     "base64 for addresses": lambda text: base64.urlsafe_b64encode(b"user:" + text.encode()).decode(),
 }
 KEYS = {

@@ -305,16 +305,20 @@ class House:
 """
 
 
+def install(folder: Path, monkeypatch: pytest.MonkeyPatch, name: str, code: str, *entries: str) -> None:
+    """Install a package of one module with these entry points."""
+    info = folder / f"{name}-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("".join(f"{entry}\n" for entry in entries))
+    (folder / f"{name}.py").write_text(code)
+    monkeypatch.syspath_prepend(str(folder))
+
+
 @pytest.fixture
 def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    info = tmp_path / "house_models-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: house-models\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text(
-        "[fabula.chat_models]\nhouse = house_models:House\nopenai = house_models:House\n"
-    )
-    (tmp_path / "house_models.py").write_text(PLUGIN)
-    monkeypatch.syspath_prepend(str(tmp_path))
+    adapters = ("house = house_models:House", "openai = house_models:House")
+    install(tmp_path, monkeypatch, "house_models", PLUGIN, "[fabula.chat_models]", *adapters)
 
 
 def test_model_when_a_plug_in_serves_it_is_opened(plugin: None) -> None:
@@ -378,14 +382,9 @@ class Easel:
 
 @pytest.fixture
 def generators(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    info = tmp_path / "house_easel-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: house-easel\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text(
-        "[fabula.image_models]\neasel = house_easel:Easel\n[fabula.video_models]\nreel = house_easel:Easel\n"
-    )
-    (tmp_path / "house_easel.py").write_text(GENERATORS)
-    monkeypatch.syspath_prepend(str(tmp_path))
+    images, videos = "[fabula.image_models]\neasel", "[fabula.video_models]\nreel"
+    entries = (f"{images} = house_easel:Easel", f"{videos} = house_easel:Easel")
+    install(tmp_path, monkeypatch, "house_easel", GENERATORS, *entries)
 
 
 @pytest.mark.parametrize("spec", ["image:easel:oil", "video:reel:oil"])

@@ -62,24 +62,25 @@ def test_seeds_when_built_without_a_model_get_events_and_labels_by_rule(tmp_path
     assert lines[1]["producers"]["event_list"] == "given"
 
 
-@pytest.mark.parametrize(
-    ("row", "code"),
-    [
-        ({"prompt": "A dog sleeps."}, "event_count"),
-        ({"prompt": "A dog runs, jumps, sits, barks, and then sleeps."}, "event_count"),
-        ({"prompt": "A girl opens a box, and then smiles."}, "facial_expression"),
-        ({"prompt": "A dog barks twice.", "event_list": ["It barks", "it barks"]}, "repeated_event"),
-        ({"prompt": "..."}, "no_name"),
-        ({"prompt": "...", "event_list": ["It barks", "It runs"]}, "no_name"),
-        ({"prompt": "A dog runs" + " and runs" * 30 + ", and then sleeps."}, "too_long"),
-        ({"prompt": "A, b, c.", "participants": ["human", "animal", "object"]}, "too_many_participants"),
-    ],
-)
-def test_a_prompt_when_it_breaks_a_condition_is_rejected_with_its_code(tmp_path, row, code):
-    report, suite = build(tmp_path, [*SEEDS, row])
-    assert len(suite.prompts) == 3
-    (gone,) = [item for item in report.items if item.status == "rejected"]
-    assert (gone.code, gone.reason != "") == (code, True)
+REJECTED: list[tuple[dict[str, Any], str]] = [
+    ({"prompt": "A dog sleeps."}, "event_count"),
+    ({"prompt": "A dog runs, jumps, sits, barks, and then sleeps."}, "event_count"),
+    ({"prompt": "A girl opens a box, and then smiles."}, "facial_expression"),
+    ({"prompt": "A dog barks twice.", "event_list": ["It barks", "it barks"]}, "repeated_event"),
+    ({"prompt": "..."}, "no_name"), ({"prompt": "!", "event_list": ["It barks", "It runs"]}, "no_name"),
+    ({"prompt": "A dog runs" + " and runs" * 30 + ", and then sleeps."}, "too_long"),
+    ({"prompt": "A, b, c.", "participants": ["human", "animal", "object"]}, "too_many_participants"),
+    # two people write alike: the first is kept
+    ({"prompt": "The dog rolls over, begs for a treat, then catches it!"}, "near_duplicate"),
+]  # fmt: skip
+
+
+def test_prompts_when_they_break_a_condition_are_rejected_with_their_codes_and_the_others_stay(tmp_path):
+    report, suite = build(tmp_path, [*SEEDS, *(row for row, _ in REJECTED)])
+    assert [prompt.prompt for prompt in suite.prompts.values()] == [row["prompt"] for row in SEEDS]
+    gone = [item for item in report.items if item.status == "rejected"]
+    assert sorted(item.code for item in gone) == sorted(code for _, code in REJECTED)
+    assert all(item.reason for item in gone)
 
 
 @pytest.mark.parametrize(
@@ -160,14 +161,6 @@ def test_a_real_video_when_captioned_shows_its_frames_and_is_a_retrieval_prompt(
         assert "wheel.mp4" not in server.log[0].asked.text
     (prompt,) = suite.prompts.values()
     assert prompt.labels == ("object", "retrieval", "2_events")
-
-
-def test_near_duplicates_when_two_people_write_them_keep_the_first(tmp_path: Path) -> None:
-    twin = {"prompt": "The dog rolls over, begs for a treat, then catches it!"}
-    report, suite = build(tmp_path, [*SEEDS, twin])
-    assert len(suite.prompts) == 3
-    (gone,) = [item for item in report.items if item.status == "rejected"]
-    assert gone.code == "near_duplicate"
 
 
 def test_seeds_when_several_lines_are_wrong_list_every_problem(tmp_path: Path) -> None:

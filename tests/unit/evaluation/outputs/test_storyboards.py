@@ -164,20 +164,9 @@ def test_evaluation_when_outputs_are_videos_shows_judges_their_frames_in_order(t
 @pytest.mark.parametrize(
     ("frames", "count"),
     # floor(K / 4) between 4 and 32; the lengths from 16 to 313 are those of Table 5.
-    [
-        (1, 4),
-        (16, 4),
-        (19, 4),
-        (20, 5),
-        (49, 12),
-        (80, 20),
-        (93, 23),
-        (120, 30),
-        (127, 31),
-        (128, 32),
-        (313, 32),
-    ],
-)
+    [(1, 4), (16, 4), (19, 4), (20, 5), (49, 12), (80, 20), (93, 23), (120, 30), (127, 31), (128, 32),
+     (313, 32)],
+)  # fmt: skip
 def test_frame_count_when_worked_by_hand_agrees(frames: int, count: int) -> None:
     assert frame_count(frames) == count
 
@@ -354,12 +343,9 @@ def test_outputs_json_when_it_maps_stories_goes_before_names(tmp_path: Path, rec
 
 HOSTILE: dict[str, tuple[Any, str]] = {
     "absolute": ({"folders": {"kb25k_0001": "/etc"}}, "'/etc' is not a folder below this one"),
-    "parent": ({"folders": {"kb25k_0001": "../elsewhere"}}, "is not a folder below this one"),
-    "hidden parent": ({"folders": {"kb25k_0001": "a/../../elsewhere"}}, "is not a folder below this one"),
-    "itself": ({"folders": {"kb25k_0001": "."}}, "is not a folder below this one"),
-    "empty": ({"folders": {"kb25k_0001": ""}}, "is not a folder below this one"),
-    "backslash": ({"folders": {"kb25k_0001": "..\\elsewhere"}}, "is not a folder below this one"),
-    "null byte": ({"folders": {"kb25k_0001": "a\0b"}}, "is not a folder below this one"),
+    **{name: ({"folders": {"kb25k_0001": folder}}, "is not a folder below this one") for name, folder in
+       {"parent": "../elsewhere", "hidden parent": "a/../../elsewhere", "itself": ".", "empty": "",
+        "backslash": "..\\elsewhere", "null byte": "a\0b"}.items()},
     "link out": ({"folders": {"kb25k_0001": "link"}}, "'link' is a link that leads out of this folder"),
     "file": ({"folders": {"kb25k_0001": "file.txt"}}, "there is no folder 'file.txt'"),
     "missing": ({"folders": {"kb25k_0001": "nowhere"}}, "there is no folder 'nowhere'"),
@@ -375,7 +361,7 @@ HOSTILE: dict[str, tuple[Any, str]] = {
     "key twice": ('{"folders": {"kb25k_0001": "a", "kb25k_0001": "b"}}', "the key 'kb25k_0001' twice"),
     "deep": ("[" * 100_000, "a JSON object"),
     "no UTF-8": (b"\xff\xfe{", "a JSON object"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("content", "said"), HOSTILE.values(), ids=HOSTILE)

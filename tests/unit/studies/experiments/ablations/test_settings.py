@@ -37,7 +37,7 @@ from fabula.studies.experiments.measures.falls import read_plants
 from fabula.studies.experiments.measures.planted import judged_as
 from fabula.testing.katha_samples import sample_bundles
 from fabula.testing.planted_judgements import write_judged, write_planted
-from fabula.testing.simulated_evaluations import write_loadable_release, write_simulated
+from fabula.testing.simulated_evaluations import Simulated, write_loadable_release, write_simulated
 from fabula.testing.simulated_judgements import Truth
 
 FEW = Definitions(resamples=0)
@@ -150,12 +150,18 @@ def test_constructions_when_measured_by_plants_point_where_they_have_questions(t
     assert controls["tifa"]["localisation"].status == "undefined"
 
 
-@pytest.mark.slow
-def test_evidence_when_conditions_are_left_out_has_other_values_and_no_detection(tmp_path: Path) -> None:
-    made = write_simulated(tmp_path, 240, [("m", Truth()), ("n", Truth())])
+def simulated(folder: Path, questions: int, truths: list[tuple[str, Truth]]) -> Simulated:
+    """An evaluation by simulated judges that says where its release lies."""
+    made = write_simulated(folder, questions, truths)
     document = json.loads((made.run / "evaluation.json").read_text())
     document["environment"]["sources"] = [{"role": "release", "path": str(made.release)}]
     (made.run / "evaluation.json").write_text(json.dumps(document))
+    return made
+
+
+@pytest.mark.slow
+def test_evidence_when_conditions_are_left_out_has_other_values_and_no_detection(tmp_path: Path) -> None:
+    made = simulated(tmp_path, 240, [("m", Truth()), ("n", Truth())])
     rows = {row.measured.name: row for row in evidence_conditions(Sources({"katha": made.run}, FEW))}
     assert list(rows) == [row.setting.name for row in EVIDENCE]
     assert [row.value for row in rows.values()] == ["image", "gap", "image", "text", "gap"]
@@ -170,10 +176,7 @@ def test_evidence_when_conditions_are_left_out_has_other_values_and_no_detection
 
 
 def test_judges_when_alone_or_together_are_scored_by_their_own_verdicts(tmp_path: Path) -> None:
-    made = write_simulated(tmp_path, 120, [("m", Truth(errors=(0.0, 0.2, 0.4)))])
-    document = json.loads((made.run / "evaluation.json").read_text())
-    document["environment"]["sources"] = [{"role": "release", "path": str(made.release)}]
-    (made.run / "evaluation.json").write_text(json.dumps(document))
+    made = simulated(tmp_path, 120, [("m", Truth(errors=(0.0, 0.2, 0.4)))])
     rows = {row.name: row for row in judge_aggregation(Sources({"katha": made.run}, FEW))}
     assert list(rows) == [*(f"simulated:judge-{n}" for n in (1, 2, 3)), "ensemble", "calibrated"]
     own = score_folder(made.run, None, FEW).methods["m"]
@@ -215,10 +218,7 @@ def answered(path: Path, release: Release, right: object) -> Path:
 @pytest.mark.slow
 def test_judges_when_people_answered_are_weighted_by_how_they_follow_them(tmp_path: Path) -> None:
     truths = [("m", Truth(errors=(0.02, 0.3, 0.3), ambiguous=0.0))]
-    made = write_simulated(tmp_path, 240, truths)
-    document = json.loads((made.run / "evaluation.json").read_text())
-    document["environment"]["sources"] = [{"role": "release", "path": str(made.release)}]
-    (made.run / "evaluation.json").write_text(json.dumps(document))
+    made = simulated(tmp_path, 240, truths)
     release = load(made.release)
     best = judged_as(made.run, FEW)
     verdicts = best.methods[0].single["simulated:judge-1"].verdicts[0, 1]
@@ -240,10 +240,7 @@ def test_judges_when_people_answered_are_weighted_by_how_they_follow_them(tmp_pa
 
 @pytest.mark.slow
 def test_morals_when_put_together_are_found_more_often(tmp_path: Path) -> None:
-    made = write_simulated(tmp_path, 360, [("m", Truth())])
-    document = json.loads((made.run / "evaluation.json").read_text())
-    document["environment"]["sources"] = [{"role": "release", "path": str(made.release)}]
-    (made.run / "evaluation.json").write_text(json.dumps(document))
+    made = simulated(tmp_path, 360, [("m", Truth())])
     release = load(made.release)
     people = answered(tmp_path / "human.jsonl", release, lambda q: True)
     rows = {row.name: row for row in moral_granularity(Sources({"katha": made.run}, FEW, people=people))}
