@@ -57,15 +57,20 @@ def test_execute_when_new_makes_everything_and_writes_sorted_outputs(run, tmp_pa
     assert [line["id"] for line in outputs(tmp_path / "run")] == ["a", "b", "c", "d"]
 
 
-def test_execute_when_version_is_raised_and_output_is_the_same_stops_there(run: Callable, ran: Ran) -> None:
+@pytest.mark.parametrize(
+    ("given", "line", "again"),
+    [
+        ({"pipeline": toy("WORK_V2")}, "b bee", {"work": 4}),  # what it makes is the same: there it ends
+        # count and shorten read the text; what they make stays the same; number reads nothing of it
+        ({"sets": ["work.suffix=?"]}, "b bee", {"work": 4, "count": 4, "shorten": 4, "assemble": 4}),
+        ({}, "b bear", {"read_lines": 4, "work": 1, "count": 4, "shorten": 1, "assemble": 1}),
+    ],
+    ids=["version", "setting", "one line"],
+)
+def test_execute_when_something_changes_runs_what_depends_on_it(run, ran, lines, given, line, again):
     run()
-    assert ran(run(pipeline=toy("WORK_V2"))) == {"work": 4}
-
-
-def test_execute_when_setting_changes_output_runs_the_dependents_only(run: Callable, ran: Ran) -> None:
-    run()
-    # count and shorten read the text; what they make stays the same; number reads nothing of it
-    assert ran(run(sets=["work.suffix=?"])) == {"work": 4, "count": 4, "shorten": 4, "assemble": 4}
+    lines.write_text(lines.read_text().replace("b bee", line))
+    assert ran(run(**given)) == again
 
 
 def test_execute_when_setting_is_set_back_reuses_the_old_results(run, ran, tmp_path):
@@ -74,12 +79,6 @@ def test_execute_when_setting_is_set_back_reuses_the_old_results(run, ran, tmp_p
     run(sets=["work.suffix=?"])
     assert ran(run()) == {}
     assert (tmp_path / "run" / "lines.jsonl").read_bytes() == before
-
-
-def test_execute_when_one_line_changes_runs_that_item_and_the_tables(run, ran, lines):
-    run()
-    lines.write_text(lines.read_text().replace("b bee", "b bear"))
-    assert ran(run()) == {"read_lines": 4, "work": 1, "count": 4, "shorten": 1, "assemble": 1}
 
 
 def test_execute_when_library_changes_runs_that_stage(run, ran, monkeypatch):

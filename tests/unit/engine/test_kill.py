@@ -247,6 +247,13 @@ needs_ray = pytest.mark.skipif(not HAS_RAY, reason="Ray is not installed: pip in
 only_in_endurance = pytest.mark.skipif(
     not os.environ.get(VARIABLE), reason="starting Ray again and again takes minutes: by make endurance"
 )
+
+
+def in_actors(test: Any) -> Any:
+    """A test of actors that takes minutes."""
+    return needs_ray(pytest.mark.waits(pytest.mark.endurance(only_in_endurance(test))))
+
+
 CREATED = "2026-01-01T00:00:00Z"
 JOB = Job(f"{HERE}:WORK", Tools(WorkSettings(), CREATED))
 SHOTS = ("AB1", "A2", "B1", "AC2", "B1", "C2", "A3", "AB1", "C3", "A1", "BC2", "A3", "D1", "AD2")
@@ -417,9 +424,7 @@ def results_of(run: Path) -> int:
     [pytest.param("WORK", marks=[pytest.mark.endurance, only_in_endurance]), "WORK_BATCHED"],
 )
 def test_toy_when_run_in_actors_of_which_one_is_killed_writes_the_bytes_of_the_local_pool(
-    cluster: Any,
-    tmp_path: Path,
-    work: str,
+    cluster: Any, tmp_path: Path, work: str
 ) -> None:
     source = tmp_path / "lines.txt"
     words = ("cat", "dog sleep:0.1", "reject", "fail", "sleep:0.1 fish")
@@ -432,10 +437,7 @@ def test_toy_when_run_in_actors_of_which_one_is_killed_writes_the_bytes_of_the_l
     assert differing(tmp_path / "ray", tmp_path / "local") == []
 
 
-@needs_ray
-@pytest.mark.waits
-@pytest.mark.endurance
-@only_in_endurance
+@in_actors
 def test_katha_when_workers_are_killed_again_and_again_writes_the_bytes_of_the_local_pool(cluster, tmp_path):
     made = partial(BuildOptions, records=SAMPLES / "gold.jsonl", created_at=CREATED)
     build("stories", SAMPLES / "stories.jsonl", tmp_path / "local", made(workers=0))
@@ -448,14 +450,9 @@ def test_katha_when_workers_are_killed_again_and_again_writes_the_bytes_of_the_l
         left -= len(killed)
 
 
-@needs_ray
-@pytest.mark.waits
-@pytest.mark.endurance
-@only_in_endurance
+@in_actors
 def test_entities_when_built_on_two_devices_that_die_write_the_bytes_of_the_local_pool(
-    cluster: Any,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("av")
     films = [write_episode(tmp_path / name, SHOTS, name)[0] for name in ("first", "second")]
@@ -482,10 +479,7 @@ def test_entities_when_built_on_two_devices_that_die_write_the_bytes_of_the_loca
     assert shared == {path.name for path in (tmp_path / "local" / FOLDER).iterdir()}
 
 
-@needs_ray
-@pytest.mark.waits
-@pytest.mark.endurance
-@only_in_endurance
+@in_actors
 def test_katha_when_the_driver_is_killed_goes_on_from_the_journal(starter: Any, tmp_path: Path) -> None:
     stories, gold = SAMPLES / "stories.jsonl", SAMPLES / "gold.jsonl"
     options = BuildOptions(records=gold, created_at=CREATED, workers=0)

@@ -174,40 +174,30 @@ def test_merge_when_shards_and_sources_have_moved_finds_them_by_content(build, t
     assert whole["lines.jsonl"] == merged["lines.jsonl"]
 
 
-@pytest.mark.parametrize(
-    "case", ["missing", "twice", "whole", "settings", "count", "sources", "time", "unfinished"]
-)
+CASES = {
+    "missing": "missing: shard 2/3", "twice": "shard 1/3 is there twice", "whole": "part2 is a whole run",
+    "settings": "suffix|settings of work", "count": "numbers of shards", "sources": "source 1 .lines.txt.",
+    "time": "creation time", "unfinished": "part2 is not finished",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES)
 def test_merge_when_shards_do_not_belong_together_names_them(case, build, tmp_path, source, monkeypatch):
     folders = shards(build, tmp_path)
-    second = Options(workers=0, shard=Shard.parse("2/3"))
     shutil.rmtree(folders[1])
-    expected = {"missing": "missing: shard 2/3"}.get(case, str(folders[1]))
+    shard = {"twice": "1/3", "whole": None, "count": "2/4"}.get(case, "2/3")
     if case == "missing":
         del folders[1]
-    elif case == "twice":
-        build("part2", "1/3")
-        expected = "shard 1/3 is there twice"
-    elif case == "whole":
-        build("part2")
-        expected = "part2 is a whole run"
     elif case == "settings":
+        second = Options(workers=0, shard=Shard.parse(shard))
         run_toy(folders[1], source, second, sets=("work.suffix='?'", "run.threshold=0.5"))
-        expected = "suffix|settings of work"
-    elif case == "count":
-        build("part2", "2/4")
-        expected = "numbers of shards"
-    elif case == "sources":
-        source.write_text(source.read_text() + "new cat\n")
-        build("part2", "2/3")
-        expected = "source 1 .lines.txt."
-    elif case == "time":
-        monkeypatch.setenv("SOURCE_DATE_EPOCH", "1800000000")
-        build("part2", "2/3")
-        expected = "creation time"
     else:
-        build("part2", "2/3", limit=2)
-        expected = "part2 is not finished"
-    with pytest.raises(RunError, match=expected):
+        if case == "sources":
+            source.write_text(source.read_text() + "new cat\n")
+        if case == "time":
+            monkeypatch.setenv("SOURCE_DATE_EPOCH", "1800000000")
+        build("part2", shard, **({"limit": 2} if case == "unfinished" else {}))
+    with pytest.raises(RunError, match=CASES[case]):
         merge(*folders, out=tmp_path / "merged")
     assert not (tmp_path / "merged").exists()
 
@@ -298,13 +288,8 @@ def expand(folder: Path, count: int) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(("do", "most"), [(look, 40), (check, 160), (expand, 400)])
 def test_memory_when_items_are_many_times_as_many_holds_no_more_of_them(
-    tmp_path: Path,
-    run: Run,
-    lines: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    do: Callable[[Path, int], None],
-    most: int,
-) -> None:
+    tmp_path, run, lines, monkeypatch, do, most
+):
     peaks = []
     for count in (400, 800, 4000):  # the first has everything loaded
         lines.write_text("".join(f"item_{number:05d} word\n" for number in range(count)))
