@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -166,9 +167,8 @@ JSON = st.recursive(
 def test_check_story_when_any_leaf_becomes_any_json_never_raises(path: str, value: Any) -> None:
     bundle = replace_at(BUNDLE, path, value)
     for issue in check_story(bundle["record"], bundle["variants"]):
-        assert (
-            issue.cure and issue.path.startswith("$") and "\n" not in issue.where + issue.path + issue.message
-        )
+        assert issue.cure and issue.path.startswith("$")
+        assert "\n" not in issue.where + issue.path + issue.message
 
 
 # -- The tables of a review, against published numbers: of Fleiss (1971), and the paper's Tables 17 and 21
@@ -248,16 +248,10 @@ def test_agreement_when_there_are_many_stories_has_the_interval_of_an_independen
 def test_agreement_when_units_have_parts_counts_each_and_draws_stories():
     # Two transitions of one story: on one all three agree, on the other two of three. P = (1 + 1/3) / 2;
     # shares valid 5/6, corrected 1/6: Pe = 26/36; kappa = (2/3 - 26/36) / (1 - 26/36) = -0.2.
+    said = {("r3", "2-3"): "corrected"}
     votes = [
-        vote(
-            rater,
-            "s1",
-            "transition_annotation",
-            "corrected" if (rater, part) == ("r3", "2-3") else "valid",
-            part=part,
-        )
-        for rater in ("r1", "r2", "r3")
-        for part in ("1-2", "2-3")
+        vote(*unit[:1], "s1", "transition_annotation", said.get(unit, "valid"), part=unit[1])
+        for unit in product(("r1", "r2", "r3"), ("1-2", "2-3"))
     ]
     table = agreement_table(votes, {})["transition_annotation"]
     assert table["kappa"] == -0.2
@@ -300,24 +294,22 @@ def test_construction_when_worked_by_hand_has_rates_of_all_and_counts_of_the_rel
 def test_construction_when_the_paper_counts_narratives_gives_its_rate():
     # Table 17: 74 of 15,000 responses flagged a narrative as ineligible, 0.5 %.
     answers = ["unsafe"] * 74 + ["ok"] * (15_000 - 74)
-    votes = [
-        vote(f"r{number % 3}", f"s{number // 3}", "safety", answer) for number, answer in enumerate(answers)
-    ]
+    numbered = enumerate(answers)
+    votes = [vote(f"r{number % 3}", f"s{number // 3}", "safety", answer) for number, answer in numbered]
     rate = construction_table(votes, {}, {**TOTALS, "stories": 5000})["safety"]["rate"]
     assert round(100 * rate, 1) == 0.5
 
 
 def test_workload_when_the_review_is_that_of_the_paper_has_its_table_21():
     rows = [row(f"s{number:04}", adjudicator="a1" if number < 899 else None) for number in range(5000)]
-    gold = {
-        "human_gold": {f"s{number:04}" for number in range(1000)},
-        "strict_gold": {f"s{number:04}" for number in range(400)},
-    }
+    sizes = {"human_gold": 1000, "strict_gold": 400}
+    gold = {name: {f"s{number:04}" for number in range(size)} for name, size in sizes.items()}
     table = workload_table(rows, gold, 5000)
     assert table["records"] == 5000
-    assert (table["responses"]["stories"], table["responses"]["judgements"]) == (5000, 15_000)
-    assert (table["unanimous"]["stories"], table["unanimous"]["judgements"]) == (4101, 12_303)
-    assert (table["adjudicated"]["stories"], table["adjudicated"]["judgements"]) == (899, 2697)
+    for name, stories, judgements in (
+        ("responses", 5000, 15_000), ("unanimous", 4101, 12_303), ("adjudicated", 899, 2697),
+    ):  # fmt: skip
+        assert (table[name]["stories"], table[name]["judgements"]) == (stories, judgements), name
     assert {name: part["judgements"] for name, part in table["subsets"].items()} == {
         "human_gold": 3000, "strict_gold": 1200,
     }  # fmt: skip
@@ -349,19 +341,15 @@ def test_votes_of_an_adjudicator_when_no_reviewer_of_the_story_do_not_count():
 def test_tables_of_votes_when_no_vote_is_at_hand_are_those_stated_and_nothing_else():
     votes = [vote(rater, "s1", "safety", answer) for rater, answer in (("r1", "ok"), ("r2", "unsafe"))]
     whole = review_tables(ReviewData([row("s1")], votes, elsewhere=Elsewhere({}, {"safety": (2, 1)})), TOTALS)
-    assert stated_tables(whole, TOTALS) == {
-        name: whole[name] for name in ("construction", "agreement", "confidence")
-    }
+    kept = ("construction", "agreement", "confidence")
+    assert stated_tables(whole, TOTALS) == {name: whole[name] for name in kept}
     assert stated_elsewhere(whole) == Elsewhere({}, {"safety": (2, 1)})
     hostile = {
         "construction": {"safety": {"items": "<b>", "rate": True, "x": 1}, "y": {}},
         "agreement": [], "confidence": "no",
     }  # fmt: skip
     nothing = dict.fromkeys(("items", "judgements", "changed", "rate"))
-    assert stated_tables(hostile, TOTALS) == {
-        "construction": {
-            "safety": {**nothing, "elsewhere": {"judgements": None, "changed": None}, "final": 3}
-        }
-    }
+    safety = {**nothing, "elsewhere": {"judgements": None, "changed": None}, "final": 3}
+    assert stated_tables(hostile, TOTALS) == {"construction": {"safety": safety}}
     assert stated_tables(None, TOTALS) == {}
     assert set(review_tables(ReviewData([row("s1")]), TOTALS)) == {"validation", "workload"}
