@@ -25,6 +25,19 @@ def fenced_texts(text: str) -> list[str]:
     return [match[2] for match in FENCE.finditer(text)]
 
 
+def fence_after(text: str, before: str) -> str:
+    """Return the text between the marks that follow a line with some words."""
+    match = re.search(re.escape(before) + r"[^\n]*\n" + FENCE.pattern, text, re.DOTALL)
+    if match is None:
+        raise ValueError(f"nothing between marks after {before!r}")
+    return match[2]
+
+
+def lines_after(text: str, before: str) -> list[str]:
+    """Return the numbered texts between the marks that follow a line with some words."""
+    return re.findall(r"\[\d+\] (.*)", fence_after(text, before))
+
+
 def prompts_that_are_asked() -> tuple[str, ...]:
     """Return the ids of the prompts that a model answers in words; others are parts, or ask for a picture."""
     return tuple(sorted(_prompts().values()))

@@ -1,28 +1,21 @@
-"""Made-up stories for Semantic Compass, pictures that lose some of them, and a judge that reads pictures.
+"""Made-up stories for Semantic Compass, and pictures that lose some of them.
 
-What a candidate loses follows from a share and a hash, so that what selection can win is known before. The
-judge answers rightly exactly where the mark of the answer stands in a picture that it is shown; it says
-nothing about any real judge.
+What a candidate loses follows from a share and a hash, so that what selection can win is known before where
+:class:`.drawn_judge.DrawnJudge` reads the pictures.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-from ..evaluation.judging.settings import FOLDERS, judge_prompt
 from ..models.generators.drawn.figures import draw_scene
-from ..models.generators.drawn.images import codes_in
-from ..models.generators.drawn.scene import DrawnScene, Mark, code_of
+from ..models.generators.drawn.scene import DrawnScene, Mark
 from ..releases.loading import Release
 from ..schemas.canonical import Json, digest
-from ..schemas.katha import Question, StoryRecord
-from .asked_prompts import fenced_texts
+from ..schemas.katha import StoryRecord
 from .drawn import picture_bytes
 from .drawn_storyboards import judged_release
-from .judge_model import WRONG
 from .katha_samples import sample_bundles
-from .model_server import Asked
 
 SIDE = 256
 _ASKED = (("causal", "causality", "Why"), ("consequence", "consequence", "What came of it"))
@@ -105,61 +98,3 @@ def _panel(record: StoryRecord, seed: int, number: int, loses: Loses) -> tuple[M
 @cache
 def _drawn(marks: tuple[Mark, ...]) -> bytes:
     return picture_bytes(draw_scene(DrawnScene(marks=marks), (SIDE, SIDE)).canvas.image)
-
-
-@dataclass(frozen=True)
-class MarksJudge:
-    """A handler for :class:`fabula.testing.model_server.ModelServer` that reads drawn marks.
-
-    From the text, and from text and images together, it answers every question rightly.
-    """
-
-    # the records that are judged, with all of their questions
-    records: Sequence[StoryRecord] = field(repr=False)
-
-    def __call__(self, asked: Asked) -> Json:
-        """Return the reply to a judge's prompt, as JSON."""
-        condition = _conditions().get(asked.system.strip())
-        if condition is None:
-            raise ValueError(f"not a question: {asked.system[:80]!r}")
-        shown = [image.data for image in asked.images]
-        question = self._question(fenced_texts(asked.text), shown, condition)
-        if condition == "text_image":
-            return {"source_answer": question.gold_answer, "image_support": "supported",
-                    "final_answer": question.gold_answer, "confidence": "high"}  # fmt: skip
-        right = condition == "text" or code_of(question.gold_answer) in _seen(tuple(shown))
-        return {"answer": question.gold_answer if right else WRONG, "confidence": "high",
-                "evidence_status": "recoverable" if right else "omitted"}  # fmt: skip
-
-    def _question(self, fenced: Sequence[str], shown: Sequence[bytes], condition: str) -> Question:
-        """Return the question; of several stories' questions of one wording, that of who is shown or told."""
-        seen = _seen(tuple(shown))
-        for record in self.records:
-            if condition == "image":
-                is_it = any(code_of(name) in seen for name in record.scenes[0].characters)
-            else:
-                is_it = record.story_text == fenced[0]
-            if is_it:
-                return next(question for question in record.questions if question.question == fenced[-1])
-        raise ValueError(f"nobody's question: {fenced[-1][:80]!r}")
-
-
-@cache
-def _conditions() -> dict[str, str]:
-    """Return system message -> condition, of the prompts of questions in every set."""
-    prompts = [
-        (condition, judge_prompt(f"question_{condition}", name))
-        for name in FOLDERS
-        for condition in ("text", "image", "text_image")
-    ]
-    return {prompt.parts[0][1].render().strip(): condition for condition, prompt in prompts}
-
-
-@cache
-def _seen(pictures: tuple[bytes, ...]) -> frozenset[str]:
-    return frozenset().union(*(_codes(picture) for picture in pictures))
-
-
-@cache
-def _codes(picture: bytes) -> frozenset[str]:
-    return codes_in(picture)

@@ -1,6 +1,6 @@
 """A drawn video with people at known places, and a file of detections of them: all that a build needs.
 
-Shots are written as in :mod:`.made_films`: letters of the people, number of the place. Neighbours should be
+Shots are written as in :mod:`.load_films`: letters of the people, number of the place. Neighbours should be
 at different places, as only then their boundary can be seen.
 """
 

@@ -376,7 +376,6 @@ class DrawnJudge:
     guessing: bool = False  # whether it looks at nothing
 
     def __call__(self, asked: Asked) -> Json:
-        """Return the reply to a judge's prompt, as JSON."""
         if asked.protocol == "embeddings":
             return word_vector(asked.text)
         prompt = prompt_of(asked) or ""

@@ -22,7 +22,7 @@ from ..errors import UserError
 from ..media.video import video_library
 
 SHOTS = ("AB1", "A2", "B1", "AC2", "B1", "C2", "A3", "AB1", "C3", "A1")
-"""The shots of the film, as :mod:`.made_films` writes them: letters of people, number of the place."""
+"""The shots of the film, as :mod:`.load_films` writes them: letters of people, number of the place."""
 
 
 def write_shots(folder: Path) -> list[Path]:

@@ -38,7 +38,6 @@ class JudgeModel:
     boards: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def __call__(self, asked: Asked) -> Json:
-        """Return the reply to a judge's prompt, as JSON."""
         if asked.protocol == "embeddings":
             return word_vector(asked.text)
         prompt = prompt_of(asked) or ""

@@ -28,10 +28,9 @@ from ..builders.text.segments import pick, share
 from ..schemas.canonical import Json, sha256_bytes
 from ..schemas.text import contains_phrase, is_unspaced, normalize_answer
 from ..schemas.values import vocabulary
-from .asked_prompts import FENCE, prompt_of, user_text
+from .asked_prompts import fence_after, lines_after, prompt_of, user_text
 from .model_server import Asked
 
-_LINE = re.compile(r"\[\d+\] (.*)")
 _AS_TOLD = "The last scene is told as before."
 """What a contrast says that was written again; the reviewer lets it pass."""
 _MARKS = ' ,;:.!?"“”«»，。；：！？、،؛؟।॥'
@@ -46,7 +45,6 @@ class KathaModel:
     critical: float = 0.0
 
     def __call__(self, asked: Asked) -> Json:
-        """Return the reply to a prompt of the KathaBench builder, as JSON."""
         prompt_id = prompt_of(asked)
         if prompt_id not in _ANSWERS:
             raise ValueError(f"not a prompt that this model knows: {asked.system[:80]!r}")
@@ -65,15 +63,10 @@ class _Request:
     text: str
 
     def fence(self, before: str) -> str:
-        """Return the text between the marks that follow a line with these words."""
-        match = re.compile(re.escape(before) + r"[^\n]*\n" + FENCE.pattern, re.DOTALL).search(self.text)
-        if match is None:
-            raise ValueError(f"nothing between marks after {before!r}")
-        return match[2]
+        return fence_after(self.text, before)
 
     def lines(self, before: str) -> list[str]:
-        """Return the numbered texts between the marks that follow a line with these words."""
-        return [match[1] for match in _LINE.finditer(self.fence(before))]
+        return lines_after(self.text, before)
 
     def word(self, before: str) -> str:
         """Return what stands on a line after these words."""

@@ -51,7 +51,6 @@ class MemoryModel:
         self.asked: Counter[str] = Counter()
 
     def __call__(self, asked: Asked) -> Json | Answer:
-        """Return the reply to a question."""
         if asked.wants == "image":
             self.asked["picture"] += 1
             return Answer(picture=Picture(picture_bytes(self._picture(asked.prompt))))

@@ -80,7 +80,6 @@ class Judge:
         self._models = models
 
     def __call__(self, asked: Asked) -> Json:
-        """Return the reply to a judge's prompt, as JSON."""
         from PIL import Image
 
         sides = [Image.open(BytesIO(picture.data)).width for picture in asked.images[:1]]

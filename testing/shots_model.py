@@ -21,10 +21,9 @@ from ..builders.text.segments import pick
 from ..schemas.canonical import Json
 from ..schemas.text import is_unspaced
 from ..schemas.values import vocabulary
-from .asked_prompts import FENCE, prompt_of, user_text
+from .asked_prompts import fence_after, lines_after, prompt_of, user_text
 from .model_server import Asked
 
-_LINE = re.compile(r"\[\d+\] (.*)")
 _SOUNDS = "阿博策德伊法加哈伊杰卡拉米纳奥佩奇雷萨塔乌维瓦夏雅扎"
 
 
@@ -36,23 +35,12 @@ def answer(asked: Asked) -> Json:
     return _ANSWERS[prompt_id](user_text(asked))
 
 
-def _fence(text: str, before: str) -> str:
-    match = re.search(re.escape(before) + r"[^\n]*\n" + FENCE.pattern, text, re.DOTALL)
-    if match is None:
-        raise ValueError(f"nothing between marks after {before!r}")
-    return match[2]
-
-
-def _lines(text: str, before: str) -> list[str]:
-    return [match[1] for match in _LINE.finditer(_fence(text, before))]
-
-
 def _shots(text: str) -> list[str]:
-    return _lines(text, "The story, one numbered shot a line:")
+    return lines_after(text, "The story, one numbered shot a line:")
 
 
 def _plan(text: str) -> Json:
-    segments = _lines(text, "numbered segments:")
+    segments = lines_after(text, "numbered segments:")
     count = int(re.findall(r"into exactly (\d+) shots", text)[-1])
     firsts = [1 + place * len(segments) // count for place in range(count)]
     return {"shots": [{"first_segment": first, "moment": segments[first - 1][:40]} for first in firsts]}
@@ -60,7 +48,7 @@ def _plan(text: str) -> Json:
 
 def _script(text: str) -> Json:
     """Return a whole script: the answers to the prompts of its parts, in one."""
-    segments = _lines(text, "numbered segments:")
+    segments = lines_after(text, "numbered segments:")
     count = int(re.findall(r"in exactly (\d+) shots", text)[-1])
     firsts = [1 + place * len(segments) // count for place in range(count)]
     spans = zip(firsts, [*firsts[1:], len(segments) + 1], strict=True)
@@ -104,7 +92,7 @@ def _characters(text: str) -> Json:
 def _sheets(text: str, shots: Sequence[str]) -> list[Json]:
     human = re.findall(r"Tag of people: (\w+)", text)[-1]
     if "The characters are given:" in text:
-        cast = json.loads(_fence(text, "The characters are given:"))
+        cast = json.loads(fence_after(text, "The characters are given:"))
     else:
         cast = _found(shots, human)
     chinese = is_unspaced("".join(shots))
@@ -139,7 +127,7 @@ def _named(lines: Sequence[str]) -> list[Json]:
 
 
 def _place(text: str) -> Json:
-    cast = _named(_lines(text, "The characters, by key"))
+    cast = _named(lines_after(text, "The characters, by key"))
     placed = [named_first(cast, shot)[:3] for shot in _shots(text)]
     return {"shots": [{"shot": n, "characters": keys} for n, keys in enumerate(placed, start=1)]}
 
@@ -156,7 +144,7 @@ def _places(shots: Sequence[str]) -> list[Json]:
 
 
 def _casts(text: str) -> list[list[str]]:
-    return [[] if line == "-" else line.split(", ") for line in _lines(text, "On stage in each shot:")]
+    return [[] if line == "-" else line.split(", ") for line in lines_after(text, "On stage in each shot:")]
 
 
 def _cameras(casts: Sequence[Sequence[str]]) -> list[Json]:
@@ -197,7 +185,7 @@ def _stills(shots: Sequence[str], casts: Sequence[Sequence[str]]) -> list[str]:
 def _translated_names(text: str) -> Json:
     chinese = re.findall(r"Into: (\w+)", text)[-1] == "Chinese"
     entries = []
-    for load in json.loads(_fence(text, "The characters, numbered from 1")):
+    for load in json.loads(fence_after(text, "The characters, numbered from 1")):
         number = load["number"]
         name = _sounded(load["name"]) if chinese else f"Figure {number}"
         look = f"第{number}个人物的外貌。" if chinese else f"The looks of figure {number}."
@@ -213,7 +201,9 @@ def _sounded(name: str) -> str:
 
 def _translated_shots(text: str) -> Json:
     chinese = re.findall(r"Into: (\w+)", text)[-1] == "Chinese"
-    pairs = [line.partition(" = ")[::2] for line in _lines(text, "Names, each as it is") if " = " in line]
+    pairs = [
+        line.partition(" = ")[::2] for line in lines_after(text, "Names, each as it is") if " = " in line
+    ]
     cast = [character(own, own, other_name=other) for own, other in pairs]
     others = {member["key"]: member["other_name"] for member in cast}
 
@@ -224,7 +214,7 @@ def _translated_shots(text: str) -> Json:
         return f"{' and '.join(names)}: translated part {number}.".lstrip(": ")
 
     entries = []
-    for shot in json.loads(_fence(text, "The shots:")):
+    for shot in json.loads(fence_after(text, "The shots:")):
         number = shot["shot"]
         setting = f"第{number}处景色，白天" if chinese else f"Place number {number}, daylight"
         entries.append(
@@ -239,7 +229,7 @@ def _translated_shots(text: str) -> Json:
 
 
 def _classify(text: str) -> Json:
-    story = _fence(text, "The story:")
+    story = fence_after(text, "The story:")
     return {
         "kind": "A tale.",
         "story_type": pick(vocabulary("story_type").values, story),

@@ -155,7 +155,6 @@ class KnowingJudge:
         self._labels = {record.story_text: record.moral_label for record in records}
 
     def __call__(self, asked: Asked) -> Json:
-        """Return the reply to a judge's prompt, as JSON; about no known record that of a judge of none."""
         kind, _, shown = (prompt_of(asked) or "").rpartition("/")[2].partition("_")
         texts, reply = fenced_texts(user_text(asked)), answer_judge(asked)
         question = self._questions.get(texts[-1]) if texts else None
@@ -270,7 +269,6 @@ class AlignmentModel:
     asked: Counter[str] = field(default_factory=Counter)  # how often each dimension was asked
 
     def __call__(self, asked: Asked) -> Json:
-        """Return the rating as a reply."""
         prompt_id = prompt_of(asked) or ""
         if not prompt_id.startswith(_BEGINNING):
             raise ValueError(f"not a prompt of alignment: {asked.system[:80]!r}")

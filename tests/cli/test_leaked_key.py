@@ -17,7 +17,8 @@ import fabula
 from fabula.evaluation.archive.archive import JUDGEMENTS
 from fabula.releases.loading import Release
 from fabula.studies.memory.bank import read_bank
-from fabula.testing.compass_stories import MarksJudge, compass_release, draw_candidates, loses_share
+from fabula.testing.compass_stories import compass_release, draw_candidates, loses_share
+from fabula.testing.drawn_judge import DrawnJudge
 from fabula.testing.drawn_storyboards import draw_outputs, drawn_release
 from fabula.testing.judge_model import JudgeModel
 from fabula.testing.katha_model import KathaModel, prompt_of
@@ -330,7 +331,7 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> Release:
 
 @pytest.fixture(scope="module")
 def image_server(release: Release) -> Iterator[ModelServer]:
-    with ModelServer(MarksJudge(release.records)) as running:
+    with ModelServer(DrawnJudge(release.records)) as running:
         yield running
 
 

@@ -23,7 +23,8 @@ from fabula.studies.compass.arms import FrameRequest, Frames, frame_maker
 from fabula.studies.compass.frozen import FROZEN, Frozen, read_frozen
 from fabula.studies.compass.judging import Ledger
 from fabula.studies.compass.requests import CompassRequest, apply, tune
-from fabula.testing.compass_stories import MarksJudge, compass_release, draw_candidates, loses_share
+from fabula.testing.compass_stories import compass_release, draw_candidates, loses_share
+from fabula.testing.drawn_judge import DrawnJudge
 from fabula.testing.endurance import rounds
 from fabula.testing.model_server import ModelServer
 
@@ -77,7 +78,7 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
         patch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
         release = compass_release(folder / "release", VALIDATION, TEST)
         draw_candidates(folder / "model-x", release.records, loses_share(0.5))
-        with ModelServer(MarksJudge(release.records)) as server:
+        with ModelServer(DrawnJudge(release.records)) as server:
             made = Stage(folder, release, server)
             made.tuned()
             assert made.done.outputs
