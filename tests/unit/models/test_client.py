@@ -81,6 +81,25 @@ def client(model: Scripted, **options: Any) -> ModelClient:
     return ModelClient(model, ModelOptions(**options), model.clock, random.Random(1))
 
 
+def together(asked: ModelClient, clock: FakeClock, count: int, **more: Any) -> list[Any]:
+    """Return what so many calls that begin at once come to."""
+
+    async def play() -> list[Any]:
+        return await asyncio.gather(*(asked.call(REQUEST) for _ in range(count)), **more)
+
+    return clock.run(play())
+
+
+def taking(clock: FakeClock, seconds: float) -> Callable[[], Any]:
+    """Return a step of a model that answers after so many seconds."""
+
+    async def slow() -> Reply:
+        await clock.sleep(seconds)
+        return OK
+
+    return slow
+
+
 def test_call_when_the_model_answers_makes_one_attempt(clock: FakeClock) -> None:
     model = Scripted([OK], clock)
     assert clock.run(client(model).call(REQUEST)) == Called(OK, 1)
@@ -154,12 +173,7 @@ def test_call_when_asked_to_wait_for_ever_waits_no_longer_than_a_limit(clock: Fa
 
 def test_pause_when_one_call_is_told_to_wait_holds_up_all_others(clock: FakeClock) -> None:
     model = Scripted([fault("rate_limited", status=429, retry_after=30.0), OK], clock)
-    asked = client(model, concurrency=1)
-
-    async def play() -> None:
-        await asyncio.gather(*(asked.call(REQUEST) for _ in range(5)))
-
-    clock.run(play())
+    together(client(model, concurrency=1), clock, 5)
     assert len(model.asked_at) == 6
     assert all(time >= model.asked_at[0] + 30.0 for time in model.asked_at[1:])
 
@@ -174,11 +188,7 @@ def test_concurrency_when_too_many_are_refused_goes_down_and_comes_back(clock: F
 
     model = Scripted([busy], clock)
     asked = client(model, concurrency=16, attempts=50, patience=1e6)
-
-    async def play() -> list[Called]:
-        return await asyncio.gather(*(asked.call(REQUEST) for _ in range(100)))
-
-    assert len(clock.run(play())) == 100
+    assert len(together(asked, clock, 100)) == 100
     assert model.busiest == 16
     assert min(seen) <= 4
     assert max(seen[seen.index(min(seen)) :]) > min(seen)
@@ -186,31 +196,18 @@ def test_concurrency_when_too_many_are_refused_goes_down_and_comes_back(clock: F
 
 
 def test_concurrency_when_many_call_never_exceeds_the_limit(clock: FakeClock) -> None:
-    async def slow() -> Reply:
-        await clock.sleep(1.0)
-        return OK
-
-    model = Scripted([slow], clock)
-    asked = client(model, concurrency=7)
-
-    async def play() -> None:
-        await asyncio.gather(*(asked.call(REQUEST) for _ in range(70)))
-
+    model = Scripted([taking(clock, 1.0)], clock)
     start = clock.now
-    clock.run(play())
+    together(client(model, concurrency=7), clock, 70)
     assert model.busiest == 7
     assert clock.now - start == pytest.approx(10.0)
 
 
 def test_patience_when_nothing_succeeds_for_too_long_says_that_the_model_is_down(clock: FakeClock) -> None:
     model = Scripted([fault("connection")], clock)
-    asked = client(model, patience=30.0, attempts=100, concurrency=4)
-
-    async def play() -> list[Any]:
-        return await asyncio.gather(*(asked.call(REQUEST) for _ in range(8)), return_exceptions=True)
-
     start = clock.now
-    ends = clock.run(play())
+    asked = client(model, patience=30.0, attempts=100, concurrency=4)
+    ends = together(asked, clock, 8, return_exceptions=True)
     assert all(isinstance(end, ModelDown) and end.kind == "connection" for end in ends)
     assert "30 s" in str(ends[0]) or "patience" in str(ends[0])
     assert clock.now - start < 30.0 + 60.0 * 2
@@ -277,11 +274,7 @@ def test_error_when_it_is_no_fault_passes_through_and_frees_the_slot(clock: Fake
 
 @pytest.mark.parametrize("options", [{}, {"requests_per_minute": 60}, {"concurrency": 1}])
 def test_cancellation_when_calls_are_under_way_frees_every_slot(options, clock):
-    async def slow() -> Reply:
-        await clock.sleep(5.0)
-        return OK
-
-    model = Scripted([slow], clock)
+    model = Scripted([taking(clock, 5.0)], clock)
     asked = client(model, **options)
 
     async def play() -> Called:
