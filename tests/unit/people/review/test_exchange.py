@@ -98,7 +98,7 @@ any_answer = st.one_of(
 )
 
 
-@settings(max_examples=400)
+@settings(max_examples=200)
 @given(any_answer)
 def test_answer_when_it_stands_in_a_cell_comes_back_whatever_it_is(drawn: tuple[Any, Any]) -> None:
     about, answer = drawn
