@@ -21,9 +21,9 @@ from pathlib import Path
 import numpy as np
 from measure import measure
 
-from fabula.builders.entities.cluster_people import (
+from fabula.builders.entities.identities import (
+    ClusterSettings,
     Distances,
-    Settings,
     Weighed,
     cluster,
     forbid,
@@ -33,8 +33,8 @@ from fabula.builders.entities.cluster_people import (
     people_of,
     unpacked,
 )
-from fabula.builders.entities.detect_people import Settings as Detecting
 from fabula.builders.entities.names import Seen, Tracklet
+from fabula.builders.entities.tracking import DetectPeopleSettings
 from fabula.testing.drawn_detections import detections, write_detections
 from fabula.testing.drawn_film import DrawnFilm
 from fabula.testing.film_identities import LIMITS, clustered, film_scores, film_shots, tracked
@@ -106,7 +106,9 @@ def one_run(what: str, count: int) -> None:
     """Print what a process of its own found: groups and seconds of clustering alone."""
     if what == "whole":
         tracklets, started = made(count), time.perf_counter()
-        groups = len(people_of(tracklets, Settings(face_limit=0.6, body_limit=0.6, threshold=1)).people)
+        groups = len(
+            people_of(tracklets, ClusterSettings(face_limit=0.6, body_limit=0.6, threshold=1)).people
+        )
         print(groups, time.perf_counter() - started)
         return
     distances, pairs = distances_of(count)
@@ -146,7 +148,9 @@ def film(seconds: int) -> None:
     drawn = DrawnFilm(seconds)
     with tempfile.TemporaryDirectory() as folder:
         path = write_detections(Path(folder) / "film.jsonl", detections(drawn))
-        fields = tracked(film_shots(drawn, Path(folder) / "film.mp4"), Detecting(detections=str(path)))
+        fields = tracked(
+            film_shots(drawn, Path(folder) / "film.mp4"), DetectPeopleSettings(detections=str(path))
+        )
     print("\n| constraints | tracklets | people | true | precision | recall | F1 | adjusted Rand |")
     print("|---|---|---|---|---|---|---|---|")
     for constraints in (True, False):

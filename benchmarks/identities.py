@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from fabula.builders.entities.cluster_people import Settings, mean_vector, packed, people_of
+from fabula.builders.entities.identities import ClusterSettings, mean_vector, packed, people_of
 from fabula.builders.entities.names import Seen, Tracklet
 from fabula.media.video import frames_at
 from fabula.models.vision.registry import open_vision
@@ -73,7 +73,7 @@ def scores(tracks: Sequence[tuple[str, Tracklet]], limit: float) -> tuple[float,
     """Return ARI of tracks, IDF1 of boxes (nan where there is none), and the number of people found."""
     from sklearn.metrics import adjusted_rand_score  # type: ignore[import-untyped]
 
-    people = people_of([track for _, track in tracks], Settings(face_limit=limit)).people
+    people = people_of([track for _, track in tracks], ClusterSettings(face_limit=limit)).people
     group = {track: person.person_id for person in people for track in person.tracklets}
     found = [group[track.tracklet_id] for _, track in tracks]
     truth = [(seen.frame, who, seen.box) for who, track in tracks for seen in track.seen]
@@ -101,7 +101,7 @@ def main() -> None:
     chosen = [limit for limit in LIMITS if scores(half, limit)[0] == best]
     middle = chosen[len(chosen) // 2]
     for name, some in (("first half", half), ("second half", rest)):
-        for limit in (middle, Settings().face_limit):
+        for limit in (middle, ClusterSettings().face_limit):
             ari, f1, people = scores(some, limit)
             print(
                 f"{name}, {len(some)} tracks, limit {limit:g}: ARI {ari:.2f}, IDF1 {f1:.2f}, {people} people"

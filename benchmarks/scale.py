@@ -18,7 +18,7 @@ from pathlib import Path
 
 import psutil
 
-from fabula.builders.entities import detect_shots
+from fabula.builders.entities.videos import DetectShotsSettings
 from fabula.engine.execute import Options
 from fabula.engine.journal import encode
 from fabula.engine.machines.merging import Merge, merge_shards
@@ -50,7 +50,11 @@ def find_shots(folder: Path, films: int, frames: int, pools: tuple[str, ...]) ->
     blob = encode(Made(fields)).blob
     assert blob is not None
     tasks = [Task(f"film{number}", f"film{number}", ((blob, ("found",)),)) for number in range(films)]
-    job = Job(f"{detect_shots.__name__}", Tools(detect_shots.Settings(method="histogram"), CREATED), 100.0)
+    job = Job(
+        "fabula.builders.entities.videos:DETECT_SHOTS",
+        Tools(DetectShotsSettings(method="histogram"), CREATED),
+        100.0,
+    )
     print("| pool | workers | start, s | work, s | times one worker | processor, s |")
     print("|---|---:|---:|---:|---:|---:|")
     known, alone = set(), 0.0

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..builders.entities import cluster_people, detect_people, embed_tracklets, track_people
+from ..builders.entities.identities import ClusterSettings, EmbedSettings, cluster_people, embed_tracklets
 from ..builders.entities.names import Person, Shot, Tracklet, Video
+from ..builders.entities.tracking import DetectPeopleSettings, TrackSettings, detect_people, track_people
 from ..engine.stage import Item, Made, Tools
 from ..schemas.canonical import Json
 from ..schemas.values import Own
@@ -15,7 +16,7 @@ from .drawn_film import FPS, HEIGHT, WIDTH, DrawnFilm
 from .track_metrics import IdentityScores, Named, identity_scores, identity_switches, overlaps_of
 
 CREATED = "2026-01-01T00:00:00Z"
-LIMITS = cluster_people.Settings(face_limit=0.3, body_limit=0.5)
+LIMITS = ClusterSettings(face_limit=0.3, body_limit=0.5)
 """Settings for vectors of colours, chosen on the film itself: scores show how constraints help, no more."""
 
 
@@ -57,28 +58,28 @@ def made(outcome: object) -> Mapping[str, Json]:
 
 def tracked(
     shots: Sequence[Shot],
-    detecting: detect_people.Settings,
-    embedding: embed_tracklets.Settings | None = None,
+    detecting: DetectPeopleSettings,
+    embedding: EmbedSettings | None = None,
 ) -> list[dict[str, Any]]:
     """Return the fields of every shot after detection, tracking and embedding, as the stages make them."""
     fields: list[dict[str, Any]] = [{"shot": shot.as_json()} for shot in shots]
     names = [shot.shot_id for shot in shots]
     tools = _tools(detecting)
-    for known, outcome in zip(fields, detect_people.run_batch(_items(names, fields), tools), strict=True):
+    for known, outcome in zip(fields, detect_people(_items(names, fields), tools), strict=True):
         known.update(made(outcome))
     for name, known in zip(names, fields, strict=True):
-        known.update(made(track_people.run(Item(name, known), _tools(track_people.Settings()))))
-    tools = _tools(embedding or embed_tracklets.Settings(face=None, body=None))
-    for known, outcome in zip(fields, embed_tracklets.run_batch(_items(names, fields), tools), strict=True):
+        known.update(made(track_people(Item(name, known), _tools(TrackSettings()))))
+    tools = _tools(embedding or EmbedSettings(face=None, body=None))
+    for known, outcome in zip(fields, embed_tracklets(_items(names, fields), tools), strict=True):
         known.update(made(outcome))
     return fields
 
 
-def clustered(fields: Sequence[Mapping[str, Json]], settings: cluster_people.Settings) -> Mapping[str, Json]:
+def clustered(fields: Sequence[Mapping[str, Json]], settings: ClusterSettings) -> Mapping[str, Json]:
     """Return what clustering makes of shots with embedded tracklets."""
     shots = [{"shot": field["shot"], "quality": None, "tracklets": field["embedded"]} for field in fields]
     item = Item("film", {"video": fields[0]["shot"]["video"], "shots": shots})
-    return made(cluster_people.run(item, _tools(settings)))
+    return made(cluster_people(item, _tools(settings)))
 
 
 def film_scores(film: DrawnFilm, fields: Sequence[Mapping[str, Json]], people: Sequence[Json]) -> FilmScores:

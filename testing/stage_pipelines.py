@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..builders.entities.load_videos import ROLE
+from ..builders.entities.videos import ROLE
 from ..engine.config import resolve_config
 from ..engine.execute import Options, RunRequest, Source, execute
 from ..engine.pipeline import Pipeline
@@ -27,16 +27,17 @@ def _pipeline(name: str, room: str, stages: Sequence[str], fields: tuple[str, ..
     return Pipeline(name=name, stages=named, finish=f"{__name__}:finish", final_fields=fields)
 
 
-SHOTS = ("load_videos", "detect_shots", "detect_shots:LIST_SHOTS", "measure_quality")
+SHOTS = ("videos:LOAD_VIDEOS", "videos:DETECT_SHOTS", "videos:LIST_SHOTS", "selecting:MEASURE_QUALITY")
 MEDIA = _pipeline(
     "kept-shots", "builders",
-    (*SHOTS, "read_subtitles", "compare_shots:JUDGE_STYLE", "compare_shots", "filter_shots"),
+    (*SHOTS, "selecting:READ_SUBTITLES", "selecting:JUDGE_STYLE", "selecting:COMPARE_SHOTS",
+     "selecting:FILTER_SHOTS"),
     ("shot", "quality", "content"),
 )  # fmt: skip
 PEOPLE = _pipeline(
     "people", "builders",
-    (*SHOTS, "detect_people", "track_people", "embed_tracklets", "detect_shots:GROUP_SHOTS",
-     "cluster_people", "consolidate_people"),
+    (*SHOTS, "tracking:DETECT_PEOPLE", "tracking:TRACK_PEOPLE", "identities:EMBED_TRACKLETS",
+     "videos:GROUP_SHOTS", "identities:CLUSTER_PEOPLE", "identities:CONSOLIDATE_PEOPLE"),
     ("clustering",),
 )  # fmt: skip
 LOOKING = _pipeline(

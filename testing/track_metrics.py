@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..builders.entities.track_people import overlaps
+from ..builders.entities.tracking import overlaps
 
 Box4 = tuple[float, float, float, float]
 Named = tuple[int, Hashable, Box4]

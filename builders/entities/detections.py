@@ -19,7 +19,7 @@ from ...errors import InputError, UserError
 from ...schemas.plain_files import composed, open_plain, reason_of, type_reason
 from ...schemas.text import slug
 from ...schemas.values import Own
-from .cluster_people import Rows
+from .identities import Rows
 from .names import Box4, Video
 
 FORMAT = "fabula-detections"

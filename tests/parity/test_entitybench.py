@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from fabula.builders.entities.plan_windows import MOST, Settings, windows_of
+from fabula.builders.entities.episodes import MOST, WindowSettings, windows_of
 from fabula.builders.entities.windows import UNITS, ShotSlots, Weights, choose_windows, score_of
 from fabula.releases.entities.form import episode_rows, export_episodes, import_episodes
 from fabula.releases.entities.tree import EntitySet, Episode, SplitFile, read_entity_set, statistics_of_set
@@ -410,7 +410,7 @@ def test_windows_of_a_thousand_shots_when_chosen_with_and_without_limits_are_as_
         for shot in entity_set.by_id[one].script.shots()
     ]
     assert len(film) == 1000
-    settings = Settings()
+    settings = WindowSettings()
     windows, _ = windows_of(range(1, 1001), film, settings)
     free = choose_windows(windows)
     assert [(window.start, window.length) for window in free] == [(at, 50) for at in range(0, 1000, 50)]

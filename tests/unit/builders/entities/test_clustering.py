@@ -5,14 +5,17 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from fabula.builders.entities.cluster_people import APART, Distances, cluster, forbid
-from fabula.builders.entities.consolidate_people import (
+from fabula.builders.entities.identities import (
+    APART,
     Consolidated,
+    ConsolidateSettings,
+    Distances,
     Proposal,
     Rule,
-    Settings,
+    cluster,
     conflict,
     consolidate,
+    forbid,
     rounds_of,
 )
 from fabula.builders.entities.names import Person, Seen, Tracklet
@@ -247,7 +250,7 @@ def test_rounds_when_there_are_many_people_show_the_most_seen_each_time(count, w
         Person(person_id=f"p{at:03d}", tracklets=(name,), shots=(at,))
         for at, name in enumerate(tracklets, start=1)
     ]
-    rounds = rounds_of(some, tracklets, Settings())
+    rounds = rounds_of(some, tracklets, ConsolidateSettings())
     assert [len(one) for one in rounds] == wanted
     assert {person.person_id for one in rounds for person in one} == {one.person_id for one in some}
     shown = set.intersection(*({person.person_id for person in one} for one in rounds))

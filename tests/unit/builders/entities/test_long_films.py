@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fabula.builders.entities import load_videos
+from fabula.builders.entities import videos
 from fabula.engine import manifest
 from fabula.engine.execute import WORK, execute
 from fabula.engine.stage import PROGRESS
@@ -36,14 +36,14 @@ SMALL = (
 PROGRAM = """
 import json, os, signal, sys
 from pathlib import Path
-from fabula.builders.entities import detect_people, detect_shots, take_keyframes
+from fabula.builders.entities import pictures, tracking, videos
 from fabula.engine.stage import Item, Tools
 from fabula.media import shot_detection, shot_frames, shot_network
 from fabula.media.kept_files import Segments
 given = json.loads(Path(sys.argv[1]).read_text())
 left, decoded = int(sys.argv[2]), 0
 shot_detection.SEGMENT, shot_network.SEGMENT = 25, 50
-detect_people.SEGMENT, take_keyframes.SEGMENT = 4, 1
+tracking.SEGMENT, pictures.SEGMENT = 4, 1
 put = Segments.put
 def dying(self, number, value):
     global left
@@ -60,10 +60,9 @@ def counting(real):
             yield frame
     return frames
 shot_frames.SmallVideo._stamped = counting(shot_frames.SmallVideo._stamped)
-from fabula.builders.entities import pictures
 pictures.frames_at = counting(pictures.frames_at)
-take_keyframes.frames_at = counting(take_keyframes.frames_at)
-stages = {"detect_shots": detect_shots, "detect_people": detect_people, "take_keyframes": take_keyframes}
+known = (videos.DETECT_SHOTS, tracking.DETECT_PEOPLE, pictures.TAKE_KEYFRAMES)
+stages = {stage.name: stage for stage in known}
 stage, folder = stages[given["stage"]], Path(given["folder"])
 settings = stage.SPEC.settings(**given["settings"])
 tools = Tools(settings, "2026-01-01T00:00:00Z", store=folder / "store", work=folder / "work")
@@ -199,7 +198,7 @@ def test_run_when_some_videos_cannot_be_read_makes_the_others(tmp_path, monkeypa
     if os.geteuid():
         (folder / "closed.mp4").chmod(0)
     else:  # rights do not bind root
-        for module in (manifest, load_videos):
+        for module in (manifest, videos):
             real = module.sha256_file
 
             def refusing(path: Path, real: Any = real) -> str:

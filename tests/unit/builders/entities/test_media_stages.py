@@ -11,16 +11,21 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from fabula.builders.entities import (
+from fabula.builders.entities.building import Step, check_media, curation_funnel, funnel_lines
+from fabula.builders.entities.selecting import (
+    COMPARE_SHOTS,
+    FILTER_SHOTS,
+    JUDGE_STYLE,
+    MEASURE_QUALITY,
+    READ_SUBTITLES,
+    FilterSettings,
     compare_shots,
+    content_of,
     filter_shots,
-    load_videos,
     measure_quality,
     read_subtitles,
 )
-from fabula.builders.entities.building import Step, check_media, curation_funnel, funnel_lines
-from fabula.builders.entities.compare_shots import JUDGE_STYLE
-from fabula.builders.entities.detect_shots import LIST_SHOTS
+from fabula.builders.entities.videos import LIST_SHOTS, LOAD_VIDEOS, load_videos
 from fabula.engine.config import resolve_config
 from fabula.engine.execute import execute
 from fabula.engine.stage import Answer, Failed, Item, Made, Rejected, Tools
@@ -101,14 +106,14 @@ def test_load_when_names_are_alike_gives_each_an_id_of_its_own(tmp_path: Path) -
     broken = os.fsencode(tmp_path) + b"/bad\xff.mp4"
     Path(os.fsdecode(broken)).write_bytes(b"x")
     item = Item("sources", {"sources": [{"role": "videos", "name": "videos", "sha256": "0"}]})
-    children = list(load_videos.run(item, tools(load_videos, paths=(tmp_path,))))
+    children = list(load_videos(item, tools(LOAD_VIDEOS, paths=(tmp_path,))))
     ids = [child.id for child in children]
     assert len(set(ids)) == 5
     assert ids[0] == "film"
     assert all(name.startswith(("film", "video-")) for name in ids)
     failed = [child.outcome for child in children if isinstance(child.outcome, Failed)]
     assert [one.code for one in failed] == ["unprintable_name"]
-    assert ids == [child.id for child in load_videos.run(item, tools(load_videos, paths=(tmp_path,)))]
+    assert ids == [child.id for child in load_videos(item, tools(LOAD_VIDEOS, paths=(tmp_path,)))]
 
 
 def test_list_when_spans_are_given_numbers_them_from_one() -> None:
@@ -168,21 +173,21 @@ FINE = {"frames_read": 0, "subtitles": None, "shots_judged": 0, "documentary": N
 )
 def test_filter_when_one_thing_speaks_against_a_shot_gives_its_code(code, changes):
     fields = {"shot": shot(), "quality": quality(), "copy_of": None, "content": FINE}
-    fine = filter_shots.run(Item("a", fields), tools(filter_shots))
+    fine = filter_shots(Item("a", fields), tools(FILTER_SHOTS))
     assert fine == Made({"kept": {"unchecked": ["low_aesthetic", "subtitled", "documentary"]}})
-    found = filter_shots.run(Item("a", {**fields, **changes}), tools(filter_shots))
+    found = filter_shots(Item("a", {**fields, **changes}), tools(FILTER_SHOTS))
     assert isinstance(found, Rejected)
     assert found.code == code
-    assert code in filter_shots.SPEC.reject_codes
+    assert code in FILTER_SHOTS.reject_codes
 
 
 def test_filter_when_conditions_are_left_out_keeps_the_shot() -> None:
-    none = {name: None for name in filter_shots.Settings.model_fields if name != "copies"}
+    none = {name: None for name in FilterSettings.model_fields if name != "copies"}
     fields = {
         "shot": shot(end=0.1), "quality": quality(sharpness=0.0, motion=0.0, change=0.0, brightness=0.0),
         "copy_of": "b", "content": {**FINE, "documentary": 1.0},
     }  # fmt: skip
-    assert isinstance(filter_shots.run(Item("a", fields), tools(filter_shots, copies=False, **none)), Made)
+    assert isinstance(filter_shots(Item("a", fields), tools(FILTER_SHOTS, copies=False, **none)), Made)
 
 
 def measured(path: Path, **settings: Any) -> dict[str, Any]:
@@ -191,7 +196,7 @@ def measured(path: Path, **settings: Any) -> dict[str, Any]:
         about = video(file=str(path), width=stream.width, height=stream.height, frames=stream.frames)
     whole = shot(video=about, last=about["frames"] - 1, end=about["frames"] / 25)
     item = Item("film__shot0001", {"shot": whole, "among": 1})
-    (outcome,) = measure_quality.run_batch([item], tools(measure_quality, **settings))
+    (outcome,) = measure_quality([item], tools(MEASURE_QUALITY, **settings))
     assert isinstance(outcome, Made), outcome
     return dict(outcome.fields["quality"])
 
@@ -203,7 +208,7 @@ def test_measure_when_frames_cannot_be_decoded_fails_that_shot_alone(tmp_path: P
         Item("film__shot0001", {"shot": shot(1, video=about, last=9, end=0.4), "among": 2}),
         Item("film__shot0002", {"shot": shot(2, video=about, first=10, last=90), "among": 2}),
     ]
-    first, second = measure_quality.run_batch(items, tools(measure_quality))
+    first, second = measure_quality(items, tools(MEASURE_QUALITY))
     assert isinstance(first, Made)
     assert isinstance(second, Failed)
 
@@ -231,7 +236,7 @@ def looks(
         )
         for key, (hashes, end) in shots.items()
     ]
-    found = compare_shots.run(items, tools(compare_shots, previous=previous or {}))
+    found = compare_shots(items, tools(COMPARE_SHOTS, previous=previous or {}))
     return {key: fields["copy_of"] for key, fields in found.items()}
 
 
@@ -270,11 +275,11 @@ def test_content_when_worked_by_hand_agrees() -> None:
         return Item("a", {"subtitles": subtitles, "style": {"kind": kind} if asked else None})
 
     # 3 + 1 of 6 frames have text; one of two answered judgements is documentary-style.
-    found = compare_shots.content_of(
+    found = content_of(
         [item(3, "interview"), item(1, "narrative"), item(None, None), item(None, None, False)]
     )
     assert found == {"frames_read": 6, "subtitles": 0.6667, "shots_judged": 2, "documentary": 0.5}
-    assert compare_shots.content_of([item(None, None, False)]) == FINE
+    assert content_of([item(None, None, False)]) == FINE
 
 
 @pytest.mark.slow
@@ -292,7 +297,7 @@ def test_subtitles_when_library_is_there_reads_real_letters(tmp_path: Path) -> N
     for path in (shown, bare):
         about = video(file=str(path), frames=3)
         item = Item("film__shot0001", {"shot": shot(video=about, last=2)})
-        (outcome,) = read_subtitles.run_batch([item], tools(read_subtitles, reader="rapidocr", frames=1))
+        (outcome,) = read_subtitles([item], tools(READ_SUBTITLES, reader="rapidocr", frames=1))
         found.append(outcome.fields["subtitles"])
     assert [one["with_text"] for one in found] == [1, 0]
     assert "never" in " ".join(found[0]["lines"])

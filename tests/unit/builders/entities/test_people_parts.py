@@ -5,8 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from fabula.builders.entities.cluster_people import UNKNOWN, Rows, Weighed, fused, mean_vector
-from fabula.builders.entities.measure_quality import faces_of_people, looked_at
+from fabula.builders.entities.identities import UNKNOWN, Rows, Weighed, fused, mean_vector
 from fabula.builders.entities.names import (
     Entity,
     Person,
@@ -25,6 +24,7 @@ from fabula.builders.entities.pictures import (
     qualities,
     views_of,
 )
+from fabula.builders.entities.selecting import faces_of_people, looked_at
 from fabula.models.vision.store import Box
 
 

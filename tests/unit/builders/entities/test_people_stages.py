@@ -9,10 +9,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fabula.builders.entities import cluster_people, detect_people, embed_tracklets, track_people
 from fabula.builders.entities.building import check_people
-from fabula.builders.entities.cluster_people import unpacked
+from fabula.builders.entities.identities import ClusterSettings, EmbedSettings, embed_tracklets, unpacked
 from fabula.builders.entities.names import Person, Seen, Shot, Tracklet, Video
+from fabula.builders.entities.tracking import (
+    DetectPeopleSettings,
+    TrackSettings,
+    detect_people,
+    track_people,
+    tracks_of,
+)
 from fabula.engine.config import RunConfig, resolve_config
 from fabula.engine.stage import Failed, Item, Made, Outcome, Tools
 from fabula.errors import ConfigError, InputError, MissingRequirement
@@ -37,7 +43,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def fields(file: Path) -> list[dict[str, Any]]:
-    return tracked(film_shots(FILM, Path("/films/film.mp4")), detect_people.Settings(detections=str(file)))
+    return tracked(film_shots(FILM, Path("/films/film.mp4")), DetectPeopleSettings(detections=str(file)))
 
 
 def tools(settings: Own) -> Tools:
@@ -46,7 +52,7 @@ def tools(settings: Own) -> Tools:
 
 def detect(shots: list[Shot], **settings: Any) -> list[Outcome]:
     items = [Item(shot.shot_id, {"shot": shot.as_json()}) for shot in shots]
-    return list(detect_people.run_batch(items, tools(detect_people.Settings(**settings))))
+    return list(detect_people(items, tools(DetectPeopleSettings(**settings))))
 
 
 def write_video(path: Path, pictures: list[Any]) -> Path:
@@ -250,13 +256,13 @@ def test_track_when_shots_are_tracked_never_crosses_them_and_numbers_by_appearan
 def test_track_when_short_ones_are_unwanted_leaves_them_out_and_counts_them(fields):
     known = fields[0]
     all_of_them = len(known["tracklets"])
-    found = made(track_people.run(Item("s", known), tools(track_people.Settings(least=20))))
+    found = made(track_people(Item("s", known), tools(TrackSettings(least=20))))
     assert len(found["tracklets"]) + found["tracking"]["too_short"] == all_of_them
 
 
 def test_embed_when_vectors_were_given_averages_those_of_the_best_views(fields: list[dict[str, Any]]) -> None:
     known = fields[2]
-    (found,) = embed_tracklets.run_batch([Item("s", known)], tools(embed_tracklets.Settings(views=3)))
+    (found,) = embed_tracklets([Item("s", known)], tools(EmbedSettings(views=3)))
     one = Tracklet.model_validate(made(found)["embedded"][0])
     best = [one.seen[place] for place in one.best]
     assert len(best) == 3
@@ -273,15 +279,15 @@ def test_embed_when_views_are_decoded_encodes_each_crop_once(tmp_path: Path) -> 
     path = film.write(tmp_path / "film.mp4")
     rows = [{**row, "face_embedding": None, "body_embedding": None} for row in detections(film, every=4)]
     shots = film_shots(film, path)
-    settings = embed_tracklets.Settings(face=COLOURS, body=COLOURS, views=2, candidates=4)
-    detecting = detect_people.Settings(detections=str(write_detections(tmp_path / "d.jsonl", rows)))
+    settings = EmbedSettings(face=COLOURS, body=COLOURS, views=2, candidates=4)
+    detecting = DetectPeopleSettings(detections=str(write_detections(tmp_path / "d.jsonl", rows)))
     fields = tracked(shots, detecting, settings)
     tracklets = [Tracklet.model_validate(one) for known in fields for one in known["embedded"]]
     assert tracklets
     assert all(one.body is not None and 1 <= len(one.best) <= 2 for one in tracklets)
     assert any(one.face is not None for one in tracklets)
     assert fields[0]["embedding"]["by"]["body"] == load_drawn_colours(None).identity  # type: ignore[arg-type]
-    again = [embed_tracklets.run_batch([Item("s", known)], tools(settings))[0] for known in fields]
+    again = [embed_tracklets([Item("s", known)], tools(settings))[0] for known in fields]
     assert [made(one)["embedded"] for one in again] == [known["embedded"] for known in fields]
 
 
@@ -304,7 +310,7 @@ def test_people_when_clustered_are_told_apart_better_with_constraints(fields: li
 
 
 def test_people_when_clustered_are_never_seen_twice_at_once(fields: list[dict[str, Any]]) -> None:
-    made_of = clustered(fields, cluster_people.Settings(threshold=5))
+    made_of = clustered(fields, ClusterSettings(threshold=5))
     tracklets = {
         one["tracklet_id"]: Tracklet.model_validate(one) for known in fields for one in known["embedded"]
     }
@@ -342,8 +348,8 @@ def test_track_when_boxes_of_low_score_count_follows_people_through_occlusion_lo
         seen = [Seen.model_validate(one) for one in known["seen"]]
         for low in found:
             # Where low is as high as high, no box is of low score: plain matching by overlap.
-            settings = track_people.Settings(low=0.1 if low else 0.6, high=0.6)
-            tracks = track_people.tracks_of(seen, known["detection"]["looked"], 12, settings)
+            settings = TrackSettings(low=0.1 if low else 0.6, high=0.6)
+            tracks = tracks_of(seen, known["detection"]["looked"], 12, settings)
             shot = known["shot"]["number"]
             found[low] += [
                 (one.frame, (shot, at), one.box) for at, track in enumerate(tracks) for one in track

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
@@ -9,9 +10,12 @@ from typing import Any
 
 import pytest
 
-from fabula.builders.entities import detect_people, detect_shots, embed_tracklets, measure_quality
+from fabula.builders.entities import identities, selecting, tracking, videos
 from fabula.builders.entities.building import EntityOptions, build_entities, entity_request, only
-from fabula.builders.entities.detect_people import Settings as Detecting
+from fabula.builders.entities.identities import EMBED_TRACKLETS
+from fabula.builders.entities.selecting import MEASURE_QUALITY
+from fabula.builders.entities.tracking import DETECT_PEOPLE, DetectPeopleSettings
+from fabula.builders.entities.videos import _check
 from fabula.engine.execute import RunRequest, execute
 from fabula.engine.stage import Item
 from fabula.engine.status import RunReport
@@ -44,7 +48,7 @@ def weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         assert method == "transnetv2"
         return plain(video, "histogram", **more)
 
-    monkeypatch.setattr(detect_shots, "detect_in", detect)
+    monkeypatch.setattr(videos, "detect_in", detect)
     return package / "weights.pth"
 
 
@@ -60,7 +64,7 @@ def ran(report: Any) -> int:
 def test_shots_when_the_network_has_other_weights_are_found_anew(tmp_path: Path, weights: Path) -> None:
     video = tmp_path / "film.mp4"
     write_takes(video, (Take(20, 1), Take(20, 2)))
-    detect_shots._check.cache_clear()
+    _check.cache_clear()
     begun = request(video, tmp_path / "run")
     network = begun.config.stages["detect_shots"].network  # type: ignore[attr-defined]
     assert network.startswith("transnetv2@9/") and network == shot_network.fingerprint()
@@ -75,11 +79,11 @@ def test_run_when_continued_with_another_network_says_so_and_looks_at_nothing(tm
     videos = tmp_path / "videos"
     videos.mkdir()
     write_takes(videos / "film.mp4", (Take(20, 1), Take(20, 2)))
-    detect_shots._check.cache_clear()
+    _check.cache_clear()
     execute(request(videos, tmp_path / "run"))
     write_takes(videos / "more.mp4", (Take(20, 3), Take(20, 4)))
     weights.write_bytes(b"two")
-    detect_shots._check.cache_clear()
+    _check.cache_clear()
     with pytest.raises(MissingRequirement, match="began with"):
         continue_run(tmp_path / "run", workers=0)
 
@@ -99,7 +103,7 @@ def test_weights_when_named_in_the_settings_are_pinned_by_their_content(tmp_path
     other = request(tmp_path / "film.mp4", tmp_path / "run", *sets)
     one, same, new = (each.config.stages["detect_people"] for each in (first, again, other))
     assert one == same != new
-    assert isinstance(one, Detecting) and list(one.weights) == ["people-yolo11n"]
+    assert isinstance(one, DetectPeopleSettings) and list(one.weights) == ["people-yolo11n"]
     needs._files_hash.cache_clear()
     with pytest.raises(MissingRequirement, match=r"weights of people-yolo11n: .*began with"):
         needs.opened("people-yolo11n", one, "detector", {})
@@ -118,17 +122,20 @@ DETECTOR, ENCODER = (
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("stage", [measure_quality, detect_people, embed_tracklets])
-def test_build_when_stopped_in_a_video_goes_on_at_the_shot(stage, tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    "module, stage",
+    [(selecting, MEASURE_QUALITY), (tracking, DETECT_PEOPLE), (identities, EMBED_TRACKLETS)],
+)
+def test_build_when_stopped_in_a_video_goes_on_at_the_shot(module, stage, tmp_path, monkeypatch):
     video, _ = write_episode(tmp_path, SHOTS)
     sets = (
         f"detect_people.people='{DETECTOR}'", "detect_people.faces='none'",
         f"embed_tracklets.body='{ENCODER}'", "embed_tracklets.face='none'",
     )  # fmt: skip
     whole = execute(people_request(tmp_path / "whole", [video], sets))
-    name = stage.SPEC.name
+    name = stage.name
     looked: list[str] = []
-    real: Callable[..., Any] = stage.run_batch
+    real: Callable[..., Any] = stage.run
 
     def counted(items: Sequence[Item], tools: Any) -> Any:
         if len(looked) == BEFORE and not stopped:
@@ -138,7 +145,7 @@ def test_build_when_stopped_in_a_video_goes_on_at_the_shot(stage, tmp_path, monk
         return real(items, tools)
 
     stopped: list[bool] = []
-    monkeypatch.setattr(stage, "run_batch", counted)
+    monkeypatch.setattr(module, name.upper(), replace(stage, run=counted))
     with pytest.raises(Interrupted):
         execute(people_request(tmp_path / "run", [video], sets))
     assert len(looked) == BEFORE

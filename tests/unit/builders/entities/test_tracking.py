@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linear_sum_assignment
 
-from fabula.builders.entities.track_people import Look, Motion, TrackRules, assigned, track_boxes
+from fabula.builders.entities.tracking import Look, Motion, TrackRules, assigned, track_boxes
 
 
 def look(*rows: tuple[float, float, float, float, float]) -> Look:

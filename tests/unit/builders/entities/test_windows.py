@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from fabula.builders.entities.plan_windows import Settings, windows_of
+from fabula.builders.entities.episodes import WindowSettings, windows_of
 from fabula.builders.entities.windows import (
     Choice,
     ShotSlots,
@@ -91,7 +91,7 @@ def film(count: int) -> list[ShotSlots]:
 
 
 def planned(count: int, **settings: object) -> list[tuple[str | None, int]]:
-    chosen_by = Settings.model_validate(settings)
+    chosen_by = WindowSettings.model_validate(settings)
     windows, _ = windows_of(range(1, count + 1), film(count), chosen_by)
     chosen = choose_windows(windows, chosen_by.limits)
     return [(tier_of(one.length, chosen_by.tiers), one.length) for one in chosen]
