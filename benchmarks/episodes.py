@@ -24,16 +24,16 @@ from typing import Any
 
 from measure import Measured, measure
 
-from fabula.evaluation.entities.looking.ground_entities import (
+from fabula.evaluation.entities.looking import (
     area_percent,
     best_of,
     crop_of,
     crop_sharpness,
+    frames_of,
     padded,
     query_of,
     rating_of,
 )
-from fabula.evaluation.entities.looking.settings import frames_of
 from fabula.media import video
 from fabula.models.vision import clip, detectors, flow, networks
 from fabula.models.vision.registry import open_vision

@@ -376,7 +376,7 @@ def vbench_results(
     Examples:
         fabula import vbench-results vbench/*_eval_results.json --videos outputs/my-method --out vbench.json
     """
-    from ..evaluation.entities.quality.definitions import match_results, write_results
+    from ..evaluation.entities.quality import match_results, write_results
 
     matched = match_results(files, videos)
     write_results(out, matched)

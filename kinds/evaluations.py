@@ -34,7 +34,7 @@ Owners: TypeAlias = Mapping[str, tuple[str, ...]]
 
 def models_of_metrics(wanted: Sequence[str]) -> list[str]:
     """Return the default models of metrics; of all, in the paper's definitions, where none is named."""
-    from ..evaluation.entities.quality.definitions import MODELS as QUALITY
+    from ..evaluation.entities.quality import MODELS as QUALITY
     from ..evaluation.entities.requests import MODELS as PILLARS
     from ..evaluation.metrics.metric import NAMES, registered
 

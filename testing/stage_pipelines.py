@@ -9,7 +9,7 @@ from ..engine.config import resolve_config
 from ..engine.execute import Options, RunRequest, Source, execute
 from ..engine.pipeline import Pipeline
 from ..engine.stage import Item
-from ..evaluation.entities.load_episodes import EPISODES, OUTPUTS
+from ..evaluation.entities.episodes import EPISODES, OUTPUTS
 from ..schemas.canonical import jsonl_lines, write_atomic
 from ..schemas.plain_files import json_lines
 
@@ -42,8 +42,8 @@ PEOPLE = _pipeline(
 )  # fmt: skip
 LOOKING = _pipeline(
     "looked-at-episodes", "evaluation",
-    ("load_episodes", "list_shots", "quality.measure_quality", "looking.take_frames",
-     "looking.ground_entities", "looking.encode_appearances", "looking.draw_grids"),
+    ("episodes:LOAD_EPISODES", "episodes:LIST_SHOTS", "measure_quality:MEASURE_QUALITY",
+     "looking:TAKE_FRAMES", "looking:GROUND_ENTITIES", "looking:ENCODE_APPEARANCES", "grids:DRAW_GRIDS"),
     ("shot", "frames", "grounded", "vectors", "grid"),
 )  # fmt: skip
 

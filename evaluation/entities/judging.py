@@ -23,11 +23,12 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
+import numpy as np
 from pydantic import Field, model_validator
 
-from ...engine.stage import BadReply, Item, StageSpec, Tools
+from ...engine.stage import BadReply, Item, Made, OneStage, Outcome, StageSpec, Tools
 from ...media.images import encode_image
 from ...models.chat import Image, Message
 from ...prompts.loader import TextSet, load_prompt
@@ -35,11 +36,12 @@ from ...schemas.canonical import Json
 from ...schemas.entities import TYPES, EntityType
 from ...schemas.judgement import Condition, Kind
 from ...schemas.values import Own
-from ..judging.answers import Asking, Published, pictures_of
+from ..judging.answers import Asking, Published, last_attempts, pictures_of
 from ..judging.packets import GivenPacket, Packet
 from ..judging.settings import JudgeSettings
+from ..metrics.vectors import unpacked
 from .archived import ACTION_CRITERIA, CRITERIA, UNREAD, entity_parts, names_any
-from .metrics.catalogue import FIDELITY_GATE
+from .metrics.catalogue import FIDELITY_GATE, admitted, anchor, similarities_to_centroid
 
 LEAST, MOST = 1, 10
 """The scale of every score."""
@@ -499,3 +501,75 @@ JUDGE_PAIRS = _asking("judge_pairs", ("shots", "gate"), "pairs", _of_pairs, PAIR
 JUDGE_LOCATIONS = _asking(
     "judge_locations", ("shots", "gate"), "locations", _of_locations, LOCATION_PROMPTS, LocationSettings
 )
+
+
+# -- Stage: which appearances of each entity are compared across shots, and which stands for all (Eq. 22-31)
+
+
+def gate_appearances(item: Item, tools: Tools) -> Outcome:
+    """Return for each scheduled entity who is compared; None where nobody encoded any appearance."""
+    shots = item["shots"]
+    if all(shot["vectors"] is None for shot in shots):
+        return Made({"gate": None})
+    keys = dict.fromkeys(entity["key"] for shot in shots for entity in shot["shot"]["entities"])
+    least = tools.own(GateSettings).least
+    scores = [fidelity_of(shot) for shot in shots]
+    return Made({"gate": {key: _gated(key, shots, scores, least) for key in keys}})
+
+
+GATE_APPEARANCES = OneStage(
+    name="gate_appearances",
+    version=1,
+    shape="map",
+    reads=("shots",),
+    writes=("gate",),
+    libraries=("numpy",),
+    settings=GateSettings,
+    run=gate_appearances,
+)
+
+
+def fidelity_of(shot: Json) -> dict[str, float]:
+    """Return entity -> overall fidelity in [0, 1], of those that the judge scored."""
+    beginning = f"{shot['shot']['key']}/"
+    scored = {row["item"].removeprefix(beginning): row["parsed"] for row in last_attempts(shot["fidelity"])}
+    return {
+        key: parsed["overall"] / MOST
+        for key, parsed in scored.items()
+        if parsed is not None and parsed["overall"] is not None
+    }
+
+
+def _gated(
+    key: str, shots: Sequence[Json], scores: Sequence[Mapping[str, float]], least: float
+) -> dict[str, Any]:
+    pool, gated, unscored, vectors = [], [], [], {}
+    for shot, fidelity in zip(shots, scores, strict=True):
+        name, seen = shot["shot"]["key"], ((shot["grounded"] or {}).get("entities") or {}).get(key)
+        if seen is None or seen["status"] != "present":
+            continue
+        if not admitted(seen["status"], fidelity.get(key), least):
+            gated.append(name)
+            continue
+        pool.append(name)
+        if key not in fidelity:
+            unscored.append(name)
+        packed = (shot["vectors"] or {"crops": {}})["crops"].get(key)
+        if packed is not None:
+            vectors[name] = unpacked(packed)
+    nearest, near = _nearest(vectors)
+    return {
+        "pool": pool, "gated": gated, "unscored": unscored, "anchor": nearest, "similarities": near,
+    }  # fmt: skip
+
+
+def _nearest(vectors: Mapping[str, Any]) -> tuple[str | None, dict[str, float]]:
+    """Return the shot that is nearest to the centroid, and the cosine of each with it."""
+    if not vectors:
+        return None, {}
+    rows = np.concatenate([np.atleast_2d(rows) for rows in vectors.values()])
+    near, first = similarities_to_centroid(rows), anchor(rows)
+    names = list(vectors)
+    if near is None or first is None:
+        return None, {}
+    return names[first], dict(zip(names, map(float, near), strict=True))

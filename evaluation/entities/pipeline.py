@@ -17,21 +17,25 @@ from ..archive.merging import LineForm, Lines
 from ..archive.replies import ReplyTally
 from ..judging.settings import public_judge
 from .archived import EPISODES, PROTOCOL
+from .grids import COLUMNS
 from .judging import PUBLISHED, EpisodeJudgeSettings
-from .looking.draw_grids import COLUMNS
-from .looking.ground_entities import SIDE
-from .looking.settings import GRID_FRAMES, GROUND_FRAMES
+from .looking import GRID_FRAMES, GROUND_FRAMES, SIDE
 from .metrics.catalogue import METRICS
 
 KIND = "evaluate-episodes"
-BEFORE = ("load_episodes", "list_shots")
+BEFORE = ("episodes:LOAD_EPISODES", "episodes:LIST_SHOTS")
 LOOKING = (
-    "quality.measure_quality", "looking.take_frames", "looking.ground_entities",
-    "looking.encode_appearances", "looking.draw_grids",
+    "measure_quality:MEASURE_QUALITY", "looking:TAKE_FRAMES", "looking:GROUND_ENTITIES",
+    "looking:ENCODE_APPEARANCES", "grids:DRAW_GRIDS",
 )  # fmt: skip
 """The stages that open videos or look at pictures."""
 JUDGING = ("judging:JUDGE_FIDELITY", "judging:JUDGE_ACTIONS")
-ACROSS = ("group_episodes", "gate_appearances", "judging:JUDGE_PAIRS", "judging:JUDGE_LOCATIONS")
+ACROSS = (
+    "episodes:GROUP_EPISODES",
+    "judging:GATE_APPEARANCES",
+    "judging:JUDGE_PAIRS",
+    "judging:JUDGE_LOCATIONS",
+)
 ANSWERS = ("fidelity", "actions")
 """The fields of a shot that hold rows of replies."""
 DECODING = ("temperature", "max_tokens", "max_input_tokens", "sample")
@@ -51,7 +55,7 @@ PIPELINE = Pipeline(
 )
 ASSUMED = Pipeline(
     name=KIND,
-    stages=_places(*BEFORE, "assume_shots", *JUDGING, *ACROSS),
+    stages=_places(*BEFORE, "episodes:ASSUME_SHOTS", *JUDGING, *ACROSS),
     finish=f"{__name__}:finish",
     final_fields=PIPELINE.final_fields,
 )

@@ -25,11 +25,9 @@ from ..running import (
     pinned,
 )
 from .archived import entity_parts
-from .assume_shots import AssumeSettings
-from .group_episodes import GroupSettings
+from .episodes import EPISODES, OUTPUTS, AssumeSettings, GroupSettings, chosen_episodes
 from .judging import ASKING, PUBLISHED, EpisodeJudgeSettings, LocationSettings
-from .load_episodes import EPISODES, OUTPUTS, chosen_episodes
-from .looking.settings import (
+from .looking import (
     EpisodeSelection,
     FrameSettings,
     Grounding,
@@ -38,7 +36,7 @@ from .looking.settings import (
     scheduled,
 )
 from .pipeline import ARCHIVE, ASSUMED, PIPELINE
-from .quality.definitions import QualitySettings
+from .quality import QualitySettings
 
 # -- What an evaluation of episodes takes, by rule: what is looked at, and how many questions are asked
 

@@ -15,7 +15,7 @@ from ...engine.run_options import RunOptions, Sets, setting_texts
 from ...engine.running import RunKind
 from ...engine.status import RunReport
 from ...errors import ConfigError, InputError, MissingRequirement, TargetError, UserError
-from ...evaluation.entities.looking.settings import EpisodeSelection
+from ...evaluation.entities.looking import EpisodeSelection
 from ...evaluation.report.model import Frame
 from ...evaluation.report.showing import Thumbnails
 from ...evaluation.running import check_places, check_weights, device_named, missing_libraries, pinned
@@ -660,7 +660,7 @@ def _check_drawing(config: RunConfig, options: MemoryOptions) -> None:
 
 def scripts_chosen(request: RunRequest) -> tuple[MemoryScript, ...]:
     """Return the episodes that a request chooses."""
-    from ...evaluation.entities.load_episodes import chosen_episodes
+    from ...evaluation.entities.episodes import chosen_episodes
     from .scripts import script_of
 
     whole, _ = read_entity_set(request.of_role(EPISODES)[0], rules=False)

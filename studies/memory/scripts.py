@@ -14,8 +14,8 @@ from pydantic import Field, model_validator
 from ...builders.step import ask
 from ...engine.stage import UNAVAILABLE, BadReply, Child, Item, Made, NoAnswer, OneStage, Outcome, Tools
 from ...errors import InputError, UserError
-from ...evaluation.entities.load_episodes import chosen_episodes
-from ...evaluation.entities.looking.settings import EpisodeSelection
+from ...evaluation.entities.episodes import chosen_episodes
+from ...evaluation.entities.looking import EpisodeSelection
 from ...evaluation.outputs.entities import CheckOptions, check_episodes
 from ...models.spec import ModelSettings
 from ...releases.entities.tree import EntitySet, read_entity_set

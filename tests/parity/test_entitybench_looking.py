@@ -14,8 +14,8 @@ import pytest
 from PIL import Image
 
 from fabula.engine.stage import Item, Made, Tools
-from fabula.evaluation.entities.looking import ground_entities
-from fabula.evaluation.entities.looking.settings import GroundSettings, frames_of
+from fabula.evaluation.entities import looking
+from fabula.evaluation.entities.looking import GroundSettings, frames_of, ground_entities
 from fabula.media.images import encode_image
 from fabula.media.kept_files import keep_file
 from fabula.models.vision.store import Box, Card, TextRows
@@ -178,7 +178,7 @@ def official_result(official: ModuleType, drawn: Drawn, folder: Path, patch: pyt
 def our_result(drawn: Drawn, folder: Path, patch: pytest.MonkeyPatch) -> Any:
     """What the stage makes of the same shot."""
     models = {"grounder": Grounder(drawn), "text encoder": Texts()}
-    patch.setattr(ground_entities, "opened", lambda _name, _settings, kind: models[kind])
+    patch.setattr(looking, "opened", lambda _name, _settings, kind: models[kind])
     pictures = {}
     for index, frame in enumerate(drawn.frames):
         pictures[str(index)] = f"{drawn.number}_{index}.png"
@@ -192,7 +192,7 @@ def our_result(drawn: Drawn, folder: Path, patch: pytest.MonkeyPatch) -> Any:
     item = Item("m/e/1", {"shot": {"entities": entities}, "frames": frames})
     settings = GroundSettings(detector="drawn", text="drawn", definition="code")
     tools = Tools(settings, "2026-01-01T00:00:00Z", store=folder)
-    (made,) = ground_entities.run_batch([item], tools)
+    (made,) = ground_entities([item], tools)
     assert isinstance(made, Made)
     return made.fields["grounded"]["entities"]
 

@@ -17,9 +17,9 @@ from PIL import Image
 from fabula.engine.stage import BadReply, Item, Tools
 from fabula.evaluation.entities import judging
 from fabula.evaluation.entities.archived import CRITERIA
+from fabula.evaluation.entities.grids import draw_grids
 from fabula.evaluation.entities.judging import EpisodeJudgeSettings, LocationSettings, objects_named
-from fabula.evaluation.entities.looking import draw_grids
-from fabula.evaluation.entities.looking.settings import GridSettings
+from fabula.evaluation.entities.looking import GridSettings
 from fabula.evaluation.entities.requests import budget_of, for_methods
 from fabula.evaluation.judging.packets import GivenPacket
 from fabula.media.images import encode_image
@@ -206,7 +206,7 @@ def test_shots_when_asked_about_by_both_are_asked_and_read_alike(reference, tmp_
     }
     tools = Tools(EpisodeJudgeSettings(texts=texts), "", store=tmp_path / "store")
     grids = Tools(GridSettings(wanted=True, drawing="code", format="png"), "", store=tmp_path / "store")
-    grid = draw_grids.run(Item("x", shot), grids).fields["grid"]  # type: ignore[union-attr]
+    grid = draw_grids(Item("x", shot), grids).fields["grid"]  # type: ignore[union-attr]
     fidelity = list(judging.JUDGE_FIDELITY.questions(Item("x", shot), tools))
     actions = list(judging.JUDGE_ACTIONS.questions(Item("x", {"shot": shot["shot"], "grid": grid}), tools))
 

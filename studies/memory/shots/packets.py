@@ -24,8 +24,8 @@ from pydantic import Field
 
 from ....engine.stage import Child, Item, Made, OneStage, Tools
 from ....errors import InputError, UserError
-from ....evaluation.entities.load_episodes import chosen_episodes
-from ....evaluation.entities.looking.settings import EpisodeSelection
+from ....evaluation.entities.episodes import chosen_episodes
+from ....evaluation.entities.looking import EpisodeSelection
 from ....models.generators.drawn.scene import DrawnScene, Mark, MarkKind
 from ....prompts.loader import load_prompt
 from ....releases.entities.tree import read_entity_set

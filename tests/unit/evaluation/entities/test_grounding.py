@@ -10,13 +10,13 @@ import pytest
 from PIL import Image
 
 from fabula.engine.execute import STORE
-from fabula.evaluation.entities.looking.draw_grids import NAMED
-from fabula.evaluation.entities.looking.encode_appearances import whole_view
-from fabula.evaluation.entities.looking.ground_entities import (
+from fabula.evaluation.entities.grids import NAMED
+from fabula.evaluation.entities.looking import (
     Pixels,
     crop_sharpness,
     logistic,
     padded,
+    whole_view,
 )
 from fabula.evaluation.metrics.vectors import unpacked
 from fabula.models.vision.store import Box, GroundingStore

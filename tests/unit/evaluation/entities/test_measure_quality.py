@@ -10,14 +10,13 @@ import pytest
 
 from fabula.engine.stage import Item, Made, Tools
 from fabula.evaluation.entities.archived import QUALITY
-from fabula.evaluation.entities.quality import measure_quality
-from fabula.evaluation.entities.quality.definitions import (
+from fabula.evaluation.entities.measure_quality import _results, measure_quality
+from fabula.evaluation.entities.quality import (
     MODELS,
     QualitySettings,
     match_results,
     write_results,
 )
-from fabula.evaluation.entities.quality.measure_quality import run
 from fabula.models.vision.needs import with_weights
 from fabula.schemas.canonical import canonical_bytes, sha256_file
 from fabula.testing.drawn_videos import Take, draw_takes, write_frames, write_sound
@@ -38,7 +37,7 @@ STAND_INS = {
 
 @pytest.fixture(autouse=True)
 def anew() -> None:
-    measure_quality._results.cache_clear()
+    _results.cache_clear()
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +68,7 @@ def shot_of(file: Path | None, start: int | None = None, stop: int | None = None
 
 
 def quality_of(item: Item, settings: QualitySettings) -> Any:
-    made = run(item, Tools(settings=settings, created_at="2026-01-01T00:00:00Z"))
+    made = measure_quality(item, Tools(settings=settings, created_at="2026-01-01T00:00:00Z"))
     assert isinstance(made, Made) and canonical_bytes(made.fields["quality"])
     return made.fields["quality"]
 

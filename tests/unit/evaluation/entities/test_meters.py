@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+from fabula.evaluation.entities import quality
 from fabula.evaluation.entities.archived import QUALITY
-from fabula.evaluation.entities.quality import definitions
-from fabula.evaluation.entities.quality import meters as windows
-from fabula.evaluation.entities.quality.definitions import QualitySettings, make_meters
-from fabula.evaluation.entities.quality.meters import (
+from fabula.evaluation.entities.quality import (
     Likeness,
     Picture,
+    QualitySettings,
     Reconstruction,
     Steadiness,
     fastest,
+    make_meters,
     read_off,
 )
 from fabula.models.vision.store import Card, Rows, VectorStore, vector_key
@@ -104,11 +104,11 @@ def test_windows_when_frames_go_by_make_the_groups_that_each_measure_compares() 
         made = [window(number, frame) for number, frame in enumerate(frames)]
         return ["".join(str(picture.key[0]) for picture in group) for group in made if group is not None]
 
-    assert groups(windows.each) == ["0", "1", "2", "3", "4", "5", "6"]
-    assert groups(windows.pairs()) == ["01", "12", "23", "34", "45", "56"]
-    assert groups(windows.pairs(3)) == ["03", "36"]
-    assert groups(windows.with_first()) == ["001", "012", "023", "034", "045", "056"]
-    assert groups(windows.around()) == ["012", "234", "456"], "the odd frames are those that are foretold"
+    assert groups(quality.each) == ["0", "1", "2", "3", "4", "5", "6"]
+    assert groups(quality.pairs()) == ["01", "12", "23", "34", "45", "56"]
+    assert groups(quality.pairs(3)) == ["03", "36"]
+    assert groups(quality.with_first()) == ["001", "012", "023", "034", "045", "056"]
+    assert groups(quality.around()) == ["012", "234", "456"], "the odd frames are those that are foretold"
 
 
 def test_steadiness_when_worked_by_hand_equals_equation_3() -> None:
@@ -147,7 +147,7 @@ def test_reconstruction_when_the_flow_is_true_foretells_a_shift_exactly(step: in
 
 
 def settings_with(monkeypatch: pytest.MonkeyPatch, models: dict[str, Any], **chosen: Any) -> QualitySettings:
-    monkeypatch.setattr(definitions, "opened", lambda name, _, kind: models[kind])
+    monkeypatch.setattr(quality, "opened", lambda name, _, kind: models[kind])
     return QualitySettings(wanted=True, **chosen)
 
 

@@ -14,8 +14,8 @@ from fabula.engine.pipeline import load_stage
 from fabula.engine.stage import Ask, BadReply, Failed, Item, Made, Tools
 from fabula.errors import ConfigError
 from fabula.evaluation.archive.archive import read_archive
-from fabula.evaluation.entities import gate_appearances, group_episodes
 from fabula.evaluation.entities.archived import ACTION_CRITERIA, CRITERIA
+from fabula.evaluation.entities.episodes import group_episodes
 from fabula.evaluation.entities.judging import (
     PUBLISHED,
     EpisodeJudgeSettings,
@@ -25,6 +25,7 @@ from fabula.evaluation.entities.judging import (
     action_shape,
     fidelity_shape,
     first_object,
+    gate_appearances,
     set_shape,
 )
 from fabula.evaluation.entities.requests import EVALUATING, EpisodeOptions
@@ -120,7 +121,7 @@ def asked(name: str, fields: Json, **settings: object) -> list[Ask[Json]]:
 
 
 def gate_of(shots: list[Json]) -> Json:
-    outcome = gate_appearances.run(Item("m/e", {"shots": shots}), Tools(GateSettings(), NOW))
+    outcome = gate_appearances(Item("m/e", {"shots": shots}), Tools(GateSettings(), NOW))
     assert isinstance(outcome, Made)
     return outcome.fields["gate"]
 
@@ -198,10 +199,10 @@ def test_locations_when_asked_show_the_sharpest_frames_in_pairs_or_as_a_set() ->
 def test_group_when_a_shot_failed_lets_the_episode_fail_instead_of_scoring_it() -> None:
     story = {"episode": {"shots": [{"key": "1:1"}, {"key": "1:2"}]}, "outputs": {}}
     members = [Item(f"m/e/{index}", {**shot(index, 0.0), "story": story}) for index in (1, 0)]
-    made = group_episodes.run(members, Tools(GateSettings(), NOW))
+    made = group_episodes(members, Tools(GateSettings(), NOW))
     assert isinstance(made, Made)
     assert [each["shot"]["key"] for each in made.fields["shots"]] == ["1:1", "1:2"]
-    lost = group_episodes.run(members[:1], Tools(GateSettings(), NOW))
+    lost = group_episodes(members[:1], Tools(GateSettings(), NOW))
     assert isinstance(lost, Failed) and lost.code == "shots_failed"
 
 

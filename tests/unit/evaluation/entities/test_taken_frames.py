@@ -11,8 +11,8 @@ from PIL import Image
 from fabula.engine.execute import STORE
 from fabula.engine.status import RunReport
 from fabula.errors import ConfigError, InputError
-from fabula.evaluation.entities.load_episodes import chosen_episodes
-from fabula.evaluation.entities.looking.settings import (
+from fabula.evaluation.entities.episodes import chosen_episodes
+from fabula.evaluation.entities.looking import (
     EpisodeSelection,
     GroundSettings,
     frames_of,

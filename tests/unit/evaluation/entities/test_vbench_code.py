@@ -17,9 +17,8 @@ import numpy as np
 import pytest
 
 from fabula.engine.stage import Item, Made, Tools
-from fabula.evaluation.entities.quality.definitions import QualitySettings
-from fabula.evaluation.entities.quality.measure_quality import run
-from fabula.evaluation.entities.quality.meters import Motion
+from fabula.evaluation.entities.measure_quality import measure_quality
+from fabula.evaluation.entities.quality import Motion, QualitySettings
 from fabula.testing.drawn_videos import Encoder, Take, draw_takes, write_frames
 from fabula.testing.tiny_vision import tiny_settings
 
@@ -82,7 +81,7 @@ def ours(film: Path, measure: str, options: dict[str, Any]) -> float:
     settings = QualitySettings(wanted=True, definition="vbench", measures=(measure,), options=options)
     video = {"file": str(film), "sha256": "", "start": None, "stop": None}
     item = Item("m/e/001_001", {"shot": {"video": video, "code": None}})
-    made = run(item, Tools(settings=settings, created_at=""))
+    made = measure_quality(item, Tools(settings=settings, created_at=""))
     assert isinstance(made, Made)
     value = made.fields["quality"]["values"][measure]
     assert value is not None, made.fields["quality"]["why"]

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from fabula.cli.main import app
 from fabula.errors import InputError
-from fabula.evaluation.entities.quality.definitions import match_results, read_results, write_results
+from fabula.evaluation.entities.quality import match_results, read_results, write_results
 from fabula.schemas.canonical import sha256_file
 
 

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 from unicodedata import combining, normalize
 
-from ....engine.stage import Item, Made, Outcome, StageSpec, Tools
-from ....media.images import Picture, open_picture
-from ....schemas.canonical import Json
-from ...judging.settings import ImageSettings, keep_pictures, prepare_picture
-from .settings import GRID_FRAMES, GridSettings
+from ...engine.stage import Item, Made, OneStage, Outcome, Tools
+from ...media.images import Picture, open_picture
+from ...schemas.canonical import Json
+from ..judging.settings import ImageSettings, keep_pictures, prepare_picture
+from .looking import GRID_FRAMES, GridSettings
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -70,15 +70,6 @@ def ink_on(colour: Colour) -> Rgb:
 
 # -- A grid of a shot's frames in which every character and object is boxed and named (Eq. 19)
 
-SPEC = StageSpec(
-    name="draw_grids",
-    version=2,
-    shape="map",
-    reads=("shot", "frames", "grounded"),
-    writes=("grid",),
-    libraries=("pillow",),
-    settings=GridSettings,
-)
 COLUMNS = 3
 SHOWN = ("character", "object")
 _GAP, _GROUND, _LINE, _TEXT = 8, (32, 32, 32), 2, 12
@@ -94,7 +85,7 @@ class Label:
     text: str
 
 
-def run(item: Item, tools: Tools) -> Outcome:
+def draw_grids(item: Item, tools: Tools) -> Outcome:
     """Return the file of the grid and who has which colour; null where nobody looked, or nobody judges."""
     settings, frames, grounded = tools.own(GridSettings), item["frames"], item["grounded"]
     if not settings.wanted or frames["invalid"] is not None or grounded is None:
@@ -131,6 +122,18 @@ def run(item: Item, tools: Tools) -> Outcome:
     if settings.drawing == "code":
         about["frames"] = len(cells)
     return Made({"grid": {**about, "legend": legend}})
+
+
+DRAW_GRIDS = OneStage(
+    name="draw_grids",
+    version=2,
+    shape="map",
+    reads=("shot", "frames", "grounded"),
+    writes=("grid",),
+    libraries=("pillow",),
+    settings=GridSettings,
+    run=draw_grids,
+)
 
 
 def _all_boxes(shown: Sequence[Json], grounded: Json, index: str) -> "Iterator[Labelled]":

@@ -9,30 +9,18 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ....engine.stage import Item, Made, Outcome, StageSpec, Tools
-from ....errors import MissingRequirement
-from ....media.images import MediaProblem
-from ....models.vision.needs import opened
-from ....models.vision.store import VectorStore, vector_key
-from ....schemas.canonical import Json
-from ..archived import QUALITY
-from ..looking.take_frames import FrameKeeper, ShotVideo
-from .definitions import QualitySettings, Results, make_meters, read_results, reasons
-from .meters import Unmeasured, read_off
+from ...engine.stage import Item, Made, OneStage, Outcome, Tools
+from ...errors import MissingRequirement
+from ...media.images import MediaProblem
+from ...models.vision.needs import opened
+from ...models.vision.store import VectorStore, vector_key
+from ...schemas.canonical import Json
+from .archived import QUALITY
+from .looking import FrameKeeper, ShotVideo
+from .quality import QualitySettings, Results, Unmeasured, make_meters, read_off, read_results, reasons
 
 if TYPE_CHECKING:
     from PIL.Image import Image
-
-SPEC = StageSpec(
-    name="measure_quality",
-    version=2,
-    shape="map",
-    reads=("shot",),
-    writes=("quality", "taken"),
-    libraries=("pillow", "av", "numpy"),
-    settings=QualitySettings,
-    patience=20,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +30,10 @@ class _Measured:
     values: dict[str, float | None]  # measure -> its value, None where there is none
     why: dict[str, str]  # measure -> why it has no value
     models: dict[str, str]  # measure -> identity of the model that it took
-    taken: Json  # the frames that were kept, see :class:`.take_frames.FrameKeeper`; null where none were
+    taken: Json  # the frames that were kept, see :class:`.looking.FrameKeeper`; null where none were
 
 
-def run(item: Item, tools: Tools) -> Outcome:
+def measure_quality(item: Item, tools: Tools) -> Outcome:
     """Return the values of a shot; null where nobody measures, or there is no video to be measured.
 
     A measure has a value, or a reason why there is none; never both, and never 0 for a failure.
@@ -75,6 +63,19 @@ def run(item: Item, tools: Tools) -> Outcome:
         "why": dict(sorted(why.items())), "models": dict(sorted(models.items())),
     }  # fmt: skip
     return Made({"quality": quality, "taken": taken})
+
+
+MEASURE_QUALITY = OneStage(
+    name="measure_quality",
+    version=2,
+    shape="map",
+    reads=("shot",),
+    writes=("quality", "taken"),
+    libraries=("pillow", "av", "numpy"),
+    settings=QualitySettings,
+    patience=20,
+    run=measure_quality,
+)
 
 
 def _measured(video: Json, settings: QualitySettings, store: Path | None) -> _Measured:

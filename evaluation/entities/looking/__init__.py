@@ -1,1 +1,0 @@
-"""Looking at the videos of episodes: frames, boxes, crops, vectors and grids (EntityBench, B.2)."""
