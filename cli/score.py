@@ -13,7 +13,7 @@ from .common import chosen_form, released, say, show, show_tables, warn
 
 DEFINITIONS = (
     "evaluation.recoverability.matching:Definitions",
-    "evaluation.events.judging:Definitions",
+    "evaluation.events.votes:Definitions",
     "evaluation.entities.metrics.aggregate:Definitions",
 )
 
