@@ -15,7 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from ..errors import ConfigError, RunError
 from ..pages.grid import Grid, Tabular
-from ..schemas.canonical import Json, canonical_text, plain_fields, pretty_bytes, write_atomic
+from ..schemas.canonical import Json, Plain, canonical_text, plain_fields, pretty_bytes, write_atomic
 from ..schemas.plain_files import read_plain, reason_of
 from . import journal_file
 from .batches.books import BatchStatus, batches_in, counts_line, counts_of
@@ -227,7 +227,7 @@ class StageView:
 
 
 @dataclass(frozen=True, slots=True)
-class ItemView:
+class ItemView(Plain):
     """One item of a run, stage by stage, with the edits that were made to it."""
 
     id: str
@@ -240,10 +240,6 @@ class ItemView:
             if name in stage.writes:
                 return stage.writes[name]
         raise KeyError(name)
-
-    def as_json(self) -> dict[str, Any]:
-        """Return everything as plain JSON."""
-        return asdict(self)
 
     def lines(self) -> list[str]:
         """Return the item as lines for people; long values are cut."""

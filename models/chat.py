@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
-from ..schemas.canonical import Json, digest, plain_fields, sha256_bytes
+from ..schemas.canonical import Json, Plain, digest, sha256_bytes
 
 if TYPE_CHECKING:
     import numpy as np
@@ -157,7 +157,7 @@ def base64_text(data: bytes) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Usage:
+class Usage(Plain):
     """Tokens of one call, as the service counted them; None for a count that cannot be read."""
 
     input_tokens: int | None = 0  # of the prompt, cached ones included
@@ -171,13 +171,9 @@ class Usage:
     image_output_tokens: int | None = 0  # of the reply, those of pictures; only for models that make some
     video_output_tokens: int | None = 0  # the same of videos
 
-    def as_json(self) -> dict[str, Json]:
-        """Return the counts as plain JSON."""
-        return {name: getattr(self, name) for name in self.__dataclass_fields__}
-
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(Plain):
     """What a service answered, raw."""
 
     outcome: ReplyOutcome  # what kind of answer it is
@@ -188,10 +184,6 @@ class Reply:
     # None where the service does not tell; no count is more than the request can have used
     usage: Usage | None = None
     claimed: Usage | None = None  # the counts as the service gave them, where one of them is more than that
-
-    def as_json(self) -> dict[str, Json]:
-        """Return the reply as plain JSON."""
-        return plain_fields(self)
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> "Reply":

@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -13,7 +13,7 @@ from ..engine.manifest import Manifest
 from ..engine.status import RunReport
 from ..errors import ConfigError, InputError, UserError
 from ..models.spec import stand_ins_among
-from ..schemas.canonical import Json, canonical_bytes, sha256_bytes
+from ..schemas.canonical import Json, Plain, canonical_bytes, sha256_bytes
 from ..schemas.paths import CHANGES, CROISSANT, LICENSE, RELEASE, SUMS, WITHDRAWN, format_path
 from ..schemas.plain_files import type_reason
 from ..schemas.values import Issue
@@ -40,7 +40,7 @@ LAST_FILES = (
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class LeftOut:
+class LeftOut(Plain):
     """A record that the run knows and the release does not hold."""
 
     id: str  # its id
@@ -57,10 +57,6 @@ class LeftOut:
         if self.status == "left_out":
             return f"left out by packing: {self.code}"
         return f"{self.status} by {self.stage}: {self.code}"
-
-    def as_json(self) -> dict[str, Json]:
-        """Return it as plain JSON."""
-        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)

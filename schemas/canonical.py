@@ -30,12 +30,24 @@ def plain(value: Any) -> Json:  # noqa: ANN401 - any part of a document
         return {key: plain(part) for key, part in value.items()}
     if isinstance(value, tuple | list):
         return [plain(part) for part in value]
+    if isinstance(value, Path):
+        return str(value)
     return plain_fields(value) if is_dataclass(value) else value
 
 
 def plain_fields(value: Any) -> dict[str, Json]:  # noqa: ANN401 - any data class
     """Return the fields of a data class as plain JSON."""
     return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+
+
+class Plain:
+    """A data class whose plain JSON is its fields."""
+
+    __slots__ = ()
+
+    def as_json(self) -> dict[str, Json]:
+        """Return the fields as plain JSON."""
+        return plain_fields(self)
 
 
 _ENCODER = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False)

@@ -3,11 +3,11 @@
 import codecs
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from typing import Literal
 
-from ...schemas.canonical import Json
+from ...schemas.canonical import Plain
 from ...schemas.text import is_unspaced, normalize_text
 
 # -- What a book is read into: blocks of text with what its format says of them; plain text and Markdown
@@ -29,7 +29,7 @@ _BREAK = re.compile(r"^(?:[*\-_=~#.•·\s]{3,}|⁂|❦)$")
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class Block(Plain):
     """A paragraph or heading of a book."""
 
     text: str  # what it says; the lines of a heading in plain text stay apart
@@ -37,10 +37,6 @@ class Block:
     level: int = 0  # of a heading, from 1; 0 where the format does not say
     page: str | None = None  # the page on which it begins, where that is known
     gap: int = 1  # empty lines before it, in plain text
-
-    def as_json(self) -> Json:
-        """Return the block as plain JSON."""
-        return asdict(self)
 
     @property
     def words(self) -> int:

@@ -4,7 +4,7 @@ import asyncio
 import re
 import statistics
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
 from typing import Literal
@@ -12,7 +12,7 @@ from typing import Literal
 from pydantic import Field
 
 from ...engine.stage import UNUSABLE, BadReply, Item, NoAnswer, Tools
-from ...schemas.canonical import Json
+from ...schemas.canonical import Json, Plain
 from ...schemas.text import normalize_answer
 from ...validators.retellings import title_key
 from ..step import RULES, Drafted, PlannerSettings, Step, ask
@@ -278,7 +278,7 @@ _AGAIN = re.compile(r"\b(?:continued|resumed|concluded|frame)\b|\bagain\)?$", re
 
 
 @dataclass(slots=True)
-class Tale:
+class Tale(Plain):
     """A tale, as blocks of its book."""
 
     title: str  # its title
@@ -288,10 +288,6 @@ class Tale:
     chapter: list[str] = field(default_factory=list)  # the headings above it, outermost first
     frame: int | None = None  # where the tale begins that it is told in; None for none
     unsure: str | None = None  # why the rules cannot say that this is one tale; None where they can
-
-    def as_json(self) -> Json:
-        """Return the tale as plain JSON."""
-        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,7 @@ from ...errors import InputError, UserError, mismatch
 from ...releases.entities.tree import read_entity_set
 from ...schemas.canonical import (
     Json,
+    Plain,
     canonical_bytes,
     canonical_text,
     jsonl_lines,
@@ -281,7 +282,7 @@ class Result:
 
 
 @dataclass(frozen=True)
-class Imported:
+class Imported(Plain):
     """What came of an import."""
 
     out: Path  # the new folder
@@ -291,15 +292,6 @@ class Imported:
     without: tuple[str, ...]  # those that are missing, of the pillars that were evaluated
     scheduled: bool  # whether the schedules of all of them are known
     notes: tuple[str, ...]  # what can and cannot be rebuilt
-
-    def as_json(self) -> dict[str, Any]:
-        """Return it as plain JSON."""
-        return {
-            **asdict(self),
-            "out": str(self.out),
-            "without": list(self.without),
-            "notes": list(self.notes),
-        }
 
     def lines(self) -> Iterator[str]:
         """Return it as lines for people."""

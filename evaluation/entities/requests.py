@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,6 +12,7 @@ from ...engine.run_options import RunOptions, Sets, setting_texts
 from ...errors import ConfigError, MissingRequirement
 from ...models.vision.needs import VisionSettings
 from ...releases.entities.tree import EntitySet, Episode, read_entity_set
+from ...schemas.canonical import Plain
 from ...schemas.text import tallied, tallies
 from ..judging.answers import asking_with
 from ..judging.settings import JUDGES, judges_of
@@ -42,7 +43,7 @@ from .quality import QualitySettings
 
 
 @dataclass(frozen=True, slots=True)
-class EpisodeBudget:
+class EpisodeBudget(Plain):
     """How much an evaluation takes at most: everything there, seen and admitted; over all methods."""
 
     episodes: int  # episodes
@@ -57,10 +58,6 @@ class EpisodeBudget:
     def pictures(self) -> int | None:
         """How many frames models look at, crops left out; None if that is not known."""
         return self.frames or None
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the numbers as plain JSON."""
-        return {**asdict(self), "calls": dict(self.calls), "errors": dict(self.errors)}
 
     def lines(self) -> Iterator[str]:
         """Yield the numbers as lines for people."""

@@ -14,7 +14,7 @@ from ...engine.stage import Item
 from ...errors import ConfigError, InputError
 from ...releases.events.form import EVENTS, SUITE, load_suite, write_suite
 from ...releases.loading import read_release_document
-from ...schemas.canonical import Json, jsonl_lines, write_atomic
+from ...schemas.canonical import Json, Plain, jsonl_lines, write_atomic
 from ...schemas.judgement import Judgement
 from ...schemas.paths import RELEASE as RELEASE_DOCUMENT
 from ...schemas.text import tallied
@@ -174,17 +174,13 @@ class EventOptions(RunOptions):
 
 
 @dataclass(frozen=True, slots=True)
-class VideoBudget:
+class VideoBudget(Plain):
     """How much judging asks for, before anything is asked."""
 
     videos: int  # videos that are requested, over all methods and seeds
     present: int  # those that are there
     judges: int  # verifiers
     calls: int  # calls of all verifiers: two for each vote on a video that is there
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the numbers as plain JSON."""
-        return {name: getattr(self, name) for name in self.__slots__}
 
     def lines(self) -> Iterator[str]:
         """Return the numbers as lines for people."""

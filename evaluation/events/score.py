@@ -18,7 +18,7 @@ import numpy as np
 
 from ...errors import ConfigError, InputError, UserError, mismatch
 from ...releases.events.form import SUITE, load_suite
-from ...schemas.canonical import plain
+from ...schemas.canonical import Plain, plain
 from ...schemas.events import Suite
 from ...schemas.judgement import EvaluationManifest
 from ...schemas.text import counted
@@ -38,7 +38,7 @@ AVERAGE = "average"
 
 
 @dataclass(frozen=True)
-class Video:
+class Video(Plain):
     """One prompt under one panel."""
 
     unit: str  # file name in the suite
@@ -46,11 +46,6 @@ class Video:
     # completion score of each event, of the first seed that has one; null as above
     events: tuple[float, ...] | None
     seen: bool  # whether any judgement is about it. A missing video has none.
-
-    def as_json(self) -> dict[str, Any]:
-        """Return it as plain JSON."""
-        events = None if self.events is None else list(self.events)
-        return {"unit": self.unit, "rate": self.rate, "events": events, "seen": self.seen}
 
 
 @dataclass(frozen=True)

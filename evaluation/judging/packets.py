@@ -5,7 +5,7 @@ Pictures come first, each after its index label, in story order; then the prompt
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from pydantic import BaseModel
@@ -16,7 +16,7 @@ from ...media.quality import TextReader
 from ...models.chat import ChatRequest, Image, Message, Part
 from ...models.spec import ModelSettings
 from ...prompts.loader import Prompt, TextSet, fenced
-from ...schemas.canonical import Json, digest
+from ...schemas.canonical import Json, Plain, digest
 from ...schemas.judgement import Condition, Kind
 from ...schemas.katha import Question, StoryRecord, Variant
 from ...schemas.paths import format_path
@@ -237,7 +237,7 @@ def _evidence(record: StoryRecord, condition: Evidence, pictures: Sequence[Image
 
 
 @dataclass(frozen=True, slots=True)
-class RenderedText:
+class RenderedText(Plain):
     """A line of text in a picture."""
 
     story_id: str  # of which story
@@ -246,10 +246,6 @@ class RenderedText:
     text: str  # the line, as it was read
     # JSON path of the text of the record that the line gives away; None where it is no such
     source: str | None
-
-    def as_json(self) -> dict[str, Json]:
-        """Return it as plain JSON."""
-        return asdict(self)
 
     def __str__(self) -> str:
         seed = "" if self.seed is None else f"/seed_{self.seed}"

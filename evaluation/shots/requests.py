@@ -16,7 +16,7 @@ from ...engine.stage import Item
 from ...errors import ConfigError
 from ...models.vision.needs import VisionSettings
 from ...releases.shots.tree import read_shot_set
-from ...schemas.canonical import Json, digest
+from ...schemas.canonical import Json, Plain, digest
 from ...schemas.text import tallied
 from ..archive.merging import LineForm, Lines
 from ..archive.replies import ReplyTally
@@ -292,7 +292,7 @@ class ImageOptions(RunOptions):
 
 
 @dataclass(frozen=True, slots=True)
-class ImageBudget:
+class ImageBudget(Plain):
     """How much an evaluation asks for, before anything is looked at."""
 
     shots: int  # pictures that are asked for, over all methods
@@ -305,10 +305,6 @@ class ImageBudget:
     def pictures(self) -> int:
         """How many pictures models look at, crops of people left out."""
         return self.shots
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the numbers as plain JSON."""
-        return {**{name: getattr(self, name) for name in self.__slots__}, "errors": dict(self.errors)}
 
     def lines(self) -> Iterator[str]:
         """Return the numbers as lines for people."""

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...errors import ConfigError, InputError, UserError, mismatch
-from ...schemas.canonical import without_guard
+from ...schemas.canonical import Plain, without_guard
 from ...schemas.plain_files import BadCsv, CsvTable, read_plain, reason_of
 from ...schemas.text import tallied
 from ...validators.resampling import pair_shares, paired
@@ -32,7 +32,7 @@ NAMES: tuple[Name, ...] = ("pearson", "spearman", "kendall")
 
 
 @dataclass(frozen=True)
-class Correlation:
+class Correlation(Plain):
     """A correlation."""
 
     name: Name  # which coefficient
@@ -43,10 +43,6 @@ class Correlation:
     pairs: int  # how many pairs of numbers it stands on
     left_out: int  # pairs in which a number is missing
     reason: str | None = None  # why there is no value
-
-    def as_json(self) -> dict[str, Any]:
-        """Return it as plain JSON."""
-        return asdict(self)
 
 
 def spearman(x: ArrayLike, y: ArrayLike, level: float = 0.95, of: str = "pairs") -> Correlation:

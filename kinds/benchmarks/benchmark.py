@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ...errors import ConfigError
-from ...schemas.canonical import Json, jsonl_lines, write_atomic
+from ...schemas.canonical import Json, Plain, jsonl_lines, write_atomic
 from ...schemas.plugins import plugins
 from ...schemas.text import tallied, tallies
 from .. import SPOKEN
@@ -79,16 +79,12 @@ class PerCall:
 
 
 @dataclass(frozen=True, slots=True)
-class Orders:
+class Orders(Plain):
     """What a generator has to make, as it was written."""
 
     out: Path  # the folder
     counts: Mapping[str, int]  # how many of what
     expected: tuple[str, ...]  # files below the folder of outputs
-
-    def as_json(self) -> dict[str, Any]:
-        """Return it as plain JSON."""
-        return {"out": str(self.out), "counts": dict(self.counts), "expected": list(self.expected)}
 
     def lines(self) -> Iterator[str]:
         """Yield it as lines for people."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from ...errors import ConfigError, FabulaError, InputError, MissingRequirement
 from ...prompts.fetching import fetch_prompts, official, open_files, read_pinned
 from ...prompts.loader import MANIFEST, cache_folder
-from ...schemas.canonical import pretty_bytes, sha256_file, write_atomic
+from ...schemas.canonical import Plain, pretty_bytes, sha256_file, write_atomic
 from ...schemas.plain_files import open_plain, read_json
 from ...schemas.text import byte_text, tallied
 from ..evaluations import models_of_metrics
@@ -78,7 +78,7 @@ def named_set(text: str) -> Path | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class Part(Plain):
     """One part of what a benchmark needs."""
 
     what: str  # data, set, prompts, or the source of weights
@@ -88,10 +88,6 @@ class Part:
     terms: str = ""  # licence
     asks: bool = False  # whether somebody has to accept the terms
     why: str = ""  # why it could not be had
-
-    def as_json(self) -> dict[str, Any]:
-        """Return it as plain JSON."""
-        return {name: getattr(self, name) for name in self.__slots__}
 
     @property
     def line(self) -> str:

@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ...errors import TargetError
-from ...schemas.canonical import Json, digest, pretty_bytes, write_atomic
+from ...schemas.canonical import Json, Plain, digest, pretty_bytes, write_atomic
 from ...schemas.katha import StoryRecord
 from ...schemas.values import Score
 from .arms import Arm, FrameRequest, Frames, Measured, Render, measured, requests_for
@@ -91,7 +91,7 @@ class Workroom:
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class Trial(Plain):
     """One frame that was tried."""
 
     seed: Seed  # of the frame
@@ -100,10 +100,6 @@ class Trial:
     nearest: float | None  # its highest cosine with a neighbour; None where there is none
     copies: bool  # whether that is above gamma
     accepted: bool = False  # whether it was taken
-
-    def as_json(self) -> dict[str, Any]:
-        """Return it as plain JSON."""
-        return {name: getattr(self, name) for name in self.__slots__}
 
 
 @dataclass(frozen=True)

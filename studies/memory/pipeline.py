@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -22,7 +22,7 @@ from ...evaluation.running import check_places, check_weights, device_named, mis
 from ...media.kept_files import kept_bytes
 from ...pages.page import policy_of, save_page, style_of, template_of
 from ...releases.entities.tree import read_entity_set
-from ...schemas.canonical import Json, pretty_bytes, sha256_bytes, write_atomic
+from ...schemas.canonical import Json, Plain, pretty_bytes, sha256_bytes, write_atomic
 from ...schemas.plain_files import json_lines, read_plain
 from ...schemas.text import counted, slug
 from .bank import (
@@ -414,7 +414,7 @@ def _facts(entries: Sequence[BankEntry]) -> dict[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class MemoryBudget:
+class MemoryBudget(Plain):
     """What a build asks."""
 
     episodes: int  # how many
@@ -428,10 +428,6 @@ class MemoryBudget:
     looks: int  # questions about pictures then
     most_pictures: int  # pictures if nothing ever passes
     most_looks: int  # questions about pictures at most, whatever happens
-
-    def as_json(self) -> dict[str, Any]:
-        """Return it as plain JSON."""
-        return asdict(self)
 
     def lines(self) -> list[str]:
         """Return it as lines for people."""

@@ -61,7 +61,7 @@ from ....evaluation.recoverability.matching import (
 )
 from ....evaluation.recoverability.replies import marker_for
 from ....evaluation.stats.uncertainty import Uncertainty
-from ....schemas.canonical import plain_fields, without_guard
+from ....schemas.canonical import Plain, without_guard
 from ....schemas.katha import Question
 from ....schemas.plain_files import CsvTable, parse_json, read_plain, reason_of
 from ....schemas.values import Score
@@ -266,7 +266,7 @@ class Labelled:
 
 
 @dataclass(frozen=True)
-class Matching:
+class Matching(Plain):
     """How well a matcher follows people's labels."""
 
     matcher: str  # its name
@@ -275,10 +275,6 @@ class Matching:
     compared: int  # how many labelled answers it has compared
     unknown: int  # how many it has no verdict on
     undecided: int = 0  # how many people are not of one mind about
-
-    def as_json(self) -> dict[str, object]:
-        """Return it as plain JSON."""
-        return plain_fields(self)
 
 
 def read_labelled(path: Path, questions: Mapping[str, Question]) -> tuple[Labelled, ...]:
@@ -446,16 +442,12 @@ RATES = ("rates", "planted", "people")
 
 
 @dataclass(frozen=True)
-class EvidenceMeasured:
+class EvidenceMeasured(Plain):
     """What was measured with some conditions of evidence."""
 
     measured: Measured  # the values
     value: str  # what the row says of a storyboard: ``text``, ``image`` or ``gap``
     conditions: tuple[bool, bool, bool]  # whether text-only, image-only and text+image evidence is used
-
-    def as_json(self) -> dict[str, object]:
-        """Return it as plain JSON."""
-        return plain_fields(self)
 
 
 def evaluators_and_ladder(sources: Sources) -> tuple[Measured, ...]:

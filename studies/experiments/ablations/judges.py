@@ -26,7 +26,7 @@ from ....evaluation.recoverability.score import Judged as Evaluation
 from ....evaluation.stats.tables import cohen_kappa
 from ....people.against import ENSEMBLE, LEVELS, NAMES, Judged, against, fitted_weights, judged, unit_of
 from ....people.recoverability import Resampling, lines_of, majorities
-from ....schemas.canonical import plain_fields
+from ....schemas.canonical import Plain
 from ....schemas.judgement import HumanRow
 from ....schemas.katha import Question
 from ....schemas.values import Score
@@ -42,7 +42,7 @@ NO_WEIGHTS = f"no weights: nobody has answered judged questions of the split {FI
 
 
 @dataclass(frozen=True)
-class JudgeRow:
+class JudgeRow(Plain):
     """A judge, or judges together."""
 
     name: str  # spec of the judge, ``ensemble`` or ``calibrated``
@@ -51,10 +51,6 @@ class JudgeRow:
     # ``calibration_error``, ``mean_absolute_difference`` and ``kappa``
     scores: Mapping[str, Score]
     weights: Mapping[str, float] | None = None  # judge -> weight, where they have some
-
-    def as_json(self) -> dict[str, object]:
-        """Return it as plain JSON."""
-        return plain_fields(self)
 
 
 def judge_aggregation(sources: Sources) -> tuple[JudgeRow, ...]:

@@ -11,7 +11,7 @@ from ....evaluation.archive.archive import read_manifest
 from ....evaluation.recoverability.matching import Definitions, is_rule
 from ....evaluation.recoverability.score import Judged
 from ....releases.loading import Release, load
-from ....schemas.canonical import digest, plain_fields
+from ....schemas.canonical import Plain, digest
 from ....schemas.judgement import HumanRow
 from ....schemas.katha import Question, StoryRecord
 from ....schemas.values import Score
@@ -55,7 +55,7 @@ class Setting:
 
 
 @dataclass(frozen=True)
-class Measured:
+class Measured(Plain):
     """What was measured in a setting."""
 
     name: str  # of the setting
@@ -66,10 +66,6 @@ class Measured:
     # method -> text, image, gap and pair_accuracy
     methods: Mapping[str, Mapping[str, Score]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()  # what a reader must know of it
-
-    def as_json(self) -> dict[str, object]:
-        """Return it as plain JSON."""
-        return plain_fields(self)
 
 
 def keeping(wanted: Callable[[Question], bool]) -> Callable[[View], View]:

@@ -37,7 +37,7 @@ from ....people.against import ENSEMBLE, label_agreement
 from ....people.against import Judged as Followed
 from ....people.against import judged as followed_of
 from ....people.recoverability import Resampling, lines_of
-from ....schemas.canonical import plain_fields
+from ....schemas.canonical import Plain
 from ....schemas.judgement import HumanRow
 from ....schemas.values import Score
 from ..measures.reliability import NOBODY
@@ -79,7 +79,7 @@ OPEN = Taxonomy("open", "Open-ended moral answer", {}, None)
 
 
 @dataclass(frozen=True)
-class Granularity:
+class Granularity(Plain):
     """What was measured with one taxonomy."""
 
     name: str  # of the taxonomy
@@ -88,10 +88,6 @@ class Granularity:
     # ``text``, ``image`` and ``gap``, mean over methods; ``chance``, ``majority`` and ``human_agreement``
     scores: Mapping[str, Score]
     methods: Mapping[str, Mapping[str, Score]]  # method -> text, image and gap
-
-    def as_json(self) -> dict[str, object]:
-        """Return it as plain JSON."""
-        return plain_fields(self)
 
 
 def moral_granularity(sources: Sources) -> tuple[Granularity, ...]:

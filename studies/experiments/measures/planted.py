@@ -19,7 +19,7 @@ from ....evaluation.stats.uncertainty import Uncertainty
 from ....people.read import Known, read_human
 from ....people.study import Exclusion, exclude
 from ....releases.loading import Release, load
-from ....schemas.canonical import digest, plain_fields
+from ....schemas.canonical import Plain, digest
 from ....schemas.judgement import HumanRow
 from ....schemas.katha import Question, StoryRecord
 from ....schemas.text import normalize_answer
@@ -173,7 +173,7 @@ def people_of(path: Path | None, release: Release, methods: Mapping[str, object]
 
 
 @dataclass(frozen=True)
-class PlantedRow:
+class PlantedRow(Plain):
     """What planted losses say of one evaluator."""
 
     evaluator: str  # its name
@@ -187,10 +187,6 @@ class PlantedRow:
     scores: Mapping[str, Score]
     # loss -> ``localisation``, ``localisation_chance`` and ``sensitivity`` of these plants alone
     losses: Mapping[str, Mapping[str, Score]]
-
-    def as_json(self) -> dict[str, object]:
-        """Return it as plain JSON."""
-        return plain_fields(self)
 
 
 def planted_measures(

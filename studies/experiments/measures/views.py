@@ -28,7 +28,7 @@ from ....evaluation.recoverability.pooling import SetName, Sums, sums_of
 from ....evaluation.recoverability.recoverability import GAP, IMAGE, TEXT, Rates, Sheet, estimates, values_of
 from ....evaluation.recoverability.score import Judged
 from ....evaluation.stats.uncertainty import Uncertainty, mean_of_known
-from ....schemas.canonical import plain_fields
+from ....schemas.canonical import Plain
 from ....schemas.values import Score
 from ....validators.resampling import divided, resampled_sums
 
@@ -84,15 +84,11 @@ def story_values(view: View, method: Method, value: str) -> Floats:
 
 
 @dataclass(frozen=True)
-class ViewScores:
+class ViewScores(Plain):
     """Recoverability and gap in a setting."""
 
     methods: Mapping[str, Mapping[str, Score]]  # method -> text, image, gap and pair_accuracy
     together: Mapping[str, Score]  # the mean over methods of the first three; of pair accuracy, too
-
-    def as_json(self) -> dict[str, object]:
-        """Return it as plain JSON."""
-        return plain_fields(self)
 
 
 NAMES = (*VALUES, "pair_accuracy")
