@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, Protocol, TypeVar,
 import typer
 
 from ..errors import ConfigError, ExitCode, FabulaError, UserError
-from ..schemas.text import tallied, tallies
+from ..schemas.text import counted, tallied, tallies
 
 if TYPE_CHECKING:
     from ..evaluation.report.formats import Format, Table
@@ -145,6 +145,16 @@ class Findings(Protocol):
         """The findings."""
         ...
 
+    @property
+    def cause(self) -> UserError | None:
+        """What most of them follow from, where that is known."""
+        ...
+
+    @property
+    def told(self) -> tuple["Issue", ...]:
+        """Those that do not follow from it."""
+        ...
+
     def as_json(self) -> dict[str, Any]:
         """Return it as plain JSON."""
         ...
@@ -162,7 +172,12 @@ def show_findings(report: Findings, *, as_json: bool, strict: bool = False, ever
     if as_json:
         emit(report.as_json())
     else:
-        say(*finding_lines(report.issues, everything=everything), report.summary())
+        if report.cause is not None:
+            say(f"error: {report.cause}")
+        say(*finding_lines(report.issues if everything else report.told, everything=everything))
+        if rest := 0 if everything else len(report.issues) - len(report.told):
+            say(f"{counted(rest, 'more finding')} because of this; --all prints them")
+        say(report.summary())
     return int(any(strict or issue.level == "error" for issue in report.issues))
 
 

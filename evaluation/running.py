@@ -19,8 +19,8 @@ from ..models.vision.needs import VisionSettings, fetching, lacks_of, listed, wi
 from ..models.vision.registry import MODELS, check_vision
 from ..models.vision.weights import DEVICES, Place
 from ..releases.loading import read_release_document
-from ..releases.verify.files import check_release_document
-from ..schemas.paths import RELEASE as DOCUMENT
+from ..releases.verify.files import check_release_document, tampering
+from ..schemas.values import Issue
 from .archive.archive import JUDGEMENTS, ArchiveForm
 from .archive.keeping import SoFar, keep_so_far, set_aside, unite
 from .judging.settings import JUDGES, without_judges
@@ -148,26 +148,9 @@ def check_intact(folder: Path) -> None:
     document = read_release_document(folder)
     stated = document.get("files")
     listed = sorted(stated) if isinstance(stated, dict) else []
-    missing = [
-        (name, f"the file is missing, and {DOCUMENT} names it")
-        for name in listed
-        if not (folder / name).is_file()
-    ]
-    changed = [
-        (issue.where, f"the file was changed: its size or hash is not the one in {DOCUMENT}")
-        for issue in check_release_document(folder, document)
-        if issue.where != DOCUMENT
-    ]
-    if missing or changed:
-        raise InputError(
-            [
-                UserError(
-                    str(folder / name), what=found,
-                    fix="fetch or pack the release again; fabula release verify lists all that is wrong",
-                )
-                for name, found in sorted([*missing, *changed])
-            ]
-        )  # fmt: skip
+    missing = (Issue(name, "$", "file-missing", "", "") for name in listed if not (folder / name).is_file())
+    if cause := tampering(folder, [*missing, *check_release_document(folder, document)]):
+        raise InputError([cause])
 
 
 def _kept(request: RunRequest) -> SoFar | None:

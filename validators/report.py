@@ -44,6 +44,16 @@ class CheckReport(Tabular):
         return not self.errors
 
     @property
+    def cause(self) -> UserError | None:
+        """What most findings follow from, where that is known."""
+        return None
+
+    @property
+    def told(self) -> tuple[Issue, ...]:
+        """The findings that are told one by one: those that do not follow from the cause."""
+        return self.issues
+
+    @property
     def looked(self) -> str:
         """What was looked at, as text for people."""
         return ", ".join(tallied(count, name) for name, count in self.checked.items())

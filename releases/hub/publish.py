@@ -427,9 +427,10 @@ def _sound(
             )
     before()
     report = verify(folder, form, readers=False)
-    problems = [as_user_error(issue) for issue in report.issues if issue.level == "error"]
-    if problems:
-        raise InputError(problems)
+    if not report.ok:
+        raise InputError(
+            [report.cause] if report.cause else [as_user_error(issue) for issue in report.errors]
+        )
     if document.get(MARK):
         raise InputError([_reviewed_by_programs(folder)])
     if not options.allow_stand_in:

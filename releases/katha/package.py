@@ -36,9 +36,10 @@ from ...schemas.paths import (
 from ...schemas.plain_files import alike, open_plain, reason_of, type_reason
 from ...schemas.text import tallied
 from ...schemas.values import Issue, Own
+from ...validators.report import as_user_error
 from ..loading import KIND, read_release_document
 from ..target import require_free, staged
-from ..verify.files import check_listing, check_records, check_release_document
+from ..verify.files import check_listing, check_records, check_release_document, tampering
 
 TYPES: dict[str, type[Own]] = {
     VARIANTS: Variant,
@@ -314,17 +315,10 @@ def _require_untouched(folder: Path, document: Mapping[str, Json]) -> None:
         raise _refused(
             str(folder / RELEASE), "what packing or importing writes", str(error), again
         ) from error
+    if cause := tampering(folder, found):
+        raise InputError([cause])
     if found:
-        raise InputError(
-            [
-                UserError(
-                    f"{folder}/{one.where}",
-                    what=f"the folder was changed after it was packed or imported: {one.message}",
-                    fix=again,
-                )
-                for one in found
-            ]
-        )
+        raise InputError([as_user_error(one) for one in found])
 
 
 def _copy(folder: Path, draft: Path) -> dict[str, int | None]:

@@ -7,7 +7,7 @@ import re
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -18,7 +18,7 @@ from ...models.spec import made_up
 from ...schemas.canonical import Json, canonical_bytes, pretty_bytes, sha256_bytes, sha256_file
 from ...schemas.paths import DATA, RELEASE, STAND_INS, STATES, SUMS, files_in, parquet_path
 from ...schemas.plain_files import open_plain, parse_json, read_plain
-from ...schemas.text import tallies
+from ...schemas.text import counted, tallies
 from ...schemas.values import UNREAD, Issue, states_told
 from ...validators.report import CheckReport, by_line
 from ..form import ReleaseForm
@@ -30,6 +30,41 @@ from .read_back import OFFLINE, digest_of, expected_rows
 Visit = Callable[[str, Json], None]
 _SUM = re.compile(r"([0-9a-f]{64})  (.+)")
 _RESTORE = "fetch or pack the release again; a published version is never changed"
+
+
+def tampering(folder: Path, issues: Iterable[Issue]) -> UserError | None:
+    """Return which files are not those that were packed, as one error; None where all are."""
+    found: dict[str, set[str]] = {
+        code: set() for code in ("file-missing", "file-extra", "file-hash", "checksum")
+    }
+    for issue in issues:
+        found.get(issue.code, set()).add(issue.where)
+    gone, added = found["file-missing"], found["file-extra"]
+    changed = (found["file-hash"] | found["checksum"]) - gone - added
+    states = (("changed", changed), ("removed", gone), ("added", added))
+    said = [_said(state, sorted(names)) for state, names in states if names]
+    if not said:
+        return None
+    fix = "fetch or pack the release again; corrections are made in its run (`fabula edit`)"
+    fix = fix if gone or changed else "remove what was added"
+    return UserError(str(folder), what="; ".join(said), fix=fix)
+
+
+FOLLOWS = frozenset({
+    "file-missing", "file-extra", "file-hash", "checksum", "checksums", "release-document", "document",
+    "table", "read-back",
+})  # fmt: skip
+"""Codes of what is found wherever a file was changed after packing."""
+
+
+def _said(state: str, names: Sequence[str]) -> str:
+    shown = ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
+    were = "was" if len(names) == 1 else "were"
+    return f"{counted(len(names), 'file')} {were} {state} after packing: {shown}"
+
+
+_NAMED = 5
+"""Files that an error names."""
 
 
 def check_listing(
@@ -288,6 +323,17 @@ class VerifyReport(CheckReport):
     documents: Documents | None = None
     made_with: str | None = None
     published: str | None = None
+
+    @property
+    def cause(self) -> UserError | None:
+        """Which files were changed after packing."""
+        return tampering(self.path, self.issues)
+
+    @property
+    def told(self) -> tuple[Issue, ...]:
+        """What is told one by one beside the cause, from which the rest follows."""
+        own = (issue for issue in self.issues if issue.code not in FOLLOWS)
+        return self.issues if self.cause is None else tuple(own)
 
     @property
     def not_looked_at(self) -> tuple[str, ...]:

@@ -1,4 +1,5 @@
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -6,7 +7,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from fabula.cli.common import show_findings
+from fabula.errors import InputError
+from fabula.evaluation.running import check_intact
 from fabula.kinds.verbs import verify
+from fabula.releases.katha.package import export_package
 from fabula.schemas.canonical import canonical_bytes, sha256_file
 from fabula.testing.katha_samples import sample_bundles
 
@@ -33,7 +38,30 @@ def test_a_packed_release_is_sound(packed):
 
 def test_an_added_file_is_found(release):
     (release / "data" / "stories" / "notes.txt").write_text("more")
-    assert {"file-extra", "checksum"} <= codes(verify(release, quick=True))
+    report = verify(release, quick=True)
+    assert {"file-extra", "checksum"} <= codes(report)
+    assert str(report.cause) == (
+        f"{release}: 1 file was added after packing: data/stories/notes.txt\n  fix: remove what was added"
+    )
+
+
+def test_a_changed_release_is_told_by_what_was_changed_in_the_same_words_everywhere(release, capsys):
+    annotations = release / "annotations.jsonl"
+    annotations.write_bytes(annotations.read_bytes().replace(b'"title":"', b'"title":"New ', 1))
+    (release / "LICENSE").unlink()
+    said = (
+        f"{release}: 1 file was changed after packing: annotations.jsonl; "
+        "1 file was removed after packing: LICENSE\n"
+        "  fix: fetch or pack the release again; corrections are made in its run (`fabula edit`)"
+    )
+    assert show_findings(verify(release, quick=True), as_json=False) == 1
+    output = capsys.readouterr().out
+    assert output.startswith(f"error: {said}\nerror: annotations.jsonl:")
+    assert "[record-hash]" in output and "[checksum]" not in output
+    assert "more findings because of this; --all prints them\n" in output
+    for refuse in (check_intact, lambda folder: export_package(folder, folder.parent / "package")):
+        with pytest.raises(InputError, match=re.escape(said)):
+            refuse(release)
 
 
 def test_an_added_record_is_found_and_named(release):
