@@ -145,16 +145,6 @@ class Findings(Protocol):
         """The findings."""
         ...
 
-    @property
-    def cause(self) -> UserError | None:
-        """What most of them follow from, where that is known."""
-        ...
-
-    @property
-    def told(self) -> tuple["Issue", ...]:
-        """Those that do not follow from it."""
-        ...
-
     def as_json(self) -> dict[str, Any]:
         """Return it as plain JSON."""
         ...
@@ -172,10 +162,14 @@ def show_findings(report: Findings, *, as_json: bool, strict: bool = False, ever
     if as_json:
         emit(report.as_json())
     else:
-        if report.cause is not None:
-            say(f"error: {report.cause}")
-        say(*finding_lines(report.issues if everything else report.told, everything=everything))
-        if rest := 0 if everything else len(report.issues) - len(report.told):
+        from ..validators.report import CheckReport
+
+        check = report if isinstance(report, CheckReport) else None
+        if check is not None and check.cause is not None:
+            say(f"error: {check.cause}")
+        told = report.issues if check is None or everything else check.beside_cause
+        say(*finding_lines(told, everything=everything))
+        if rest := len(report.issues) - len(told):
             say(f"{counted(rest, 'more finding')} because of this; --all prints them")
         say(report.summary())
     return int(any(strict or issue.level == "error" for issue in report.issues))

@@ -49,7 +49,7 @@ class CheckReport(Tabular):
         return None
 
     @property
-    def told(self) -> tuple[Issue, ...]:
+    def beside_cause(self) -> tuple[Issue, ...]:
         """The findings that are told one by one: those that do not follow from the cause."""
         return self.issues
 

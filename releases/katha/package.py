@@ -39,7 +39,7 @@ from ...schemas.values import Issue, Own
 from ...validators.report import as_user_error
 from ..loading import KIND, read_release_document
 from ..target import require_free, staged
-from ..verify.files import check_listing, check_records, check_release_document, tampering
+from ..verify.files import AGAIN, check_listing, check_records, check_release_document, tampering
 
 TYPES: dict[str, type[Own]] = {
     VARIANTS: Variant,
@@ -306,7 +306,7 @@ def _require_public(folder: Path, document: Mapping[str, Json]) -> None:
 
 def _require_untouched(folder: Path, document: Mapping[str, Json]) -> None:
     found: list[Issue] = []
-    again = "import the package again" if IMPORTED in document else "pack the run again"
+    again = "import the package again" if IMPORTED in document else AGAIN
     try:
         found += check_listing(folder, document, RECORD_IDS)
         found += check_release_document(folder, document)
@@ -315,7 +315,7 @@ def _require_untouched(folder: Path, document: Mapping[str, Json]) -> None:
         raise _refused(
             str(folder / RELEASE), "what packing or importing writes", str(error), again
         ) from error
-    if cause := tampering(folder, found):
+    if cause := tampering(folder, found, again):
         raise InputError([cause])
     if found:
         raise InputError([as_user_error(one) for one in found])

@@ -30,9 +30,10 @@ from .read_back import OFFLINE, digest_of, expected_rows
 Visit = Callable[[str, Json], None]
 _SUM = re.compile(r"([0-9a-f]{64})  (.+)")
 _RESTORE = "fetch or pack the release again; a published version is never changed"
+AGAIN = "fetch or pack the release again; corrections are made in its run (`fabula edit`)"
 
 
-def tampering(folder: Path, issues: Iterable[Issue]) -> UserError | None:
+def tampering(folder: Path, issues: Iterable[Issue], again: str = AGAIN) -> UserError | None:
     """Return which files are not those that were packed, as one error; None where all are."""
     found: dict[str, set[str]] = {
         code: set() for code in ("file-missing", "file-extra", "file-hash", "checksum")
@@ -45,8 +46,7 @@ def tampering(folder: Path, issues: Iterable[Issue]) -> UserError | None:
     said = [_said(state, sorted(names)) for state, names in states if names]
     if not said:
         return None
-    fix = "fetch or pack the release again; corrections are made in its run (`fabula edit`)"
-    fix = fix if gone or changed else "remove what was added"
+    fix = again if gone or changed else "remove what was added"
     return UserError(str(folder), what="; ".join(said), fix=fix)
 
 
@@ -330,7 +330,7 @@ class VerifyReport(CheckReport):
         return tampering(self.path, self.issues)
 
     @property
-    def told(self) -> tuple[Issue, ...]:
+    def beside_cause(self) -> tuple[Issue, ...]:
         """What is told one by one beside the cause, from which the rest follows."""
         own = (issue for issue in self.issues if issue.code not in FOLLOWS)
         return self.issues if self.cause is None else tuple(own)

@@ -194,7 +194,9 @@ def test_export_when_the_import_was_changed_is_refused(tmp_path):
     import_package(write_package(tmp_path / "package"), tmp_path / "imported", STORY)
     kept = tmp_path / "imported" / "official" / "annotations.jsonl"
     kept.write_bytes(kept.read_bytes() + b"\n")
-    with pytest.raises(InputError, match="size or hash"):
+    with pytest.raises(
+        InputError, match=r"1 file was changed after packing: official.*\n  fix: import the package"
+    ):
         export_package(tmp_path / "imported", tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
