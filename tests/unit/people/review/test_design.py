@@ -400,6 +400,7 @@ def test_fits_when_somebody_saw_an_item_a_story_or_a_condition_says_no() -> None
         (texts(4), [], Plan(repeats=1, gap=5), "repeats", "a seat has 4 items"),
         (texts(4), [], Plan(repeats=5, gap=1), "repeats", "a seat has 4 items"),
         (texts(5), [Unit("gold", "s0001")], Plan(checks=1, once=True), "checks", "that it has already"),
+        (texts(5), [Unit("g1", "g"), Unit("g2", "g")], Plan(checks=2, once=True), "checks", "already"),
     ],
 )  # fmt: skip
 def test_design_when_it_cannot_be_says_what_and_why(units, gold, plan, where, words):

@@ -58,6 +58,7 @@ def test_answers_when_whole_missing_or_not_asked_for_have_the_problems_that_they
     task, invalid = task_of(tmp_path), {"valid/p1": "invalid"}
     fixed = {"fixed/p1": [{"path": "$.questions[0].gold_answer", "new": "since"}]}
     assert task.problems(GOOD, PARTS) == task.problems({**GOOD, **invalid, **fixed}, PARTS) == {}
+    assert task.problems({**GOOD, "labels": ["kindness", "wisdom", "honesty"]}, PARTS) == {}
     assert task.problems({"quality": 1}, PARTS).keys() == GOOD.keys() - {"quality"}
     assert list(task.problems({**GOOD, **fixed}, PARTS)) == ["fixed/p1"], "its condition does not hold"
     assert list(task.problems({**GOOD, **invalid, "fixed/p1": [{"path": 1}]}, PARTS)) == ["fixed/p1"]
