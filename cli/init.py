@@ -4,6 +4,7 @@ import shlex
 from pathlib import Path
 
 from ..errors import TargetError
+from ..schemas.canonical import writing
 from .command import command
 from .common import answer
 
@@ -98,16 +99,10 @@ def init(folder: Path = Path(), *, samples: bool = False, as_json: bool = False)
                 what="the file is there already",
                 fix="choose another folder, or move the file away",
             )
-    try:
+    with writing(folder, "choose another folder"):
         folder.mkdir(parents=True, exist_ok=True)
         for name, chunks in contents.items():
             write_atomic(folder / name, chunks)
-    except OSError as error:
-        raise TargetError(
-            str(folder),
-            what=f"the folder cannot be written: {error.strerror or error}",
-            fix="choose another folder",
-        ) from error
     paths = [str(folder / name) for name in contents]
     # Settings count in the folder that the command is given in.
     inside = "" if folder.resolve() == Path.cwd() else f"cd {shlex.quote(str(folder))} && "

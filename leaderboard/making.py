@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from pydantic import Field, ValidationError
 
-from ..errors import ConfigError, InputError, TargetError, UserError
+from ..errors import ConfigError, InputError, UserError
 from ..evaluation.archive.archive import JUDGEMENTS, Difference, lines_of, protocol_differences, read_manifest
 from ..evaluation.judging.settings import TRAIN, trained_on
 from ..evaluation.report.formats import Table
@@ -23,7 +23,7 @@ from ..kinds.verbs import load_stories
 from ..releases.hub.client import looks_like_reference
 from ..releases.hub.fetch import release_folder
 from ..releases.loading import kind_of
-from ..schemas.canonical import pretty_bytes, sha256_file, write_atomic
+from ..schemas.canonical import pretty_bytes, sha256_file, write_atomic, writing
 from ..schemas.judgement import EvaluationManifest, Judgement
 from ..schemas.paths import RELEASE, format_path
 from ..schemas.plain_files import read_json, read_plain, reason_of, type_reason
@@ -287,7 +287,7 @@ def init(folder: Path, options: BoardOptions) -> Made:
     taken = () if known is None else tuple(each.name for each in known.boards)
     if board.name in taken:
         raise ConfigError("--board", what=f"there is a board {board.name} already", fix="choose another name")
-    try:
+    with writing(folder, "choose another folder"):
         folder.mkdir(parents=True, exist_ok=True)
         (folder / SUBMISSIONS).mkdir(exist_ok=True)
         if board.source is not None and options.release is not None and not _on_hub(options.release):
@@ -302,9 +302,6 @@ def init(folder: Path, options: BoardOptions) -> Made:
         boards = (board, *(known.boards if known is not None else ()))
         retracted = {} if known is None else known.retracted
         write_leaderboard(folder, Leaderboard(title=title, boards=boards, retracted=retracted))
-    except OSError as error:
-        what = f"the folder cannot be written: {error.strerror or error}"
-        raise TargetError(str(folder), what=what, fix="choose another folder") from error
     return Made(folder, board, options.release, tuple(warnings))
 
 

@@ -24,7 +24,7 @@ from ..evaluation.report.showing import sentences
 from ..kinds.benchmarks.row import published_table
 from ..kinds.evaluations import make_report
 from ..pages.figures import Plot, PlotPoint
-from ..schemas.canonical import pretty_bytes, write_atomic
+from ..schemas.canonical import pretty_bytes, write_atomic, writing
 from ..schemas.paths import RELEASE, STATES
 from ..schemas.plain_files import read_json
 from ..schemas.text import counted
@@ -152,7 +152,7 @@ def build(folder: Path, out: Path, hidden: Path | None = None) -> Built:
     shown = tuple(replace(row, issues=tuple(map(public, row.issues))) for row in checked.rows)
     report = replace(checked, rows=shown)
     boards = standings(report, folder)
-    try:
+    with writing(out, "choose another --out"):
         out.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".site-", dir=out.parent) as scratch:
             site = Path(scratch) / "site"
@@ -167,9 +167,6 @@ def build(folder: Path, out: Path, hidden: Path | None = None) -> Built:
                 shutil.rmtree(out)
             site.rename(out)
             out.chmod(0o755)
-    except OSError as error:
-        what = f"the folder cannot be written: {error.strerror or error}"
-        raise TargetError(str(out), what=what, fix="choose another --out") from error
     return Built(out, len(pages), report)
 
 

@@ -22,7 +22,15 @@ from ..evaluation.report.showing import FRAMES, kept_picture
 from ..kinds.evaluations import judging_of, make_report, score_tables
 from ..media.images import encode, open_picture
 from ..releases.hub.fetch import release_folder
-from ..schemas.canonical import jsonl_lines, new_folder, pretty_bytes, sha256_bytes, sha256_file, write_atomic
+from ..schemas.canonical import (
+    jsonl_lines,
+    new_folder,
+    pretty_bytes,
+    sha256_bytes,
+    sha256_file,
+    write_atomic,
+    writing,
+)
 from ..schemas.packed_files import Limits, NotPacked, ZippedFiles, open_zip
 from ..schemas.plain_files import LARGEST_WHOLE, json_lines, open_plain, read_plain
 from ..schemas.text import quoted, slug, tallied
@@ -352,7 +360,7 @@ def _deliver(draft: Path, target: Path) -> None:
         with new_folder(target):
             shutil.copytree(draft, target, dirs_exist_ok=True)
         return
-    try:
+    with writing(target, "choose another --out", what="the file"):
         target.parent.mkdir(parents=True, exist_ok=True)
         with zipfile.ZipFile(target, "x", zipfile.ZIP_DEFLATED) as packed:
             for path in sorted(path for path in draft.rglob("*") if path.is_file()):
@@ -361,9 +369,6 @@ def _deliver(draft: Path, target: Path) -> None:
                 )  # no date: the same bytes each time
                 entry.external_attr = 0o644 << 16
                 packed.writestr(entry, path.read_bytes(), zipfile.ZIP_DEFLATED)
-    except OSError as error:
-        what = f"the file cannot be written: {error.strerror or error}"
-        raise TargetError(str(target), what=what, fix="choose another --out") from error
 
 
 def _fitting(leaderboard: Leaderboard, run: Path) -> Board:

@@ -16,7 +16,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..errors import MissingRequirement, TargetError
-from ..schemas.canonical import write_atomic
+from ..schemas.canonical import write_atomic, writing
 from .grid import DASH, axis_title, value_text
 
 if TYPE_CHECKING:
@@ -144,14 +144,9 @@ def environment(parts: Mapping[str, str] | None = None) -> Any:  # noqa: ANN401 
 
 def save_page(path: Path, text: str) -> None:
     """Write a page, with the folders on its way; a file that is there is replaced."""
-    try:
+    with writing(path, "choose another place for --html, or free the disk", what="the file"):
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomic(path, [text.encode("utf-8")])
-    except OSError as error:
-        raise TargetError(
-            str(path), what=f"the file cannot be written: {error.strerror or error}",
-            fix="choose another place for --html, or free the disk",
-        ) from error  # fmt: skip
 
 
 # -- What servers of pages bear with: fewer connections than descriptors, and a log that nobody can flood
@@ -246,14 +241,9 @@ def save_figure(figure: Shown, path: Path, width: float) -> Path:
             fix=f"give it a name that ends in {', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}",
         )  # fmt: skip
     data = figure_bytes(figure, path.suffix.lower()[1:], width)
-    try:
+    with writing(path, "choose another place", what="the figure"):
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomic(path, [data])
-    except OSError as error:
-        raise TargetError(
-            str(path), what=f"the figure cannot be written: {error.strerror or error}",
-            fix="choose another place",
-        ) from error  # fmt: skip
     return path
 
 

@@ -9,11 +9,11 @@ from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
-from ..errors import ConfigError, InputError, TargetError
+from ..errors import ConfigError, InputError
 from ..evaluation.archive.archive import Archive
 from ..evaluation.recoverability.matching import NONRESPONSES, Nonresponse
 from ..evaluation.report.people import people_warnings
-from ..schemas.canonical import pretty_bytes, write_atomic
+from ..schemas.canonical import pretty_bytes, write_atomic, writing
 from ..schemas.judgement import HumanRow
 from ..schemas.katha import Question
 from ..schemas.text import tallied, tallies
@@ -336,12 +336,8 @@ def write_weights(report: HumanReport, path: Path) -> None:
             "--fit-weights", what="nobody answered a judged question of the validation split",
             fix="ask people about stories of that split, or leave the option out",
         )  # fmt: skip
-    try:
+    with writing(path, "choose another place", what="the file"):
         write_atomic(path, [pretty_bytes(fitted)])
-    except OSError as error:
-        raise TargetError(
-            str(path), what=f"the file cannot be written: {error}", fix="choose another place"
-        ) from error
 
 
 def _people_lines(people: Json) -> Iterator[str]:

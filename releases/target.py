@@ -107,18 +107,6 @@ def staged(*targets: Path, private: Collection[Path] = ()) -> Iterator[tuple[Pat
 
 
 @contextmanager
-def writing(folder: Path) -> Iterator[None]:
-    """Say of a folder that it cannot be written where that fails."""
-    try:
-        yield
-    except OSError as error:
-        raise TargetError(
-            str(folder), what=f"the folder cannot be written: {error.strerror or error}",
-            fix="check the path, its permissions and the space on the disk",
-        ) from error  # fmt: skip
-
-
-@contextmanager
 def taken_back() -> Iterator[list[Path]]:
     """Give a list of files made outside the drafts; when anything fails, they are removed."""
     made: list[Path] = []

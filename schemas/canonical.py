@@ -19,6 +19,7 @@ from .plain_files import open_plain
 
 Json = Any
 """A JSON value: None, bool, int, float, str, list or dict with string keys."""
+_ROOM = "check the path, its permissions and the space on the disk"
 _ROWS = 1000  # of a list that is hashed part by part
 
 
@@ -149,17 +150,29 @@ def link_or_copy(source: Path, target: Path) -> None:
 @contextmanager
 def new_folder(folder: Path) -> Iterator[None]:
     """Make a folder, or take an empty one, for what is written in the block."""
-    try:
+    with writing(folder, "choose another folder"):
         folder.mkdir(parents=True, exist_ok=True)
         if taken := next(folder.iterdir(), None):
             what = f"the folder is not empty: it holds {taken.name}"
             raise TargetError(str(folder), what=what, fix="choose another folder")
         yield
+
+
+@contextmanager
+def writing(
+    place: Path,
+    fix: str = "check the path, its permissions and the space on the disk",
+    *,
+    what: str = "the folder",
+) -> Iterator[None]:
+    """Tell why a place cannot be written where what is done in the block fails, and what to do then."""
+    try:
+        yield
+    except FabulaError:
+        raise
     except OSError as error:
-        if isinstance(error, FabulaError):
-            raise
-        what = f"the folder cannot be written: {error.strerror or error}"
-        raise TargetError(str(folder), what=what, fix="choose another folder") from error
+        reason = f"{what} cannot be written: {error.strerror or error}"
+        raise TargetError(str(path), what=reason, fix=fix) from error
 
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")

@@ -4,8 +4,12 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
-from ..errors import TargetError
-from .canonical import Json, pretty_bytes, write_atomic
+from .canonical import (
+    Json,
+    pretty_bytes,
+    write_atomic,
+    writing,
+)
 from .entities import EntityEpisode, EntitySplits, EpisodeRecord
 from .events import SuiteRecord
 from .judgement import EvaluationManifest, HumanRow, Judgement
@@ -41,15 +45,9 @@ def json_schema(name: str) -> dict[str, Json]:
 
 def export_schemas(folder: Path) -> tuple[Path, ...]:
     """Write every published schema to a folder as ``NAME.schema.json``; return the files."""
-    try:
+    with writing(folder, "choose another folder with --out"):
         folder.mkdir(parents=True, exist_ok=True)
         paths = tuple(folder / f"{name}.schema.json" for name in PUBLISHED)
         for name, path in zip(PUBLISHED, paths, strict=True):
             write_atomic(path, [pretty_bytes(json_schema(name))])
-    except OSError as error:
-        raise TargetError(
-            str(folder),
-            what=f"the folder cannot be written: {error.strerror or error}",
-            fix="choose another folder with --out",
-        ) from error
     return paths

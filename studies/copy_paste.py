@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ..errors import TargetError
 from ..media.images import Picture, encode, open_picture
 from ..releases.shots.tree import ShotSet, ShotStory
-from ..schemas.canonical import canonical_bytes, write_atomic
+from ..schemas.canonical import canonical_bytes, write_atomic, writing
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -36,7 +36,7 @@ def write_copy_paste(shot_set: ShotSet, out: Path) -> int:
     Returned: how many pictures there are.
     """
     pictures = 0
-    try:
+    with writing(out):
         _begin(shot_set, out)
         for story in shot_set.stories:
             folder = out / story.story_id
@@ -53,11 +53,6 @@ def write_copy_paste(shot_set: ShotSet, out: Path) -> int:
                 write_atomic(path, [stitch(cast)])
             pictures += len(places)
         (out / UNFINISHED).unlink()
-    except OSError as error:
-        raise TargetError(
-            str(out), what=f"the folder cannot be written: {error.strerror or error}",
-            fix="check the path, its permissions and the space on the disk",
-        ) from error  # fmt: skip
     return pictures
 
 

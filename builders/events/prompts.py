@@ -13,11 +13,11 @@ from typing import Any, Literal
 from pydantic import Field
 
 from ...engine.stage import BadReply, Failed, Item, Made, OneStage, Outcome, Rejected, Tools
-from ...errors import ConfigError, InputError, TargetError
+from ...errors import ConfigError, InputError
 from ...media.images import MediaProblem, encode
 from ...media.kept_files import kept_bytes
 from ...models.chat import Image
-from ...schemas.canonical import Json, pretty_bytes, write_atomic
+from ...schemas.canonical import Json, pretty_bytes, write_atomic, writing
 from ...schemas.events import DIFFICULTIES, video_name
 from ...schemas.plain_files import read_json, reason_of
 from ...schemas.values import Own
@@ -140,13 +140,9 @@ def write_results(folder: Path, rates: Rates, people: Rates | None = None) -> Pa
             fix="judge the videos of at least one method",
         )
     path = folder / RESULTS
-    try:
+    with writing(path, "choose another --out", what="the file"):
         folder.mkdir(parents=True, exist_ok=True)
         write_atomic(path, [pretty_bytes({"rates": _plain(rates), "people": _plain(people or {})})])
-    except OSError as error:
-        raise TargetError(
-            str(path), what=f"the file cannot be written: {error}", fix="choose another --out"
-        ) from error
     return path
 
 

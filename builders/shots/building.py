@@ -35,8 +35,7 @@ from ...releases.shots.tree import (
     read_shot_set,
     script_bytes,
 )
-from ...releases.target import writing
-from ...schemas.canonical import Json, jsonl_lines, sha256_bytes, write_atomic
+from ...schemas.canonical import Json, jsonl_lines, sha256_bytes, write_atomic, writing
 from ...schemas.paths import Steps, quoted_path
 from ...schemas.plain_files import below, composed, open_plain
 from ...schemas.shots import ReferenceImage, ShotRecord, ShotScript

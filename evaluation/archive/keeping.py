@@ -26,8 +26,8 @@ from ...engine.manifest import path_from
 from ...engine.manifest import write_manifest as write_run
 from ...engine.pipeline import Pipeline
 from ...engine.salvage import Replay, replayed
-from ...errors import InputError, TargetError
-from ...schemas.canonical import file_mode, pretty_bytes, write_atomic
+from ...errors import InputError
+from ...schemas.canonical import file_mode, pretty_bytes, write_atomic, writing
 from ...schemas.plain_files import open_plain, read_json
 from ...schemas.text import counted
 from .archive import (
@@ -79,32 +79,27 @@ def write_so_far(folder: Path, target: Path, pipeline: Pipeline) -> SoFar | None
 
     Returned: what was written; None where no judge answered anything, and then nothing is.
     """
-    try:
-        with (
-            tempfile.TemporaryDirectory(prefix=".archive-", dir=target) as scratch,
-            replayed(folder, pipeline) as replay,
-        ):
-            draft = Path(scratch)
-            sources = tuple(
-                entry.model_copy(update={"path": path_from(draft, source.path)})
-                for source, entry in zip(
-                    replay.manifest.source_list(folder), replay.manifest.sources, strict=True
-                )
+    with (
+        writing(target, "check its permissions and the free space"),
+        tempfile.TemporaryDirectory(prefix=".archive-", dir=target) as scratch,
+        replayed(folder, pipeline) as replay,
+    ):
+        draft = Path(scratch)
+        sources = tuple(
+            entry.model_copy(update={"path": path_from(draft, source.path)})
+            for source, entry in zip(
+                replay.manifest.source_list(folder), replay.manifest.sources, strict=True
             )
-            write_run(draft, replay.manifest.model_copy(update={"sources": sources}))
-            if not len(replay.items):
-                return None
-            replay.loaded.finish(draft, replay.items)
-            written = _marked(draft, replay)
-            if not written.judgements:
-                return None
-            move_archive(draft, target)
-            return replace(written, folder=target)
-    except OSError as error:
-        raise TargetError(
-            str(target), what=f"the folder cannot be written: {error.strerror or error}",
-            fix="check its permissions and the free space",
-        ) from error  # fmt: skip
+        )
+        write_run(draft, replay.manifest.model_copy(update={"sources": sources}))
+        if not len(replay.items):
+            return None
+        replay.loaded.finish(draft, replay.items)
+        written = _marked(draft, replay)
+        if not written.judgements:
+            return None
+        move_archive(draft, target)
+        return replace(written, folder=target)
 
 
 def export_so_far(folder: Path, target: Path, pipeline: Pipeline, form: ArchiveForm) -> Archive:

@@ -26,7 +26,15 @@ from ...engine.stage import UNASKED, Item
 from ...errors import ConfigError, TargetError
 from ...models.spec import PROGRAMS, is_stand_in
 from ...prompts.loader import load_prompt
-from ...schemas.canonical import Json, canonical_text, digest, jsonl_lines, plain_fields, write_atomic
+from ...schemas.canonical import (
+    Json,
+    canonical_text,
+    digest,
+    jsonl_lines,
+    plain_fields,
+    write_atomic,
+    writing,
+)
 from ...schemas.judgement import EvaluationManifest, Judgement
 from ...schemas.text import counted
 from .archive import Archive, merged, write_archive
@@ -497,11 +505,8 @@ def write_inspect_log(target: Path, log: InspectLog) -> int:
             _add(archive, "summaries.json", summaries)
             _add(archive, "header.json", header)
         file.seek(0)
-        try:
+        with writing(target, "choose another --out", what="the file"):
             write_atomic(target, iter(partial(file.read, 1 << 20), b""))
-        except OSError as error:
-            what = f"the file cannot be written: {error.strerror or error}"
-            raise TargetError(str(target), what=what, fix="choose another --out") from error
     return len(summaries)
 
 

@@ -18,7 +18,7 @@ from ...models.vision.networks import pixels_of
 from ...models.vision.registry import Kind
 from ...models.vision.store import Encoder, Flow, Predictor, Rows, VectorStore, group_key
 from ...models.vision.weights import library
-from ...schemas.canonical import Json, canonical_bytes, sha256_bytes, sha256_file, write_atomic
+from ...schemas.canonical import Json, canonical_bytes, sha256_bytes, sha256_file, write_atomic, writing
 from ...schemas.plain_files import composed, parse_json, read_plain
 from ...schemas.text import tallied
 from ...schemas.values import Listed
@@ -458,12 +458,8 @@ def write_results(out: Path, matched: Matched) -> None:
     fix = "choose another file, or move that one away"
     if out.exists():
         raise TargetError(str(out), what="the file is there already", fix=fix)
-    try:
+    with writing(out, fix, what="it"):
         write_atomic(out, [canonical_bytes(matched.document), b"\n"])
-    except OSError as error:
-        raise TargetError(
-            str(out), what=f"it cannot be written: {error.strerror or error}", fix=fix
-        ) from error
 
 
 def read_results(path: Path) -> Results:

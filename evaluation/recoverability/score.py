@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import ConfigError, InputError, TargetError
+from ...errors import ConfigError, InputError
 from ...releases.loading import Release, load
-from ...schemas.canonical import Json, jsonl_lines, write_atomic
+from ...schemas.canonical import Json, jsonl_lines, write_atomic, writing
 from ...schemas.judgement import EvaluationManifest, Judgement
 from ...schemas.katha import StoryRecord
 from ...schemas.plain_files import read_json, reason_of
@@ -453,16 +453,10 @@ MATCHES, QUESTIONS = "matches.jsonl", "questions.jsonl"
 
 def write_tables(target: Path, folder: Path, judged: Judged, definitions: Definitions) -> None:
     """Write both tables into a folder: a line per reply to a question, and per question that was scored."""
-    try:
+    with writing(target, "choose another --tables"):
         target.mkdir(parents=True, exist_ok=True)
         write_atomic(target / MATCHES, jsonl_lines(match_rows(folder, judged, definitions)))
         write_atomic(target / QUESTIONS, jsonl_lines(question_rows(judged)))
-    except OSError as error:
-        raise TargetError(
-            str(target),
-            what=f"the folder cannot be written: {error.strerror or error}",
-            fix="choose another --tables",
-        ) from error
 
 
 def match_rows(folder: Path, judged: Judged, definitions: Definitions) -> Iterator[dict[str, Json]]:

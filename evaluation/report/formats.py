@@ -27,7 +27,7 @@ from ...pages.grid import (
     value_text,
 )
 from ...pages.page import environment, policy_of, readable, style_of
-from ...schemas.canonical import Json, csv_text, pretty_bytes, write_atomic
+from ...schemas.canonical import Json, csv_text, pretty_bytes, write_atomic, writing
 from ...schemas.plain_files import read_json
 from ...schemas.text import counted, plural, tallied
 from ...schemas.values import Own, Score
@@ -701,14 +701,10 @@ def write_report(document: ReportDocument, page: Path) -> Written:
         scores_csv(document).encode("utf-8"),
         (verdicts_csv if document.shots is None else shots_csv)(document).encode("utf-8"),
     )
-    try:
+    with writing(page, "choose another --out", what="the page"):
         page.parent.mkdir(parents=True, exist_ok=True)
         for path, data in zip(files.values(), contents, strict=True):
             write_atomic(path, [data])
-    except OSError as error:
-        raise TargetError(
-            str(page), what=f"the page cannot be written: {error}", fix="choose another --out"
-        ) from error
     return Written(document, files)
 
 

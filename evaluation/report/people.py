@@ -13,10 +13,10 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import ValidationError
 
-from ...errors import InputError, TargetError, UserError
+from ...errors import InputError, UserError
 from ...pages.figures import Scatter
 from ...pages.grid import MINUS, Unit, label_text
-from ...schemas.canonical import pretty_bytes, sha256_file, write_atomic
+from ...schemas.canonical import pretty_bytes, sha256_file, write_atomic, writing
 from ...schemas.plain_files import read_json, reason_of
 from ...schemas.text import counted
 from ...schemas.values import Score
@@ -62,13 +62,8 @@ class People:
 def write_calibration(folder: Path, document: Mapping[str, Any]) -> Path:
     """Write a calibration beside the archive that it is about, for reports; return its file."""
     path = folder / CALIBRATION
-    try:
+    with writing(path, "leave --save out, or calibrate a copy of the evaluation", what="the file"):
         write_atomic(path, [pretty_bytes({**document, OF: sha256_file(folder / JUDGEMENTS)})])
-    except OSError as error:
-        raise TargetError(
-            str(path), what=f"the file cannot be written: {error.strerror or error}",
-            fix="leave --save out, or calibrate a copy of the evaluation",
-        ) from error  # fmt: skip
     return path
 
 

@@ -18,7 +18,7 @@ from ...media.images import MediaProblem, encode_image
 from ...media.shot_detection import Method, ShotBoundaries, detect
 from ...media.video import frames_at
 from ...releases.shots.tree import ShotSet, ShotStory, read_shot_set
-from ...schemas.canonical import pretty_bytes, sha256_file, write_atomic
+from ...schemas.canonical import pretty_bytes, sha256_file, write_atomic, writing
 from ...schemas.plain_files import read_plain, reason_of
 from ...schemas.values import Own
 from ..outputs.layout import VIDEOS
@@ -316,11 +316,9 @@ def take_keyframes(
 
     reviewed = review_videos(folder, shot_set, finding or Finding(), known, keep)
     _write_review(target, reviewed)
-    try:
+    with writing(target):
         for story_id, story in reviewed.stories.items():
             _write(target / story_id / "shots", folder, story)
-    except OSError as error:
-        raise _unwritten(target, error) from error
     return Keyframes(target, reviewed)
 
 
@@ -346,18 +344,9 @@ def _known(target: Path, given: Path | None) -> Review | None:
 
 
 def _write_review(target: Path, review: Review) -> None:
-    try:
+    with writing(target):
         target.mkdir(parents=True, exist_ok=True)
         write_atomic(target / REVIEW, [pretty_bytes(review.as_json())])
-    except OSError as error:
-        raise _unwritten(target, error) from error
-
-
-def _unwritten(target: Path, error: OSError) -> TargetError:
-    return TargetError(
-        str(target), what=f"the folder cannot be written: {error.strerror or error}",
-        fix="check the path, its permissions and the space on the disk",
-    )  # fmt: skip
 
 
 def _write(path: Path, videos: Path, story: StoryReview) -> None:

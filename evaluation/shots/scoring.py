@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import InputError, TargetError
-from ...schemas.canonical import csv_text, write_atomic
+from ...errors import InputError
+from ...schemas.canonical import csv_text, write_atomic, writing
 from ...schemas.values import Score
 from ..archive.archive import Archive, read_archive
 from ..comparing import Comparisons, method_pairs, read_sides
@@ -174,16 +174,11 @@ def write_scores(folder: Path, scores: ImageScores, shots: Iterable[ShotScore]) 
 
     An empty story is the whole set. An empty cell of a shot is a score that it does not have.
     """
-    try:
+    with writing(folder, "choose another with --tables"):
         folder.mkdir(parents=True, exist_ok=True)
         write_atomic(folder / TABLE, [_csv(scores.rows(), ())])
         write_atomic(folder / STRATA, [_csv(scores.strata_rows(), ("method", "by", "kind", "metric"))])
         write_atomic(folder / SHOTS, [_csv(shot_rows(shots), NAMES)])
-    except OSError as error:
-        raise TargetError(
-            str(folder), what=f"the folder cannot be written: {error.strerror or error}",
-            fix="choose another with --tables",
-        ) from error  # fmt: skip
     return folder / TABLE, folder / STRATA, folder / SHOTS
 
 

@@ -21,7 +21,7 @@ from ...errors import InputError, TargetError, UserError
 from ...evaluation.stats.tables import cohen_kappa
 from ...evaluation.stats.uncertainty import Uncertainty
 from ...pages.grid import Tabular
-from ...schemas.canonical import Json, csv_text, digest, without_guard, write_atomic
+from ...schemas.canonical import Json, csv_text, digest, without_guard, write_atomic, writing
 from ...schemas.plain_files import CsvTable, read_plain
 from ...schemas.values import Score, states_told
 from ...validators.resampling import divided, resampled_sums
@@ -130,12 +130,9 @@ def write_form(path: Path, drafts: Mapping[str, Annotated], count: int, seed: in
         fix = "move it away: it may hold what somebody wrote"
         raise TargetError(str(path), what="the form is there already", fix=fix)
     rows = [_row(unit, drafts[unit.story_id]) for unit in drawn_units(drafts, count, seed)]
-    try:
+    with writing(path, "choose another place", what="the form"):
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomic(path, [csv_text(COLUMNS, rows).encode("utf-8")])
-    except OSError as error:
-        what = f"the form cannot be written: {error.strerror or error}"
-        raise TargetError(str(path), what=what, fix="choose another place") from error
     return len(rows)
 
 

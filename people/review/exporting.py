@@ -21,8 +21,16 @@ from typing import Any
 
 from ...builders.edit_files import ItemDraft, with_corrections
 from ...builders.katha.apply_edits import EDITING
-from ...errors import ConfigError, TargetError
-from ...schemas.canonical import Json, canonical_bytes, jsonl_lines, new_folder, pretty_bytes, write_atomic
+from ...errors import ConfigError
+from ...schemas.canonical import (
+    Json,
+    canonical_bytes,
+    jsonl_lines,
+    new_folder,
+    pretty_bytes,
+    write_atomic,
+    writing,
+)
 from ...schemas.judgement import HumanRow
 from ...schemas.katha import HumanValidation
 from ...schemas.paths import REVIEWS
@@ -320,13 +328,10 @@ def write_review_files(study: Study, standing: Standing, folder: Path, *, withdr
             if each.content is not None
         ),
     }
-    try:
+    with writing(folder, "choose another folder, or free the disk"):
         folder.mkdir(parents=True, exist_ok=True)
         for name, content in files.items():
             write_atomic(folder / name, content)
-    except OSError as error:
-        what = f"the folder cannot be written: {error.strerror or error}"
-        raise TargetError(str(folder), what=what, fix="choose another folder, or free the disk") from error
     decisions = Counter(each.decision for each in records)
     return Written(
         len(records), dict(sorted(decisions.items())), len(votes), len(edits), len(listed),

@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from ...engine.lock import keep_private
-from ...errors import ConfigError, InputError, TargetError, UserError
-from ...schemas.canonical import Json, canonical_bytes, new_folder, sha256_bytes, write_atomic
+from ...errors import ConfigError, InputError, UserError
+from ...schemas.canonical import Json, canonical_bytes, new_folder, sha256_bytes, write_atomic, writing
 from ...schemas.plain_files import json_lines, read_json, read_plain, reason_of, type_reason
 from ...schemas.values import Own
 from ...validators.katha.review_tables import SEEN
@@ -296,13 +296,8 @@ def _damaged(folder: Path, why: str) -> InputError:
 
 def replace_protocol(study: Study, protocol: Protocol) -> None:
     """Put a new version of the protocol in force."""
-    try:
+    with writing(study.folder, "free the disk, or check its permissions"):
         write_protocol(study.folder, protocol)
-    except OSError as error:
-        raise TargetError(
-            str(study.folder), what=f"the folder cannot be written: {error.strerror or error}",
-            fix="free the disk, or check its permissions",
-        ) from error  # fmt: skip
 
 
 # -- Who takes part: pseudonyms with personal links, links taken back, answers that count no more

@@ -21,7 +21,7 @@ from typing import Any
 from ...errors import ConfigError, InputError, UserError
 from ...pages.figures import Ridges, draw_figure, figure_table, ridges
 from ...pages.page import policy_of, save_page, style_of, template_of
-from ...schemas.canonical import Json, digest, write_atomic
+from ...schemas.canonical import Json, digest, write_atomic, writing
 from ...schemas.entities import ALL, TIERS, TYPES, EntityEpisode, EntitySplits, EntityType, EpisodeShot
 from ...schemas.plain_files import alike, by_name, composed
 from ...schemas.text import tallied
@@ -39,7 +39,6 @@ from ...validators.entities.view import EpisodeView, issue, view_of
 from ...validators.report import IssueBin, Opened, RuleSet, ValidationReport
 from ..loading import OfficialFiles
 from ..shots.tree import SYSTEM_FILES
-from ..target import writing
 
 ENTITIES = "entities"
 """Name of the kind."""

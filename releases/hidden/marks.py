@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import ConfigError, InputError, TargetError
-from ...schemas.canonical import Json, canonical_bytes, canonical_text
+from ...schemas.canonical import Json, canonical_bytes, canonical_text, writing
 from ...schemas.paths import ANNOTATIONS, CANARY, CARD, HIDDEN_SPLIT, README, RELEASE, VARIANTS, files_in
 from ...schemas.plain_files import json_lines, open_plain, parse_json, read_plain
 from ...schemas.values import Issue
@@ -147,7 +147,7 @@ def keep_salt(run: Path, given: Path | None, earlier: Path | None, *, promised: 
 def write_salt(path: Path, salt: bytes) -> bool:
     """Write a salt for its owner's eyes only; return whether it was not there already."""
     content = f"{salt.hex()}\n".encode("ascii")
-    try:
+    with writing(path, "make the folder writable, or free the disk", what="the salt"):
         if path.exists() or path.is_symlink():
             if path.is_file() and read_plain(path) == content:
                 path.chmod(0o600)
@@ -167,12 +167,6 @@ def write_salt(path: Path, salt: bytes) -> bool:
         finally:
             with suppress(OSError):
                 Path(name).unlink(missing_ok=True)
-    except OSError as error:
-        raise TargetError(
-            str(path),
-            what=f"the salt cannot be written: {error.strerror or error}",
-            fix="make the folder writable, or free the disk",
-        ) from error
     return True
 
 

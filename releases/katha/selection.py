@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Any
 from ...engine.status import ItemReport
 from ...errors import InputError, TargetError
 from ...models.spec import MARK, is_stand_in
-from ...schemas.canonical import Json, canonical_bytes, digest, jsonl_lines, pretty_bytes, write_atomic
+from ...schemas.canonical import (
+    Json,
+    canonical_bytes,
+    digest,
+    jsonl_lines,
+    pretty_bytes,
+    write_atomic,
+    writing,
+)
 from ...schemas.katha import EvidenceStatus, Provenance, Question, Scene, StoryRecord, Transition, Variant
 from ...schemas.paths import (
     ANNOTATIONS,
@@ -32,7 +40,6 @@ from ...validators.report import CODES, VOTES, is_simulated
 from ..form import LeftOut
 from ..loading import KIND, Release
 from ..parquet import PlacedRow, Table, columns_of, read_lines, row_of
-from ..target import writing
 from .reviews import VOTE_TABLE, vote_rows
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from pydantic import Field, ValidationError
 
 from ...engine.manifest import Source, SourceEntry, creation_time, fingerprint
 from ...errors import ConfigError, InputError, UserError, mismatch
-from ...schemas.canonical import Json, jsonl_lines, pretty_bytes, write_atomic
+from ...schemas.canonical import Json, jsonl_lines, pretty_bytes, write_atomic, writing
 from ...schemas.plain_files import parse_json, read_plain, type_reasons
 from ...schemas.shots import LANGUAGES, LITE, CharacterSheet, ReferenceImage, Shot, ShotRecord, StoryFacts
 from ...schemas.text import tallied, tallies
@@ -27,7 +27,7 @@ from ...validators.report import RuleSet, ValidationReport
 from ...validators.shots.script_rules import shot_statistics
 from ..loading import read_rows, whole_rows
 from ..subsets import ALL, DIGITS, Spread, Traits, draw, fields_closeness, mean_size, spread
-from ..target import require_free, require_outside, staged, write_imported_run, writing
+from ..target import require_free, require_outside, staged, write_imported_run
 from .tree import (
     FOLDER,
     IMPORTED_SHOTS,

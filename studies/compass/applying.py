@@ -14,8 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ...errors import TargetError
-from ...schemas.canonical import Json, Plain, digest, pretty_bytes, write_atomic
+from ...schemas.canonical import Json, Plain, digest, pretty_bytes, write_atomic, writing
 from ...schemas.katha import StoryRecord
 from ...schemas.values import Score
 from .arms import Arm, FrameRequest, Frames, Measured, Render, measured, requests_for
@@ -344,14 +343,9 @@ def apply_compass(
     boards = {arm.name: tuple(making.boards(arm, values, repairs, frames)) for arm in arms}
     document = making.document(values, repairs, boards)
     outputs = {name: write_boards(out / OUTPUTS / name, name, some) for name, some in boards.items()}
-    try:
+    with writing(out):
         write_atomic(out / COMPASS, [pretty_bytes(document)])
         write_atomic(out / SPENT, [pretty_bytes(work.judging.ledger.as_json())])
-    except OSError as error:
-        raise TargetError(
-            str(out), what=f"the folder cannot be written: {error.strerror or error}",
-            fix="check the path, its permissions and the space on the disk",
-        ) from error  # fmt: skip
     return Applied(outputs, document, boards)
 
 

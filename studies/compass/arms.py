@@ -34,10 +34,10 @@ from pydantic import Field
 
 from ...engine.execute import STORE
 from ...engine.run_options import RunOptions
-from ...errors import ConfigError, MissingRequirement, TargetError
+from ...errors import ConfigError, MissingRequirement
 from ...models.generators.drawn.scene import DrawnScene, Mark, MarkKind
 from ...prompts.loader import load_prompt
-from ...schemas.canonical import jsonl_lines, write_atomic
+from ...schemas.canonical import jsonl_lines, write_atomic, writing
 from ...schemas.katha import Scene, StoryRecord, Transition
 from ...schemas.values import Own, Score
 from ..pictures import FIELDS as MARKS
@@ -342,15 +342,10 @@ def _file(folder: Path, key: str) -> Path | None:
 
 
 def _write_wanted(folder: Path, missing: Sequence[FrameRequest]) -> None:
-    try:
+    with writing(folder, what="the list of frames"):
         folder.mkdir(parents=True, exist_ok=True)
         rows = ({"file": f"{request.key}.png", **request.as_json()} for request in missing)
         write_atomic(folder / WANTED, jsonl_lines(rows))
-    except OSError as error:
-        raise TargetError(
-            str(folder), what=f"the list of frames cannot be written: {error.strerror or error}",
-            fix="check the path, its permissions and the space on the disk",
-        ) from error  # fmt: skip
 
 
 _SEPARATOR = "~"
@@ -383,15 +378,10 @@ class FrameMaker:
             return {}
         orders = [self._order(request) for request in requests]
         path = self.folder / ORDERS
-        try:
+        with writing(self.folder, what="the orders"):
             self.folder.mkdir(parents=True, exist_ok=True)
             before = read_orders(path) if path.is_file() else ()
             write_orders(path, {order.key: order for order in (*before, *orders)}.values())
-        except OSError as error:
-            raise TargetError(
-                str(self.folder), what=f"the orders cannot be written: {error.strerror or error}",
-                fix="check the path, its permissions and the space on the disk",
-            ) from error  # fmt: skip
         run = self.folder / "run"
         options = replace(self.options, max_cost=self.ledger.left(FRAMES), replace_sources=True)
         self.ledger.enter(FRAMES, generate(path, run, options, self.reporter))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import ConfigError, TargetError
+from ...errors import ConfigError
 from ...evaluation.outputs.layout import nothing_to_judge
 from ...evaluation.outputs.named import MANIFEST
 from ...evaluation.outputs.storyboards import check_outputs
@@ -18,7 +18,7 @@ from ...media.images import open_picture
 from ...models.vision.registry import Kind, names, open_vision
 from ...models.vision.store import Card, Encoder, Rows, TextEncoder, TextRows, VectorStore
 from ...models.vision.weights import Place
-from ...schemas.canonical import Json, link_or_copy, pretty_bytes, sha256_file, write_atomic
+from ...schemas.canonical import Json, link_or_copy, pretty_bytes, sha256_file, write_atomic, writing
 from ...schemas.katha import StoryRecord
 from ...schemas.values import Own, Score
 
@@ -312,13 +312,8 @@ def write_boards(folder: Path, method: str, boards: Iterable[Board], *, panels: 
     manifest |= {"bridges": shown} if (shown := {key: list(at) for key, at in bridges.items() if at}) else {}
     manifest |= {"panels": panels} if panels is not None else {}
     manifest |= {"seeds": sorted(seeds)} if seeds else {}
-    try:
+    with writing(folder):
         _lay_out(folder, wanted, manifest)
-    except OSError as error:
-        raise TargetError(
-            str(folder), what=f"the folder cannot be written: {error.strerror or error}",
-            fix="check the path, its permissions and the space on the disk",
-        ) from error  # fmt: skip
     return folder
 
 

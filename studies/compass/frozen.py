@@ -13,10 +13,10 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from ...errors import InputError, TargetError, UserError
+from ...errors import InputError, UserError
 from ...evaluation.archive.archive import read_manifest, release_sha256
 from ...evaluation.judging.settings import MAIN, judge_prompt
-from ...schemas.canonical import Json, digest, pretty_bytes, write_atomic
+from ...schemas.canonical import Json, digest, pretty_bytes, write_atomic, writing
 from ...schemas.katha import StoryRecord
 from ...schemas.plain_files import read_json, reason_of
 from ...schemas.text import counted
@@ -99,13 +99,8 @@ class Frozen(Own):
 
 def write_frozen(path: Path, frozen: Frozen) -> None:
     """Write a frozen file with its own hash."""
-    try:
+    with writing(path, what="it"):
         write_atomic(path, [pretty_bytes({**frozen.told(), "sha256": frozen.sha256})])
-    except OSError as error:
-        raise TargetError(
-            str(path), what=f"it cannot be written: {error.strerror or error}",
-            fix="check the path, its permissions and the space on the disk",
-        ) from error  # fmt: skip
 
 
 def read_frozen(path: Path) -> Frozen:

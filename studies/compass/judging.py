@@ -24,8 +24,7 @@ from ...evaluation.recoverability.score import Judged, judged_folder
 from ...people.audits.compare import read_records
 from ...releases.katha.selection import write_derived
 from ...releases.loading import Release, load
-from ...releases.target import writing
-from ...schemas.canonical import Json, digest, jsonl_lines, pretty_bytes, write_atomic
+from ...schemas.canonical import Json, digest, jsonl_lines, pretty_bytes, write_atomic, writing
 from ...schemas.katha import Question, StoryRecord
 from ...schemas.plain_files import read_json, reason_of
 from ...schemas.text import contains_phrase
@@ -336,7 +335,7 @@ def _with_half(record: StoryRecord, kept: frozenset[str], *, labelled: bool) -> 
 def _keep(path: Path, halves: QuestionHalves) -> None:
     """Write the file of halves, unless it says the same."""
     content = pretty_bytes(halves.as_json())
-    try:
+    with writing(path, what="it"):
         if path.is_file():
             if read_halves(path).sha256 == halves.sha256:
                 return
@@ -346,11 +345,6 @@ def _keep(path: Path, halves: QuestionHalves) -> None:
             )  # fmt: skip
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomic(path, [content])
-    except OSError as error:
-        raise TargetError(
-            str(path), what=f"it cannot be written: {error.strerror or error}",
-            fix="check the path, its permissions and the space on the disk",
-        ) from error  # fmt: skip
 
 
 # -- Asking judges what selection needs

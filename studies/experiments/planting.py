@@ -18,7 +18,7 @@ from ...evaluation.outputs.named import MANIFEST, read_manifest
 from ...evaluation.outputs.storyboards import OutputsManifest, Storyboards, check_outputs
 from ...models.generators.drawn.scene import Box
 from ...releases.loading import Release
-from ...schemas.canonical import Json, digest, jsonl_lines, pretty_bytes, sha256_file, write_atomic
+from ...schemas.canonical import Json, digest, jsonl_lines, pretty_bytes, sha256_file, write_atomic, writing
 from ...schemas.katha import StoryRecord
 from ...schemas.plain_files import json_lines, read_plain, reason_of
 from ...schemas.text import contains_phrase, normalize_answer, tallied
@@ -222,13 +222,8 @@ def plant(outputs: Path, release: Release, out: Path, options: PlantOptions = Pl
         "truth": None if options.truth is None else sha256_file(options.truth),
         "boxes": None if options.boxes is None else sha256_file(options.boxes),
     }  # fmt: skip
-    try:
+    with writing(out):
         return _write(out, about, losses, known, {record.story_id: record for record in records})
-    except OSError as error:
-        raise TargetError(
-            str(out), what=f"the folder cannot be written: {error.strerror or error}",
-            fix="check the path, its permissions and the space on the disk",
-        ) from error  # fmt: skip
 
 
 @dataclass(frozen=True)

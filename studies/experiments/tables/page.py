@@ -9,7 +9,6 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ....errors import TargetError
 from ....evaluation.recoverability.matching import (
     COMMONS,
     DIMENSIONS,
@@ -35,7 +34,7 @@ from ....evaluation.report.showing import (
 from ....evaluation.stats.uncertainty import TOLERANCE
 from ....pages.figures import Plot, PlotPoint
 from ....pages.grid import label_text, value_text
-from ....schemas.canonical import pretty_bytes, write_atomic
+from ....schemas.canonical import pretty_bytes, write_atomic, writing
 from ....schemas.text import counted
 from ...compass.arms import ARMS, FIRST, FULL
 from ..study import EVALUATION, PAGE
@@ -480,13 +479,8 @@ def write_page(
     left = absent_table(made)
     written = save_tables(folder, (*made.tables.values(), *([left] if left.rows else [])))
     path = folder / PAGE
-    try:
+    with writing(path, "free the disk, or give yourself the right to write there", what="the page"):
         write_atomic(path, [text.encode("utf-8")])
-    except OSError as error:
-        raise TargetError(
-            str(path), what=f"the page cannot be written: {error.strerror or error}",
-            fix="free the disk, or give yourself the right to write there",
-        ) from error  # fmt: skip
     return (path, *written)
 
 

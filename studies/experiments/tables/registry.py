@@ -3,11 +3,11 @@
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from ....errors import ConfigError, TargetError
+from ....errors import ConfigError
 from ....evaluation.recoverability.matching import Definitions
 from ....evaluation.report.formats import Table, written
 from ....evaluation.report.model import CountRow, CountTable
-from ....schemas.canonical import pretty_bytes, write_atomic
+from ....schemas.canonical import pretty_bytes, write_atomic, writing
 from ..study import TABLES as FOLDER
 from . import ablations, compass, evaluators, failures, leaderboard, pipelines
 from .results import MadeTables, NoTable, Part, StudyResults, StudyTable, read_results
@@ -165,18 +165,13 @@ def save_tables(folder: Path, tables: Sequence[Table]) -> tuple[Path, ...]:
     files = dict(_files(target, tables))
     own = {f"{table.name}.{suffix}" for table in TABLES for suffix in (*SUFFIXES.values(), "json")}
     own |= {f"{ABSENT}.{suffix}" for suffix in (*SUFFIXES.values(), "json")}
-    try:
+    with writing(target, "free the disk, or give yourself the right to write there", what="the tables"):
         target.mkdir(parents=True, exist_ok=True)
         for path, content in files.items():
             write_atomic(path, [content])
         for name in own:
             if (target / name) not in files:
                 (target / name).unlink(missing_ok=True)
-    except OSError as error:
-        raise TargetError(
-            str(target), what=f"the tables cannot be written: {error.strerror or error}",
-            fix="free the disk, or give yourself the right to write there",
-        ) from error  # fmt: skip
     return tuple(files)
 
 
