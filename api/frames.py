@@ -3,10 +3,9 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import InputError
 from ..evaluation.archive.archive import JUDGEMENTS
 from ..schemas.canonical import canonical_text
-from ..schemas.plain_files import open_plain, parse_json
+from ..schemas.plain_files import MISSHAPEN, explaining, open_plain, parse_json
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -46,7 +45,9 @@ def judgement_table(folder: Path) -> "pa.Table":
     import pyarrow.compute as pc
 
     path = folder / JUDGEMENTS
-    try:
+    with explaining(
+        path, "give an evaluation folder; `fabula score` lists every line that is wrong", of=MISSHAPEN
+    ):
         try:
             table = _read(path, None)
             plain = (
@@ -59,9 +60,6 @@ def judgement_table(folder: Path) -> "pa.Table":
             table = table.append_column("parsed", _parsed_one_by_one(path))
         if any(table[name].null_count for name in NEEDED) or "parsed" not in table.column_names:
             raise ValueError("a line lacks a field that every judgement has")
-    except (OSError, ValueError, KeyError, AttributeError) as error:  # ArrowInvalid is a ValueError
-        fix = "give an evaluation folder; `fabula score` lists every line that is wrong"
-        raise InputError.one(str(path), what=f"it cannot be read: {error}", fix=fix) from error
     judge, parsed = table["judge"], table["parsed"]
     columns = {name: table[name] for name in table.column_names if name in COLUMNS and name != "judge"}
     for name, column in (("judge", "spec"), ("provider",) * 2, ("model",) * 2, ("reported_model",) * 2):

@@ -11,12 +11,12 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
 from ..errors import ConfigError, RunError
 from ..pages.grid import Grid, Tabular
 from ..schemas.canonical import Json, Plain, canonical_text, plain_fields, pretty_bytes, write_atomic
-from ..schemas.plain_files import read_plain, reason_of
+from ..schemas.plain_files import explaining, read_plain
 from . import journal_file
 from .batches.books import BatchStatus, batches_in, counts_line, counts_of
 from .calls import (
@@ -466,13 +466,11 @@ def write_report(folder: Path, report: RunReport) -> None:
 def read_report(folder: Path) -> RunReport:
     """Read a run's report."""
     path = Path(folder) / NAME
-    try:
+    with explaining(
+        path, "run the build again: it continues where it stopped",
+        what="the report of the run cannot be read", kind=RunError,
+    ):  # fmt: skip
         return TypeAdapter(RunReport).validate_json(read_plain(path, follow=True))
-    except (OSError, ValidationError) as error:
-        raise RunError(
-            str(path), what=f"the report of the run cannot be read: {reason_of(error)}",
-            fix="run the build again: it continues where it stopped",
-        ) from error  # fmt: skip
 
 
 # -- ``run spend``: what a run has cost so far, by stage, model, prompt or item. Reads only

@@ -16,7 +16,14 @@ from ..releases.hidden.marks import Marks, marks_of, read_salt, search, search_r
 from ..releases.loading import read_release_document
 from ..schemas.canonical import sha256_file
 from ..schemas.judgement import EvaluationManifest
-from ..schemas.plain_files import LARGEST_WHOLE, CsvTable, open_plain, read_plain, reason_of
+from ..schemas.plain_files import (
+    LARGEST_WHOLE,
+    MISSHAPEN,
+    CsvTable,
+    explaining,
+    open_plain,
+    read_plain,
+)
 from ..schemas.text import counted, tallied
 from ..schemas.values import Issue, Score
 from .making import (
@@ -158,14 +165,10 @@ def _secrets_of(release: Path | None, hidden: Path, salt: Path | None) -> Secret
     """Return what may be in no submission to a board; None where it has no release."""
     if release is None:
         return None
-    try:
+    with explaining(hidden, "pack it again", what="the hidden test cannot be read", of=MISSHAPEN):
         document = read_release_document(hidden)
         ids = [name for listed in document.get("records", {}).values() for name in listed]
         return Secrets(marks_of(release, hidden, ids), None if salt is None else read_salt(salt))
-    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
-        raise InputError.one(
-            str(hidden), what=f"the hidden test cannot be read: {error}", fix="pack it again"
-        ) from error
 
 
 def _leaks(files: Opened, secrets: Secrets | None) -> Iterator[Issue]:
@@ -449,12 +452,11 @@ def reproduce(folder: Path, name: str, release: Path | None = None) -> Reproduce
             what = f"it cannot be scored: {type(error).__name__}: {error}"[:300]
             fix = "see what is wrong with it: fabula leaderboard check"
             raise InputError.one(name, what=what, fix=fix) from error
-        try:
+        with explaining(
+            f"{name} {SCORES}", "make it again with fabula leaderboard submit",
+            what="its scores cannot be read",
+        ):  # fmt: skip
             stated = _numbers(read_plain(files.folder / SCORES).decode("utf-8"))
-        except (OSError, ValueError) as error:
-            what = f"its scores cannot be read: {reason_of(error)}"
-            fix = "make it again with fabula leaderboard submit"
-            raise InputError.one(f"{name} {SCORES}", what=what, fix=fix) from error
     ours = _numbers(written(tables, "csv"))
     places = list(dict.fromkeys([*stated, *ours]))
     return Reproduced(

@@ -18,7 +18,16 @@ from ..schemas.canonical import without_guard
 from ..schemas.judgement import NEEDED, HumanRow
 from ..schemas.katha import Question, StoryRecord
 from ..schemas.paths import format_path
-from ..schemas.plain_files import BadCsv, CsvTable, read_json, read_plain, reason_of, type_reason
+from ..schemas.plain_files import (
+    MISSHAPEN,
+    BadCsv,
+    CsvTable,
+    explaining,
+    read_json,
+    read_plain,
+    reason_of,
+    type_reason,
+)
 from ..schemas.text import counted
 from ..schemas.values import vocabulary
 
@@ -123,14 +132,12 @@ class Known:
 
 def read_key(path: str | Path) -> dict[str, tuple[str, str]]:
     """Return task -> video and model."""
-    try:
+    with explaining(
+        path, "give the key of the tasks that people answered",
+        what="this is not the key of a study (task -> [video, model])", of=MISSHAPEN,
+    ):  # fmt: skip
         document = read_json(Path(path), follow=True)
-        key = {str(task): (str(video), str(method)) for task, (video, method) in document.items()}
-    except (OSError, ValueError, AttributeError, TypeError) as error:
-        what = f"this is not the key of a study (task -> [video, model]): {reason_of(error)}"
-        fix = "give the key of the tasks that people answered"
-        raise InputError.one(str(path), what=what, fix=fix) from error
-    return key
+        return {str(task): (str(video), str(method)) for task, (video, method) in document.items()}
 
 
 def read_human(path: str | Path, known: Known, key: Key | None = None) -> tuple[HumanRow, ...]:

@@ -21,7 +21,7 @@ import yaml
 from ..errors import InputError
 from ..schemas.canonical import Json, sha256_bytes
 from ..schemas.paths import DATA, README, RELEASE, parquet_path
-from ..schemas.plain_files import open_plain, parse_json, read_plain, read_text
+from ..schemas.plain_files import MISSHAPEN, explaining, open_plain, parse_json, read_plain, read_text
 from ..schemas.values import Own
 
 if TYPE_CHECKING:
@@ -521,8 +521,7 @@ def _files(folder: Path, name: str | None) -> list[Path]:
 
 @contextmanager
 def _readable(path: Path) -> Iterator[None]:
-    try:
+    with explaining(
+        path, "fetch or pack the release again, or run `fabula release verify` on it", of=MISSHAPEN
+    ):
         yield
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        fix = "fetch or pack the release again, or run `fabula release verify` on it"
-        raise InputError.one(str(path), what=f"it cannot be read: {error}", fix=fix) from error

@@ -159,13 +159,8 @@ def new_folder(folder: Path) -> Iterator[None]:
 
 
 @contextmanager
-def writing(
-    place: Path,
-    fix: str = "check the path, its permissions and the space on the disk",
-    *,
-    what: str = "the folder",
-) -> Iterator[None]:
-    """Tell why a place cannot be written where what is done in the block fails, and what to do then."""
+def writing(path: Path, fix: str = _ROOM, *, what: str = "the folder") -> Iterator[None]:
+    """Say why a path cannot be written where what is done in the block fails, and what to do then."""
     try:
         yield
     except FabulaError:

@@ -13,11 +13,12 @@ import re
 import stat
 import unicodedata
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ..errors import ExitCode, UserError
+from ..errors import ExitCode, InputError, UserError
 
 LARGEST_DOCUMENT = 256 * 1024 * 1024
 """Bytes that a JSON document, a card or another file that is read whole may have."""
@@ -121,6 +122,23 @@ def reason_of(error: Exception) -> str:
     if isinstance(error, FileNotFoundError):
         return f"nothing there{alike(Path(error.filename))}" if error.filename else "nothing there"
     return (isinstance(error, OSError) and error.strerror) or str(error)
+
+
+MISSHAPEN = (OSError, ValueError, LookupError, TypeError, AttributeError)
+"""What reading a document raises that may be of another form than the one expected."""
+
+
+@contextmanager
+def explaining(
+    where: object, fix: str, *, what: str = "it cannot be read",
+    kind: Callable[..., UserError] = InputError.one,
+    of: type[Exception] | tuple[type[Exception], ...] = (OSError, ValueError),
+) -> Iterator[None]:  # fmt: skip
+    """Raise a ``kind`` with the reason in place of the exceptions ``of`` what is done in the block."""
+    try:
+        yield
+    except of as error:
+        raise kind(str(where), what=f"{what}: {reason_of(error)}", fix=fix) from error
 
 
 _SYNTAX = {

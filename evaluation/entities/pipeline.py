@@ -9,10 +9,9 @@ from ...engine.execute import STORE
 from ...engine.manifest import Manifest, read_manifest
 from ...engine.pipeline import Pipeline
 from ...engine.stage import Item
-from ...errors import InputError
 from ...models.vision.registry import loader_of
 from ...schemas.canonical import Json, digest
-from ...schemas.plain_files import json_lines
+from ...schemas.plain_files import MISSHAPEN, explaining, json_lines
 from ..archive.merging import LineForm, Lines
 from ..archive.replies import ReplyTally
 from ..judging.settings import public_judge
@@ -255,13 +254,11 @@ SEEN = ("quality", "grounded", "vectors", "grid")
 def read_lines(folder: Path) -> Lines:
     """Return method and episode -> line of an evaluation folder."""
     path = folder / EPISODES
-    try:
+    with explaining(
+        path, "give the folder of such an evaluation",
+        what="not what fabula evaluate episodes wrote", of=MISSHAPEN,
+    ):  # fmt: skip
         return {(line["method"], line["episode_id"]): _checked(line) for line in json_lines(path)}
-    except (OSError, ValueError, LookupError, TypeError) as error:
-        raise InputError.one(
-            str(path), what=f"not what fabula evaluate episodes wrote: {type(error).__name__}: {error}",
-            fix="give the folder of such an evaluation",
-        ) from error  # fmt: skip
 
 
 def _checked(line: Json) -> Json:

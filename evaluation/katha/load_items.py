@@ -16,7 +16,7 @@ from ...releases.subsets import FOLDER
 from ...schemas.canonical import Json, digest
 from ...schemas.katha import Scene, StoryRecord, Variant
 from ...schemas.paths import JSONL_FILES, VOTE_FILES
-from ...schemas.plain_files import parse_json, read_plain, reason_of
+from ...schemas.plain_files import explaining, parse_json, read_plain
 from ..archive.archive import release_sha256
 from ..judging.settings import SelectionSettings
 from ..outputs.layout import Output, nothing_to_judge
@@ -140,11 +140,8 @@ def subset_ids(folder: Path, name: str) -> frozenset[str]:
 
 
 def _lines(path: Path) -> list[bytes]:
-    try:
+    with explaining(path, "choose another subset", of=OSError):
         return read_plain(path, follow=True).splitlines()
-    except OSError as error:
-        fix = "choose another subset"
-        raise InputError.one(str(path), what=f"it cannot be read: {reason_of(error)}", fix=fix) from error
 
 
 def _check(option: str, wanted: Sequence[str], known: Sequence[str]) -> None:

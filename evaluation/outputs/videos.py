@@ -15,7 +15,7 @@ from ...media.images import MediaProblem
 from ...media.video import probe, sample_frames
 from ...schemas.canonical import Json
 from ...schemas.events import Suite
-from ...schemas.plain_files import below, composed
+from ...schemas.plain_files import below, composed, explaining
 from ...schemas.values import Issue
 from ...validators.report import IssueBin
 from .layout import (
@@ -228,16 +228,10 @@ def check_videos(folder: Path, chosen: Suite, known: Suite | None = None) -> Vid
     """Check the videos of one method; the frames that a judge would see are decoded."""
     findings = IssueBin()
     names = {*map(composed, chosen.prompts), *map(composed, known.prompts if known is not None else ())}
-    try:
+    with explaining(folder, "check its permissions", what="the folder cannot be read", of=OSError):
         videos = videos_of(folder, names)
         findings.extend(_strangers(videos, names, folder))
         findings.extend(_nothing_found(videos, chosen, names))
-    except OSError as error:
-        unreadable_folder = UserError(
-            str(folder), what=f"the folder cannot be read: {error.strerror}",
-            fix="check its permissions",
-        )  # fmt: skip
-        raise InputError([unreadable_folder]) from error
     wanted = [_Video(videos, unit, seed) for unit in chosen.prompts for seed in videos.seeds]
     checked = {"prompts": len(chosen.prompts), "videos": len(wanted)}
     outputs = look_at(wanted, findings)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from ...errors import InputError, TargetError, mismatch
 from ...media.images import MediaProblem, encode_image
@@ -19,7 +19,7 @@ from ...media.shot_detection import Method, ShotBoundaries, detect
 from ...media.video import frames_at
 from ...releases.shots.tree import ShotSet, ShotStory, read_shot_set
 from ...schemas.canonical import pretty_bytes, sha256_file, write_atomic, writing
-from ...schemas.plain_files import read_plain, reason_of
+from ...schemas.plain_files import explaining, read_plain
 from ...schemas.values import Own
 from ..outputs.layout import VIDEOS
 from ..outputs.shots import REVIEW, shot_number
@@ -324,11 +324,10 @@ def take_keyframes(
 
 def read_review(path: Path) -> Review:
     """Read a review file."""
-    try:
+    with explaining(
+        path, "correct it, or remove it to begin anew", what="this is no review file of keyframes"
+    ):
         return Review.model_validate_json(read_plain(path, follow=True))
-    except (OSError, ValidationError) as error:
-        what = f"this is no review file of keyframes: {reason_of(error)}"
-        raise InputError.one(str(path), what=what, fix="correct it, or remove it to begin anew") from error
 
 
 def _known(target: Path, given: Path | None) -> Review | None:

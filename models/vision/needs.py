@@ -14,6 +14,7 @@ from pydantic import Field
 
 from ...errors import ConfigError, MissingRequirement, UserError
 from ...schemas.canonical import canonical_text, digest
+from ...schemas.plain_files import MISSHAPEN, explaining
 from ...schemas.values import Own
 from .detectors import LAYOUTS
 from .fetching import check_files
@@ -266,12 +267,10 @@ def measurements() -> tuple[Measurement, ...]:
     path = weights_folder() / FILE
     own: list[Measurement] = []
     if path.is_file():
-        try:
+        with explaining(
+            path, "remove the file", what="these measurements cannot be read", kind=ConfigError, of=MISSHAPEN
+        ):
             own = read_measurements(path.read_text("utf-8"))
-        except (OSError, ValueError, TypeError) as error:
-            raise ConfigError(
-                str(path), what=f"these measurements cannot be read: {error}", fix="remove the file"
-            ) from error
     mine = {measured.case for measured in own}
     shipped = read_measurements(files(__package__).joinpath(FILE).read_text("utf-8"))
     return (*own, *(measured for measured in shipped if measured.case not in mine))

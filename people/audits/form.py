@@ -22,7 +22,7 @@ from ...evaluation.stats.tables import cohen_kappa
 from ...evaluation.stats.uncertainty import Uncertainty
 from ...pages.grid import Tabular
 from ...schemas.canonical import Json, csv_text, digest, without_guard, write_atomic, writing
-from ...schemas.plain_files import CsvTable, read_plain
+from ...schemas.plain_files import CsvTable, explaining, read_plain
 from ...schemas.values import Score, states_told
 from ...validators.resampling import divided, resampled_sums
 from ..review.items import Drawn, Part
@@ -188,13 +188,10 @@ def _wrong(unit: Unit | None, twice: bool, sound: str, reason: str) -> tuple[str
 
 
 def _rows(path: Path) -> list[tuple[int, dict[str, str]]]:
-    try:
+    with explaining(path, "save it as CSV in UTF-8", what="the form cannot be read"):
         text = read_plain(path, LARGEST, follow=True).decode("utf-8-sig")
         table = CsvTable(text)
         rows = list(table.named())
-    except (OSError, ValueError) as error:
-        what = f"the form cannot be read: {error}"
-        raise InputError.one(str(path), what=what, fix="save it as CSV in UTF-8") from error
     missing = [name for name in ("unit", "sound", "reason") if name not in table.columns]
     if missing:
         what = f"columns are missing: {', '.join(missing)}"

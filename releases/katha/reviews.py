@@ -9,7 +9,7 @@ from typing import Any
 from ...errors import InputError, UserError
 from ...schemas.canonical import Json, canonical_bytes
 from ...schemas.paths import REVIEWS
-from ...schemas.plain_files import json_lines, read_json, reason_of
+from ...schemas.plain_files import MISSHAPEN, explaining, json_lines, read_json, reason_of
 from ...schemas.values import Issue, vocabulary
 from ...validators.careless import CARELESS, SECONDS_PER_ANSWER, Said, careless, hasty
 from ...validators.katha.review_tables import (
@@ -82,14 +82,10 @@ def stated_signs(folder: Path) -> dict[str, list[str]]:
     path = folder / CARELESS
     if not path.is_file():
         return {}
-    try:
+    with explaining(
+        path, "export the review again", what="this does not say who answered carelessly", of=MISSHAPEN
+    ):
         return signs_of(read_json(path, follow=True)["people"])
-    except (OSError, ValueError, LookupError, TypeError) as error:
-        problem = UserError(
-            str(path), what=f"this does not say who answered carelessly: {reason_of(error)}",
-            fix="export the review again",
-        )  # fmt: skip
-        raise InputError([problem]) from error
 
 
 def signs_of(document: Json) -> dict[str, list[str]]:

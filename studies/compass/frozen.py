@@ -18,7 +18,7 @@ from ...evaluation.archive.archive import read_manifest, release_sha256
 from ...evaluation.judging.settings import MAIN, judge_prompt
 from ...schemas.canonical import Json, digest, pretty_bytes, write_atomic, writing
 from ...schemas.katha import StoryRecord
-from ...schemas.plain_files import read_json, reason_of
+from ...schemas.plain_files import MISSHAPEN, explaining, read_json
 from ...schemas.text import counted
 from ...schemas.values import Own
 from .arms import ARMS, FULL, PSI, Arm
@@ -106,13 +106,10 @@ def write_frozen(path: Path, frozen: Frozen) -> None:
 def read_frozen(path: Path) -> Frozen:
     """Return what a frozen file holds."""
     fix = "give the file that fabula baseline compass tune wrote, as it wrote it"
-    try:
+    with explaining(path, fix, what="this is no frozen file", of=MISSHAPEN):
         document = dict(read_json(path, follow=True))
         stated = document.pop("sha256", None)
         frozen = Frozen.model_validate(document)
-    except (OSError, ValueError, TypeError) as error:
-        what = f"this is no frozen file: {reason_of(error)}"
-        raise InputError.one(str(path), what=what, fix=fix) from error
     if stated != frozen.sha256:
         what = "the file was changed after it was frozen: its hash is another"
         raise InputError.one(str(path), what=what, fix=fix)

@@ -26,7 +26,7 @@ from ...releases.katha.selection import write_derived
 from ...releases.loading import Release, load
 from ...schemas.canonical import Json, digest, jsonl_lines, pretty_bytes, write_atomic, writing
 from ...schemas.katha import Question, StoryRecord
-from ...schemas.plain_files import read_json, reason_of
+from ...schemas.plain_files import MISSHAPEN, explaining, read_json
 from ...schemas.text import contains_phrase
 from ...schemas.values import Score
 from .boards import Board, Seed, recoverability, write_boards
@@ -302,7 +302,7 @@ def halve_release(
 def read_halves(path: Path) -> QuestionHalves:
     """Return the halves in a file ``questions.json``."""
     fix = "write it again: the same release and seed give the same halves"
-    try:
+    with explaining(path, fix, what="no halves of questions", of=MISSHAPEN):
         document = read_json(path, follow=True)
         halves = QuestionHalves(
             int(document["seed"]),
@@ -310,9 +310,6 @@ def read_halves(path: Path) -> QuestionHalves:
             "transitions" if document.get("rule") == "transitions" else "dimensions",
         )
         stated = document["sha256"]
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        what = f"no halves of questions: {reason_of(error)}"
-        raise InputError.one(str(path), what=what, fix=fix) from error
     if stated != halves.sha256:
         raise InputError.one(str(path), what="the file was changed: its hash is another", fix=fix)
     return halves

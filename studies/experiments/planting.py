@@ -20,7 +20,7 @@ from ...models.generators.drawn.scene import Box
 from ...releases.loading import Release
 from ...schemas.canonical import Json, digest, jsonl_lines, pretty_bytes, sha256_file, write_atomic, writing
 from ...schemas.katha import StoryRecord
-from ...schemas.plain_files import json_lines, read_plain, reason_of
+from ...schemas.plain_files import MISSHAPEN, explaining, json_lines, read_plain, reason_of
 from ...schemas.text import contains_phrase, normalize_answer, tallied
 from ...schemas.values import Own
 from .losses import LOSSES, Boxes, CannotPlant, Loss, Panel, Strip, loss_named
@@ -97,11 +97,9 @@ def read_truth(path: Path) -> dict[Key, Mapping[str, Json]]:
     truths: dict[Key, Mapping[str, Json]] = {}
     fix = "give the file that the study wrote below truth/, or let the pictures be drawn again"
     for number, row in _rows(path, fix):
-        try:
+        what = "the line does not say what a picture shows"
+        with explaining(f"{path}:{number}", fix, what=what, of=MISSHAPEN):
             truths[str(row["story_id"]), row["seed"], int(row["panel"])] = dict(row["truth"])
-        except (KeyError, TypeError, ValueError) as error:
-            what = f"the line does not say what a picture shows: {reason_of(error)}"
-            raise InputError.one(f"{path}:{number}", what=what, fix=fix) from error
     return truths
 
 
@@ -148,11 +146,8 @@ def _boxes(values: list[tuple[Any, ...]]) -> tuple[Box, ...]:
 
 
 def _rows(path: Path, fix: str) -> Iterator[tuple[int, Any]]:
-    try:
+    with explaining(path, fix):
         yield from enumerate(json_lines(path), 1)
-    except (OSError, ValueError) as error:
-        what = f"it cannot be read: {reason_of(error)}"
-        raise InputError.one(str(path), what=what, fix=fix) from error
 
 
 def _problem(where: str, error: ValidationError) -> UserError:

@@ -31,7 +31,7 @@ from ...people.audits.compare import read_records
 from ...releases.loading import Release, load
 from ...schemas.canonical import Json, digest, pretty_bytes, write_atomic
 from ...schemas.katha import StoryRecord
-from ...schemas.plain_files import read_json, read_plain, reason_of, type_reason
+from ...schemas.plain_files import MISSHAPEN, explaining, read_json, read_plain, type_reason
 from ...schemas.text import tallied
 from ...schemas.values import Own
 from ..compass.judging import RULES
@@ -245,11 +245,11 @@ def method_name(plan: str, renderer: str) -> str:
 
 def read_study(path: Path) -> tuple[Study, dict[str, Any]]:
     """Return the study in a file, and the settings of models that stand beside it."""
-    try:
+    with explaining(
+        path, "see docs/experiments.md, or begin with examples/study.toml",
+        what="the study cannot be read", kind=ConfigError,
+    ):  # fmt: skip
         document = tomllib.loads(read_plain(path, follow=True).decode("utf-8"))
-    except (OSError, ValueError) as error:
-        fix = "see docs/experiments.md, or begin with examples/study.toml"
-        raise ConfigError(str(path), what=f"the study cannot be read: {reason_of(error)}", fix=fix) from error
     models = document.pop(SETTINGS_OF_MODELS, {})
     study = document.pop("study", None)
     if not isinstance(study, Mapping):
@@ -518,13 +518,11 @@ def reopen_study(folder: Path) -> Desk:
 
 
 def _known(path: Path) -> dict[str, Json]:
-    try:
+    with explaining(
+        path.parent, "give the --out of fabula experiment run",
+        what="this is no folder of a study", kind=ConfigError, of=MISSHAPEN,
+    ):  # fmt: skip
         return dict(read_json(path, follow=True))
-    except (OSError, ValueError, TypeError) as error:
-        raise ConfigError(
-            str(path.parent), what=f"this is no folder of a study: {reason_of(error)}",
-            fix="give the --out of fabula experiment run",
-        ) from error  # fmt: skip
 
 
 def _placed(study: Study, beside: Path) -> Study:

@@ -18,7 +18,7 @@ from ....releases.katha.selection import write_derived
 from ....releases.loading import Release
 from ....schemas.canonical import plain_fields, pretty_bytes, write_atomic
 from ....schemas.katha import StoryRecord
-from ....schemas.plain_files import json_lines, read_json, reason_of
+from ....schemas.plain_files import MISSHAPEN, explaining, json_lines, read_json
 from ..study import MASTER_SEED
 from .evaluator import WORDED, Asked, Evaluator, Material, Pool, is_worded
 from .load_stories import RELEASE
@@ -106,15 +106,11 @@ def _written(
     records: Sequence[StoryRecord], folder: Path
 ) -> tuple[dict[str, list[Asked]], dict[str, str], tuple[str, ...]]:
     path = folder / QUESTIONS
-    try:
+    with explaining(path, "make the run anew", of=MISSHAPEN):
         rows = {str(row["story_id"]): row for row in json_lines(path)}
         read = {
             name: [Asked.of_json(question) for question in row["questions"]] for name, row in rows.items()
         }
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InputError.one(
-            str(path), what=f"it cannot be read: {reason_of(error)}", fix="make the run anew"
-        ) from error
     asked = {record.story_id: read.get(record.story_id, []) for record in records}
     left_out = {name: "the model wrote no usable questions" for name, each in asked.items() if not each}
     makers = sorted({str(row["maker"]) for row in rows.values() if row["maker"]})
@@ -148,7 +144,7 @@ def write_by_model(request: RunRequest, reporter: "Reporter | None" = None) -> P
 def read_sidecar(folder: Path) -> Sidecar:
     """Return what lies beside a derived release."""
     path = folder / SIDECAR
-    try:
+    with explaining(path, "make the evaluator's release again", of=MISSHAPEN):
         row = read_json(path)
         return Sidecar(
             str(row["evaluator"]), tuple(row["makers"]),
@@ -156,6 +152,3 @@ def read_sidecar(folder: Path) -> Sidecar:
             {str(name): float(chance) for name, chance in row["chance"].items()},
             {str(name): str(why) for name, why in row["left_out"].items()},
         )  # fmt: skip
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        fix = "make the evaluator's release again"
-        raise InputError.one(str(path), what=f"it cannot be read: {reason_of(error)}", fix=fix) from error

@@ -6,12 +6,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from ....errors import InputError
 from ....evaluation.archive.archive import EVALUATION, JUDGEMENTS, read_manifest
 from ....evaluation.recoverability.matching import Definitions
 from ....evaluation.recoverability.method import Method
 from ....evaluation.recoverability.score import Judged, judged_folder
-from ....schemas.plain_files import read_json, reason_of
+from ....schemas.plain_files import MISSHAPEN, explaining, read_json
 from ...compass.applying import COMPASS
 from ...compass.arms import ARMS, Arm
 from ...compass.frozen import CELLS, FROZEN, HELD_OUT, Cell, Frozen, cell_of, read_frozen
@@ -80,7 +79,7 @@ def read_compass(folder: Path, definitions: Definitions) -> CompassResults | str
 
 def _document(path: Path) -> dict[str, Any]:
     fix = "apply the frozen file again"
-    try:
+    with explaining(path, fix, what="this is not what applying a frozen file wrote", of=MISSHAPEN):
         document = dict(read_json(path, follow=True))
         for name in ("arms", "stories"):
             if not isinstance(document[name], dict):
@@ -88,9 +87,6 @@ def _document(path: Path) -> dict[str, Any]:
         for story in document["stories"].values():
             for candidate in story["candidates"]:
                 candidate["copies"]["value"], candidate["seed"], story["selected"].keys()
-    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
-        what = f"this is not what applying a frozen file wrote: {reason_of(error)}"
-        raise InputError.one(str(path), what=what, fix=fix) from error
     return document
 
 
