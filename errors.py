@@ -18,7 +18,8 @@
 Anything else that reaches the command line is our bug: exit 70, with its traceback.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from enum import IntEnum
 from typing import ClassVar
 
@@ -160,6 +161,15 @@ class InputError(UserError):
 
     def __reduce__(self) -> tuple[object, ...]:
         return (InputError, (self.problems,))
+
+
+@contextmanager
+def needing(missing: UserError) -> Iterator[None]:
+    """Raise an error that says what to install where an import in the block fails."""
+    try:
+        yield
+    except ImportError as error:
+        raise missing from error
 
 
 def _as_one(group: Sequence[UserError]) -> list[str]:

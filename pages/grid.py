@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from ..errors import ConfigError, MissingRequirement
+from ..errors import ConfigError, MissingRequirement, needing
 from ..schemas.text import printable
 from ..schemas.values import Score
 
@@ -327,9 +327,5 @@ class Tabular:
 
 
 def _library(name: str) -> Any:  # noqa: ANN401 - a module
-    try:
+    with needing(MissingRequirement(name, what="the library is not installed", fix=f"pip install {name}")):
         return import_module(name)
-    except ImportError as error:
-        raise MissingRequirement(
-            name, what="the library is not installed", fix=f"pip install {name}"
-        ) from error

@@ -27,7 +27,7 @@ from ..builders.edit_files import (
     signed,
 )
 from ..engine.edits import edits_of, is_withdrawal
-from ..errors import ConfigError, FabulaError
+from ..errors import ConfigError, FabulaError, needing
 from ..pages.page import WAIT, most_connections
 from ..people.review.serve.access import (
     COOKIE,
@@ -253,10 +253,8 @@ def serve_editing(editing: Editing, port: int, started: Callable[[str], None]) -
     """Serve the pages until the process is asked to stop."""
     from ..people.review.serve.access import no_extra
 
-    try:
+    with needing(no_extra()):
         import uvicorn
-    except ImportError as error:
-        raise no_extra() from error
     address, token = Address(port=port), editing.token
     running: Any = uvicorn.Server(configured(editing.application(), address))
     listen(running, address, lambda at: started(f"{at}/enter/{token}"))

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ...errors import needing
 from .networks import Network, NetworkEncoder, Preparation, loaded_card, settled, unit_rows
 from .store import Card, TextRows
 from .weights import Place, Source, library, load_pretrained, missing
@@ -47,10 +48,8 @@ class TextTower:
 
 def load_text_tower(place: Place, source: Source, local: Path | None) -> TextTower:
     """Return the text tower of a CLIP model with its projection."""
-    try:
+    with needing(missing("transformers")):
         from transformers import CLIPTextModelWithProjection, CLIPTokenizer
-    except ImportError as error:
-        raise missing("transformers") from error
     tokenizer = load_pretrained(CLIPTokenizer, source, local)
     module = load_pretrained(CLIPTextModelWithProjection, source, local)
     return TextTower(settled(module, place), tokenizer, place)
@@ -110,10 +109,8 @@ def load_clip_b_32(place: Place, local: Path | None = None) -> ClipEncoder:
 
 
 def _load(place: Place, local: Path | None, source: Source, card: Card) -> ClipEncoder:
-    try:
+    with needing(missing("transformers")):
         from transformers import CLIPVisionModelWithProjection
-    except ImportError as error:
-        raise missing("transformers") from error
     module = settled(load_pretrained(CLIPVisionModelWithProjection, source, local), place.checked())
     side = module.config.image_size
     network = Network(

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from ...errors import needing
 from .networks import Network, NetworkEncoder, Preparation, loaded_card, settled
 from .store import Card
 from .weights import Place, Source, library, load_state, load_strictly, missing, needed
@@ -60,10 +61,8 @@ def make_tower(state: Mapping[str, Any]) -> tuple[Any, Any]:
 
     Sizes are read off the tensors, and a head has one attention head per 64 of its width, as CLIP has it.
     """
-    try:
+    with needing(missing("transformers")):
         from transformers import CLIPVisionConfig, CLIPVisionModel
-    except ImportError as error:
-        raise missing("transformers") from error
     try:
         patches = state[f"{_TOWER}conv1.weight"]
         places = state[f"{_TOWER}positional_embedding"]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ...errors import ConfigError
+from ...errors import ConfigError, needing
 from .networks import IMAGENET_MEAN, IMAGENET_STD, loaded_card, settled
 from .store import Box, Card, Masks, Points, Rows, identity_of, suppressed
 from .weights import (
@@ -209,10 +209,8 @@ def load_grounding_dino(
     ``local``: folder with the weights; None for the pinned ones of the Hub. ``threshold``: a box is kept if
     its score is above it. ``sides``: pixels of the shorter side, and most of the longer one.
     """
-    try:
+    with needing(missing("transformers")):
         from transformers import AutoTokenizer, GroundingDinoForObjectDetection
-    except ImportError as error:
-        raise missing("transformers") from error
     asked = Asked(prompt, threshold, suppression, sides)
     module = settled(load_pretrained(GroundingDinoForObjectDetection, DINO_SOURCE, local), place.checked())
     tokenizer = load_pretrained(AutoTokenizer, DINO_SOURCE, local)
@@ -363,9 +361,8 @@ def ultralytics_library() -> Any:  # noqa: ANN401 - the library's own
     with _IMPORTING:
         plain = Image.open
         try:
-            from ultralytics import YOLO
-        except ImportError as error:
-            raise missing("ultralytics") from error
+            with needing(missing("ultralytics")):
+                from ultralytics import YOLO
         finally:  # it replaces this function for the whole process by one that installs packages
             Image.open = plain
     return YOLO
@@ -458,10 +455,8 @@ def load_sam2(where: Place, local: Path | None = None) -> Sam2:
 
     ``local``: folder with the weights; None for the one in the folder of weights.
     """
-    try:
+    with needing(missing("transformers")):
         from transformers import Sam2Model
-    except ImportError as error:
-        raise missing("transformers") from error
     folder = local or stored(SAM2_SOURCE)
     if folder is None:
         raise needed(SAM2_SOURCE, "no folder with them is named, and nobody fetched them")

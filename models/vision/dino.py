@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...errors import needing
 from .networks import (
     IMAGENET_MEAN,
     IMAGENET_STD,
@@ -54,10 +55,8 @@ def load_dino(run_on: Place, local: Path | None = None) -> DinoEncoder:
 
     ``local``: folder with the weights; None for the pinned ones of the Hub.
     """
-    try:
+    with needing(missing("transformers")):
         from transformers import ViTModel
-    except ImportError as error:
-        raise missing("transformers") from error
     run_on.checked()
     model = load_pretrained(ViTModel, SOURCE, local, add_pooling_layer=False)  # nobody trained its weights
     for layer in model.modules():

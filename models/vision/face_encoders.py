@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from ...errors import needing
 from .networks import OnnxNetwork, loaded_card, open_session, unit_rows
 from .store import Box, Card, Rows, cut, identity_of, vector_key
 from .weights import Place, Source, fetch_file, missing, told
@@ -437,10 +438,8 @@ def load_arcface(
 
 def _normalises(file: Path) -> bool:
     """Return whether a graph begins with a subtraction and a product, as those that were made by MXNet do."""
-    try:
+    with needing(missing("onnx")):
         import onnx
-    except ImportError as error:
-        raise missing("onnx") from error
     first = [node.name for node in onnx.load(str(file), load_external_data=False).graph.node[:8]]
     return all(any(name.startswith(kind) for name in first) for kind in (("Sub", "_minus"), ("Mul", "_mul")))
 

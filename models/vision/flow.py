@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...errors import needing
 from .networks import loaded_card, pixels_of, settled
 from .store import Card, Rows, identity_of
 from .weights import Place, Source, library, load_state, load_strictly, missing
@@ -89,8 +90,6 @@ def load_raft(run_on: Place, local: Path | None = None, updates: int = 20) -> Ra
 
 
 def _models() -> Any:  # noqa: ANN401 - a module
-    try:
+    with needing(missing("torchvision")):
         from torchvision.models import optical_flow
-    except ImportError as error:
-        raise missing("torchvision") from error
     return optical_flow

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from ...errors import ConfigError
+from ...errors import ConfigError, needing
 from .store import Card, Rows, identity_of
 from .weights import Place, Source, library, load_pretrained, missing, needed, number_type, revision_of, told
 
@@ -173,10 +173,8 @@ def load_dinov2(place: Place, local: Path | None = None) -> NetworkEncoder:
 
 
 def _dinov2(run_on: Place, local: Path | None, source: Source, card: Card) -> NetworkEncoder:
-    try:
+    with needing(missing("transformers")):
         from transformers import Dinov2Model
-    except ImportError as error:
-        raise missing("transformers") from error
     module = settled(load_pretrained(Dinov2Model, source, local), run_on.checked())
 
     def forward(pixels: Any) -> Any:  # noqa: ANN401 - torch's own
@@ -241,10 +239,8 @@ class OnnxNetwork:
 def open_session(path: Path, source: Source, place: Place) -> Any:  # noqa: ANN401 - the library's own
     """Return a session of onnxruntime on exactly the device asked for."""
     os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # read when it is imported
-    try:
+    with needing(missing("onnxruntime")):
         import onnxruntime
-    except ImportError as error:
-        raise missing("onnxruntime") from error
     if place.dtype != "float32" or place.device not in _PROVIDERS:
         raise ConfigError(
             "device", expected=f"{' or '.join(_PROVIDERS)} in float32 for a network in an ONNX file",

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from ...errors import needing
 from .clip import B_32_SOURCE as CLIP_B_32
 from .clip import LICENCE as CLIP_LICENCE
 from .clip import SOURCE as CLIP_L_14
@@ -94,10 +95,8 @@ def load_aesthetic(
     ``local``: folder with the weights of SigLIP; None for the pinned ones of the Hub. ``head``: file with the
     weights of the head; None for the published one.
     """
-    try:
+    with needing(missing("transformers")):
         from transformers import SiglipVisionModel
-    except ImportError as error:
-        raise missing("transformers") from error
     tower = settled(load_pretrained(SiglipVisionModel, SIGLIP_SOURCE, local), place.checked())
     head = fetch_file(AESTHETIC_HEAD, head)
     layers = settled(make_head(tower.config.hidden_size, load_state(AESTHETIC_HEAD, head)), place)
@@ -157,10 +156,8 @@ def load_inception(
 
     ``local``: file with other weights; None for torchvision's own.
     """
-    try:
+    with needing(missing("torchvision")):
         from torchvision.models import inception_v3
-    except ImportError as error:
-        raise missing("torchvision") from error
     place.checked()
     module = inception_v3(weights=None, init_weights=False)
     source = INCEPTION if local is None else replace(INCEPTION, sha256="")
@@ -217,10 +214,8 @@ def _load(
     files: tuple[Path | None, Path | None],
     seen: tuple[Card, Preparation],
 ) -> NetworkPredictor:
-    try:
+    with needing(missing("transformers")):
         from transformers import CLIPVisionModelWithProjection
-    except ImportError as error:
-        raise missing("transformers") from error
     (source, head_source), (local, head), (card, preparation) = sources, files, seen
     tower = settled(load_pretrained(CLIPVisionModelWithProjection, source, local), run_on.checked())
     head = fetch_file(head_source, head)
@@ -295,10 +290,8 @@ def load_musiq(run_on: Place, local: Path | None = None) -> MusiqPredictor:
     run_on.checked()
     path = fetch_file(SOURCE, local)
     state = load_state(SOURCE, path)
-    try:
+    with needing(missing("pyiqa")):
         from pyiqa.archs.musiq_arch import MUSIQ
-    except ImportError as error:
-        raise missing("pyiqa") from error
     _tell_terms()
     module = MUSIQ(pretrained=False)
     load_strictly(module, state, SOURCE)

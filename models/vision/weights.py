@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-from ...errors import ConfigError, MissingRequirement
+from ...errors import ConfigError, MissingRequirement, needing
 from ...schemas.canonical import digest, pretty_bytes, sha256_file, write_atomic
 from ..faults import one_line
 from .store import Device, Dtype
@@ -308,11 +308,9 @@ def hub_file(repo: str, file: str, revision: str | None = None, *, pinned: bool 
 
     ``revision``: a commit; None for the newest one.
     """
-    try:
+    with needing(missing("huggingface_hub")):
         from huggingface_hub import hf_hub_download
         from huggingface_hub.errors import LocalEntryNotFoundError
-    except ImportError as error:
-        raise missing("huggingface_hub") from error
     lost = None
     if not pinned:
         lost = unreachable()
@@ -329,10 +327,8 @@ def hub_file(repo: str, file: str, revision: str | None = None, *, pinned: bool 
 
 def unreachable() -> str | None:
     """Return why the Hub cannot be reached, None where it answers; asked once in a while."""
-    try:
+    with needing(missing("huggingface_hub")):
         from huggingface_hub import constants, get_session
-    except ImportError as error:
-        raise missing("huggingface_hub") from error
     address, now = constants.ENDPOINT, time.monotonic()
     if constants.HF_HUB_OFFLINE:
         return "HF_HUB_OFFLINE forbids to ask the Hub"

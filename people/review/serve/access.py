@@ -7,7 +7,7 @@ from hashlib import sha256
 from secrets import token_urlsafe
 from typing import TYPE_CHECKING
 
-from ....errors import MissingRequirement
+from ....errors import MissingRequirement, needing
 
 if TYPE_CHECKING:
     from itsdangerous import URLSafeSerializer, URLSafeTimedSerializer
@@ -113,8 +113,6 @@ def _session_signer(secret: bytes) -> "URLSafeTimedSerializer":
 
 
 def _link_signer(secret: bytes) -> "URLSafeSerializer":
-    try:
+    with needing(no_extra()):
         from itsdangerous import URLSafeSerializer
-    except ImportError as error:
-        raise no_extra() from error
     return URLSafeSerializer(secret, salt="fabula.review.enter", signer_kwargs=SIGNED)

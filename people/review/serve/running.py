@@ -13,7 +13,7 @@ from string import ascii_uppercase
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ....engine.lock import hold
-from ....errors import ConfigError, RunError
+from ....errors import ConfigError, RunError, needing
 from ....pages.page import WAIT, few_lines, most_connections
 from ....schemas.canonical import Json
 from ..design import Place
@@ -167,10 +167,8 @@ def serve(
     study: Study, address: Address, *, started: Callable[[str], None], now: Callable[[], str] = clock
 ) -> None:
     """Serve a study until the process is asked to stop."""
-    try:
+    with needing(no_extra()):
         import uvicorn
-    except ImportError as error:
-        raise no_extra() from error
     address.check()
     with hold(study.folder), VoteJournal(study.folder) as journal, few_lines("uvicorn.error", "asyncio"):
         server = Server(study, journal, now, secure=address.secure)
