@@ -6,7 +6,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ..errors import ConfigError, InputError, UserError
+from ..errors import ConfigError, InputError
 from .calling import Place
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ class PictureMetric:
                 reasons.append(f"{each.name}: {why}")
         if not values:
             fix = "give what it needs: pictures, references, texts"
-            raise InputError([UserError(self.name, what="; ".join(reasons), fix=fix)])
+            raise InputError.one(self.name, what="; ".join(reasons), fix=fix)
         return values
 
     def _looked_at(self, item: "dict[str, Json]") -> Any:  # noqa: ANN401 - a FoundStory, imported late

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..engine.hooks import Event, Hooks
 from ..engine.manifest import read_manifest as read_run
-from ..errors import ConfigError, InputError, RunError, UserError
+from ..errors import ConfigError, InputError, RunError
 from ..evaluation.archive.archive import read_manifest
 from ..releases.loading import kind_of
 from .kind import Judging
@@ -327,11 +327,11 @@ def affected_judgements(folder: Path, old: Path, new: Path) -> "StillValid":
     affected = judging.scored().affected
     if affected is None:
         able = [other.noun for other in judgings() if other.scored().affected is not None]
-        problem = UserError(
-            str(folder), what=f"this is an evaluation of kind {judging.noun}, not {' or '.join(able)}",
+        raise InputError.one(
+            str(folder),
+            what=f"this is an evaluation of kind {judging.noun}, not {' or '.join(able)}",
             fix=f"give the folder of a `fabula evaluate {able[0]}` run",
-        )  # fmt: skip
-        raise InputError([problem])
+        )
     return affected(folder, old, new, _chosen({}))
 
 

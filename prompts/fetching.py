@@ -80,8 +80,7 @@ def open_files(location: str | Path, commit: str) -> Iterator[Files]:
         with _archive(path, str(path)) as files:
             yield files
     else:
-        problem = UserError(str(path), what="there is no such file or folder", fix="check the spelling")
-        raise InputError([problem])
+        raise InputError.one(str(path), what="there is no such file or folder", fix="check the spelling")
 
 
 def download(address: str, path: Path) -> None:
@@ -121,7 +120,7 @@ def _clone(folder: Path, commit: str) -> Files | None:
             return None
         what = f"git does not find commit {commit} in this bare clone"
         fix = "fetch the commit there, and see that git is installed and the clone is yours"
-        raise InputError([UserError(str(folder), what=what, fix=fix)])
+        raise InputError.one(str(folder), what=what, fix=fix)
     full = named.decode("ascii").strip()
     return Files(str(folder), lambda name: _git(folder, "cat-file", "blob", f"{full}:{name}"), full)
 
@@ -171,8 +170,7 @@ def _archive(path: Path, where: str) -> Iterator[Files]:
                 yield Files(where, _packed(packed), _commit(packed.comment))
     except NotPacked as error:
         what = f"this is no zip or tar archive that can be read: {error}"
-        problem = UserError(where, what=what, fix="give a clone, an archive or a folder")
-        raise InputError([problem]) from error
+        raise InputError.one(where, what=what, fix="give a clone, an archive or a folder") from error
 
 
 def _packed(archive: PackedFiles) -> Read:
@@ -484,8 +482,7 @@ def read_pinned(repository: Files, files: Mapping[str, str], commit: str, addres
     """
     if repository.commit is not None and not repository.commit.startswith(commit):
         what = f"it is of commit {repository.commit[:12]}, and {commit} is pinned"
-        problem = UserError(repository.where, what=what, fix="give a clone, or an archive of that commit")
-        raise InputError([problem])
+        raise InputError.one(repository.where, what=what, fix="give a clone, or an archive of that commit")
     content, problems = {}, []
     for path, sha256 in files.items():
         data = repository.having(path, sha256)

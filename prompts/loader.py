@@ -489,7 +489,7 @@ def read_set_manifest(folder: Path) -> SetManifest:
     except (OSError, ValueError, ValidationError) as error:
         what = "there is none" if not path.is_file() else f"this is no manifest of a set: {_line(error)}"
         fix = "give a folder that `fabula prompts fetch` wrote, or one of the same form"
-        raise InputError([UserError(str(path), what=what, fix=fix)]) from error
+        raise InputError.one(str(path), what=what, fix=fix) from error
 
 
 def write_set(folder: Path, manifest: SetManifest, texts: Mapping[str, str], licence: bytes | None) -> None:

@@ -9,7 +9,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..errors import ConfigError, InputError, UserError
+from ..errors import ConfigError, InputError
 from ..schemas.canonical import Json
 from ..schemas.paths import JSONL_FILES, SUBSETS, VOTE_FILES
 from ..schemas.plain_files import json_lines, read_json
@@ -180,13 +180,12 @@ def subset_members(folder: Path, file: str) -> tuple[str, ...]:
 
 
 def _unreadable(folder: Path, error: Exception) -> InputError:
-    problem = UserError(
+    return InputError.one(
         str(folder / SUBSETS),
         expected="the subsets of a packed release",
         found=f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}",
         fix="fetch or pack that release again",
     )
-    return InputError([problem])
 
 
 # -- Drawing a subset that is spread as the whole is: the same choice on every machine, and again later

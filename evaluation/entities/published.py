@@ -436,7 +436,7 @@ def _archive_manifest(
         if differing := list(_differing("", fixed[first], fixed[other])):
             what = f"{first} and {other} were not judged alike: {', '.join(differing[:5])}"
             fix = "import each into a folder of its own; fabula compare says what differs"
-            raise InputError([UserError(_MANIFEST, what=what, fix=fix)])
+            raise InputError.one(_MANIFEST, what=what, fix=fix)
     return EvaluationManifest(
         kind=PROTOCOL,
         protocol={

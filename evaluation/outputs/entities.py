@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, cast
 
-from ...errors import InputError, UserError
+from ...errors import InputError
 from ...media.images import MediaProblem
 from ...media.shot_detection import Method, detect
 from ...media.video import outline, probe
@@ -263,9 +263,7 @@ def check_episodes(
 ) -> EpisodeOutputs:
     """Check the videos of one method."""
     if not folder.is_dir():
-        raise InputError(
-            [UserError(str(folder), what="there is no such folder of videos", fix="check the path")]
-        )
+        raise InputError.one(str(folder), what="there is no such folder of videos", fix="check the path")
     findings = IssueBin()
     names = {*chosen.by_id, *(known.by_id if known is not None else ())}
     findings.extend(repeated_names(folder))

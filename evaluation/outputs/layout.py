@@ -483,7 +483,7 @@ def suggest_map(folder: Path, wanted: Wanted, path: Path) -> dict[str, int]:
     rows = suggest(folder, wanted)
     if not rows:
         fix = "give the folder of one method"
-        raise InputError([UserError(str(folder), what="it holds no picture and no video", fix=fix)])
+        raise InputError.one(str(folder), what="it holds no picture and no video", fix=fix)
     write_atomic(path, [csv_text(COLUMNS, ([row[name] for name in COLUMNS] for row in rows)).encode()])
     said = Counter(row["why"].partition(" ")[0].rstrip(":") for row in rows)
     return {why: said[why] for why in ("read", "guessed", "unknown")}
@@ -533,7 +533,7 @@ def _rows(table: Path) -> list[tuple[int, dict[str, str]]]:
         return list(read.named())
     except (OSError, ValueError, BadCsv) as error:
         fix = "give the file that fabula outputs check --suggest wrote"
-        raise InputError([UserError(str(table), what=reason_of(error)[:200], fix=fix)]) from error
+        raise InputError.one(str(table), what=reason_of(error)[:200], fix=fix) from error
 
 
 def _target(wanted: Wanted, unit: str, part: str, seed: str, ending: str) -> str | None:

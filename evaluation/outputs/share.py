@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from ...errors import ConfigError, InputError, UserError
+from ...errors import ConfigError, InputError
 from ...media.images import MediaProblem, open_picture
 from ...releases.loading import Release
 from ...releases.options import Licence, licence
@@ -53,7 +53,7 @@ def share_storyboards(
     if not counts["pictures"]:
         first = methods[0].path if methods else out
         fix = "run `fabula outputs check` on the outputs"
-        raise InputError([UserError(str(first), what="no storyboard can be shared", fix=fix)])
+        raise InputError.one(str(first), what="no storyboard can be shared", fix=fix)
     require_free(out)
     with staged(out.absolute()) as (draft,):
         with TableWriter(draft) as writer:
@@ -91,7 +91,7 @@ def _copy(source: Path, target: Path) -> None:
     except MediaProblem as problem:
         fix = "if it is a video, take its frames with `fabula outputs keyframes`"
         what = f"it is no picture: {problem.what}"
-        raise InputError([UserError(str(source), what=what, fix=fix)]) from problem
+        raise InputError.one(str(source), what=what, fix=fix) from problem
     target.parent.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(source, target)
 

@@ -240,7 +240,7 @@ def _pick(place: Path, below: Sequence[Path], option: str, wanted: str | None) -
             " choose with --mode; if they are stories, call them by number: 01, 02, ..., or say in"
             f' {MANIFEST} which is which: {{"folders": {{"01": "{names[0]}"}}}}'
         )
-        raise InputError([UserError(str(place), what=what, fix=fix)])
+        raise InputError.one(str(place), what=what, fix=fix)
     found = "none chosen" if wanted is None else repr(wanted)
     more = ", or latest" if option == "--timestamp" else ""
     raise ConfigError(

@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import ValidationError
 
-from ...errors import InputError, UserError
+from ...errors import InputError
 from ...pages.figures import Scatter
 from ...pages.grid import MINUS, Unit, label_text
 from ...schemas.canonical import pretty_bytes, sha256_file, write_atomic, writing
@@ -83,13 +83,9 @@ def people_of(
         warnings = [*people_warnings(document["people"])]
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
         fault = "a value of another form" if isinstance(error, ValidationError) else reason_of(error)[:200]
-        raise InputError(
-            [
-                UserError(
-                    str(path), what=f"this is not a calibration of this evaluation: {fault}",
-                    fix="write it anew with fabula calibrate RUN --human FILE --save, or remove it",
-                )
-            ]
+        raise InputError.one(
+            str(path), what=f"this is not a calibration of this evaluation: {fault}",
+            fix="write it anew with fabula calibrate RUN --human FILE --save, or remove it",
         ) from error  # fmt: skip
     if about is not None and about != sha256_file(folder / JUDGEMENTS):
         warnings.append(

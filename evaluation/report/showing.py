@@ -232,7 +232,7 @@ def _check_judged(folder: Path, report: Storyboards, judged: Mapping[str, Any]) 
     else:
         expected, found = f"the outputs that were judged, SHA-256 {seen}", f"SHA-256 {report.sha256}"
     fix = "give the folder as it was judged, or leave --outputs out"
-    raise InputError([UserError(str(folder), expected=expected, found=found, fix=fix)])
+    raise InputError.one(str(folder), expected=expected, found=found, fix=fix)
 
 
 def _shown(folder: Path, row: Mapping[str, Any]) -> Shown:

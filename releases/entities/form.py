@@ -507,12 +507,11 @@ def import_episodes(source: Path, out: Path, created_at: str | None = None) -> I
     require_outside(out, source)
     if not entity_set.episodes:
         first = report.issues[0]
-        problem = UserError(
+        raise InputError.one(
             f"{source} {first.where}",
             what=f"no episode can be used: {first.message}",
             fix=first.cure,
         )
-        raise InputError([problem])
     with staged(out.absolute()) as (draft,):
         write_tree(draft / FOLDER, entity_set)
         write_atomic(draft / EPISODES, jsonl_lines(_records(source, entity_set)))

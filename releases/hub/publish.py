@@ -468,8 +468,7 @@ def _require_documents(folder: Path) -> None:
     if missing:
         fix = f"write it with `fabula export stories {quoted(folder)} --out PACKAGE`, and upload that"
         lacking = f"it is an imported package without {' and '.join(missing)} at the top"
-        problem = UserError(str(folder), what=f"the release cannot be published: {lacking}", fix=fix)
-        raise InputError([problem])
+        raise InputError.one(str(folder), what=f"the release cannot be published: {lacking}", fix=fix)
 
 
 def _commit(hub: Hub, local: Local, plan: PublishPlan, tell: Callable[[str], None]) -> str:

@@ -444,11 +444,11 @@ def import_set(source: Path, out: Path, created_at: str | None = None) -> Import
     shot_set, report = read_shot_set(source)
     require_outside(out, source)
     if not shot_set.stories:
-        problem = UserError(
-            str(source), what=f"no story can be used: {report.summary()}",
+        raise InputError.one(
+            str(source),
+            what=f"no story can be used: {report.summary()}",
             fix="correct what the findings name; fabula validate lists them",
-        )  # fmt: skip
-        raise InputError([problem])
+        )
     facts, images = read_story_facts(shot_set), with_provenance(shot_set)
     with staged(out.absolute()) as (draft,):
         write_stories(shot_set, draft)

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
 
-from ....errors import InputError, UserError
+from ....errors import InputError
 from ....media.images import LIMITS
 from ....releases.loading import evaluated_name
 from ....releases.shots.tree import read_shot_set
@@ -199,12 +199,11 @@ def _check_release(release: Path | None, manifest: EvaluationManifest) -> None:
         return
     sha256 = read_shot_set(release)[0].sha256
     if sha256 != judged.get("sha256"):
-        problem = UserError(
+        raise InputError.one(
             str(release),
             what=f"this set has SHA-256 {sha256}; the one that was evaluated has {judged.get('sha256')}",
             fix="give that version of the set, or leave --release out",
         )
-        raise InputError([problem])
 
 
 def title_of(scores: ImageScores) -> str:
