@@ -30,7 +30,7 @@ from ..engine.run_options import RunOptions, setting_texts
 from ..engine.running import RunKind
 from ..engine.stage import Answer, Ask, BadReply, Child, Item, Made, NoAnswer, OneStage, Outcome, Tools
 from ..engine.status import RunReport
-from ..errors import ConfigError, InputError, TargetError, UserError
+from ..errors import ConfigError, InputError, UserError
 from ..evaluation.judging.packets import Secret
 from ..media.images import open_picture
 from ..media.kept_files import keep_file
@@ -39,9 +39,17 @@ from ..models.generators.drawn.scene import DrawnScene, Mark, MarkKind
 from ..models.generators.request import Generated, PictureRequest, read_generated
 from ..models.spec import ModelSettings, parse_spec
 from ..prompts.loader import load_prompt, prompt_source
-from ..schemas.canonical import Json, jsonl_lines, link_or_copy, pretty_bytes, sha256_bytes, write_atomic
+from ..schemas.canonical import (
+    Json,
+    jsonl_lines,
+    link_or_copy,
+    pretty_bytes,
+    sha256_bytes,
+    write_atomic,
+    writing,
+)
 from ..schemas.katha import Scene, StoryRecord, Transition
-from ..schemas.plain_files import parse_json, read_plain, reason_of
+from ..schemas.plain_files import explaining, parse_json, read_plain, reason_of
 from ..schemas.text import contains_phrase, normalize_answer
 from ..schemas.values import Own, is_unset
 
@@ -343,10 +351,8 @@ def read_orders(path: Path) -> tuple[Order, ...]:
     orders: dict[str, Order] = {}
     problems = []
     fix = "correct the line, or have the orders written again"
-    try:
+    with explaining(path, fix, of=OSError):
         lines = read_plain(path, follow=True).splitlines()
-    except OSError as error:
-        raise InputError.one(str(path), what=f"it cannot be read: {error.strerror}", fix=fix) from error
     for number, line in enumerate(lines, 1):
         try:
             order = Order.model_validate_json(line)
@@ -389,11 +395,9 @@ def _references(folder: Path, order: Order) -> dict[str, Json]:
     listed: dict[str, Json] = {}
     for name in names:
         path = (folder / name).absolute()
-        try:
+        what = f"the reference picture of {order.key} cannot be read"
+        with explaining(path, "put it there, or order without it", what=what, of=OSError):
             listed[name] = {"path": str(path), "sha256": sha256_bytes(read_plain(path, follow=True))}
-        except OSError as error:
-            what = f"the reference picture of {order.key} cannot be read: {error.strerror}"
-            raise InputError.one(str(path), what=what, fix="put it there, or order without it") from error
     return listed
 
 
@@ -680,11 +684,8 @@ Row = dict[str, Any]
 def generations_of(run: Path) -> dict[str, list[Row]]:
     """Return method -> what became of each of its pictures, in order."""
     path = run / GENERATIONS
-    try:
+    with explaining(path, "finish the run: the same command continues it"):
         rows = [parse_json(line) for line in read_plain(path, follow=True).splitlines()]
-    except (OSError, ValueError) as error:
-        fix = "finish the run: the same command continues it"
-        raise InputError.one(str(path), what=f"it cannot be read: {reason_of(error)}", fix=fix) from error
     methods: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
         methods[row["method"]].append(row)
@@ -702,7 +703,7 @@ def place_outputs(
     Returned: method -> its folder.
     """
     placed = {}
-    try:
+    with writing(outputs):
         for method, rows in sorted(generations_of(run).items()):
             folder = outputs / method
             _place(run / STORE, folder, rows)
@@ -716,11 +717,6 @@ def place_outputs(
                 truth.mkdir(parents=True, exist_ok=True)
                 write_atomic(truth / f"{method}.jsonl", jsonl_lines(_truths(rows)))
             placed[method] = folder
-    except OSError as error:
-        raise TargetError(
-            str(outputs), what=f"the folder cannot be written: {error.strerror or error}",
-            fix="check the path, its permissions and the space on the disk",
-        ) from error  # fmt: skip
     return placed
 
 

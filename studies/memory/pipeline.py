@@ -14,7 +14,7 @@ from ...engine.pipeline import Pipeline
 from ...engine.run_options import RunOptions, Sets, setting_texts
 from ...engine.running import RunKind
 from ...engine.status import RunReport
-from ...errors import ConfigError, InputError, MissingRequirement, TargetError, UserError
+from ...errors import ConfigError, InputError, MissingRequirement, UserError
 from ...evaluation.entities.looking import EpisodeSelection
 from ...evaluation.report.model import Frame
 from ...evaluation.report.showing import Thumbnails
@@ -22,7 +22,7 @@ from ...evaluation.running import check_places, check_weights, device_named, mis
 from ...media.kept_files import kept_bytes
 from ...pages.page import policy_of, save_page, style_of, template_of
 from ...releases.entities.tree import read_entity_set
-from ...schemas.canonical import Json, Plain, pretty_bytes, sha256_bytes, write_atomic
+from ...schemas.canonical import Json, Plain, pretty_bytes, sha256_bytes, write_atomic, writing
 from ...schemas.plain_files import json_lines, read_plain
 from ...schemas.text import counted, slug
 from .bank import (
@@ -155,17 +155,12 @@ def write_bank(run: Path) -> None:
     rows: dict[str, list[Json]] = {}
     for row in json_lines(source):
         rows.setdefault(row["record"]["episode_id"], []).append(row)
-    try:
+    with writing(run / BANK, "free the disk, or correct the rights", what="the bank"):
         for episode_id, listed in rows.items():
             _write_episode(run, episode_id, listed)
         for path in (run / BANK).glob(f"*/{EPISODE}"):
             if path.parent.name not in map(episode_folder, rows):
                 path.unlink()
-    except OSError as error:
-        if isinstance(error, UserError):
-            raise
-        what = f"the bank cannot be written: {error.strerror or error}"
-        raise TargetError(str(run / BANK), what=what, fix="free the disk, or correct the rights") from error
 
 
 def _write_episode(run: Path, episode_id: str, rows: list[Json]) -> None:

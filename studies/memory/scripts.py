@@ -21,7 +21,7 @@ from ...models.spec import ModelSettings
 from ...releases.entities.tree import EntitySet, read_entity_set
 from ...schemas.canonical import Json, sha256_file
 from ...schemas.entities import TYPES, EntityEpisode, EntityType
-from ...schemas.plain_files import read_plain, reason_of
+from ...schemas.plain_files import explaining, read_plain, reason_of
 from ...schemas.values import Own
 from ...validators.entities.view import EpisodeView, view_of
 from .bank import DescribedBy, Owner
@@ -158,11 +158,8 @@ class EntityBox(Own):
 
 def read_boxes(path: Path) -> Mapping[str, tuple[EntityBox, ...]]:
     """Return the boxes in a file, by episode."""
-    try:
+    with explaining(path, "check the path", of=OSError):
         lines = read_plain(path, follow=True).splitlines()
-    except OSError as error:
-        what = f"it cannot be read: {error.strerror}"
-        raise InputError.one(str(path), what=what, fix="check the path") from error
     problems: list[UserError] = []
     boxes: dict[str, list[EntityBox]] = {}
     for number, line in enumerate(lines, 1):

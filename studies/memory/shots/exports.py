@@ -23,13 +23,13 @@ from ....engine.calls import model_uses
 from ....engine.execute import STORE
 from ....engine.journal import NAME as JOURNAL
 from ....engine.manifest import read_manifest
-from ....errors import ConfigError, InputError, TargetError, UserError
+from ....errors import ConfigError, InputError, UserError
 from ....evaluation.report.showing import Thumbnails
 from ....media.images import encode_image
 from ....pages.page import policy_of, save_page, style_of, template_of
 from ....releases.entities.tree import read_entity_set
-from ....schemas.canonical import link_or_copy, new_folder, pretty_bytes, sha256_bytes, write_atomic
-from ....schemas.plain_files import parse_json, read_plain, reason_of, type_reasons
+from ....schemas.canonical import link_or_copy, new_folder, pretty_bytes, sha256_bytes, write_atomic, writing
+from ....schemas.plain_files import explaining, parse_json, read_plain, reason_of, type_reasons
 from ....schemas.text import tallied
 from ....schemas.values import Own
 from .layout import CELLS, Keyframe, places_of
@@ -205,10 +205,8 @@ class PlacedPacket:
     def picture(self, file: str) -> bytes:
         """Return the bytes of one of its pictures."""
         path = self.folder / file
-        try:
+        with explaining(path, FIX, of=OSError):
             return read_plain(path, follow=True)
-        except OSError as error:
-            raise InputError.one(str(path), what=f"it cannot be read: {error.strerror}", fix=FIX) from error
 
 
 def place_packets(run: Path) -> None:
@@ -222,7 +220,7 @@ def place_packets(run: Path) -> None:
     bank = _bank_of(run)
     wanted: set[Path] = set()
     placed: list[PlacedPacket] = []
-    try:
+    with writing(run):
         for packet, portraits in _rows(run):
             folder = root / packet.episode_id / packet.name
             folder.mkdir(parents=True, exist_ok=True)
@@ -239,11 +237,6 @@ def place_packets(run: Path) -> None:
             placed.append(PlacedPacket(folder, packet))
         _sweep(root, wanted)
         write_strips(run / PAGE, [(each.packet, each.folder) for each in placed], run)
-    except OSError as error:
-        raise TargetError(
-            str(run), what=f"the folder cannot be written: {error.strerror or error}",
-            fix="check the path, its permissions and the space on the disk",
-        ) from error  # fmt: skip
 
 
 def read_packets(folder: Path) -> tuple[PlacedPacket, ...]:
@@ -278,11 +271,8 @@ def _place(source: Path, target: Path, sha256: str) -> None:
     """Put a picture at a place, without a copy where the disk can do so."""
     if target.is_file() and sha256_bytes(target.read_bytes()) == sha256:
         return
-    try:
+    with explaining(source, FIX, what="a picture is gone", of=OSError):
         data = read_plain(source, follow=True)
-    except OSError as error:
-        what = f"a picture is gone: {error.strerror}"
-        raise InputError.one(str(source), what=what, fix=FIX) from error
     if sha256_bytes(data) != sha256:
         raise InputError.one(str(source), what="it was changed since the packets were made", fix=FIX)
     link_or_copy(source, target)

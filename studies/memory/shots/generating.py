@@ -29,15 +29,15 @@ from ....engine.stage import (
     Tools,
 )
 from ....engine.status import RunReport
-from ....errors import ConfigError, InputError, MissingRequirement, TargetError, UserError
+from ....errors import ConfigError, MissingRequirement, UserError
 from ....media.images import encode_image
 from ....media.kept_files import keep_file
 from ....media.video import frames_at, probe
 from ....models.chat import Image
 from ....models.generators.request import Generated, PictureRequest, read_generated
 from ....models.spec import ModelSettings, parse_spec
-from ....schemas.canonical import Json, jsonl_lines, sha256_bytes, write_atomic
-from ....schemas.plain_files import parse_json, read_plain, reason_of
+from ....schemas.canonical import Json, jsonl_lines, sha256_bytes, write_atomic, writing
+from ....schemas.plain_files import explaining, parse_json, read_plain
 from ....schemas.values import Own
 from ...pictures import link_from_store
 from .exports import PACKETS, PlacedPacket, read_packets
@@ -400,7 +400,7 @@ def place_videos(run: Path, outputs: Path) -> GeneratedShots:
         for row in rows
         if row["outcome"] == "made"
     }
-    try:
+    with writing(outputs):
         outputs.mkdir(parents=True, exist_ok=True)
         for episode in dict.fromkeys(row["episode_id"] for row in rows):
             for path in (outputs / episode).glob("*") if (outputs / episode).is_dir() else ():
@@ -408,11 +408,6 @@ def place_videos(run: Path, outputs: Path) -> GeneratedShots:
                     path.unlink()
         for name, source in wanted.items():
             link_from_store(source, outputs / name)
-    except OSError as error:
-        raise TargetError(
-            str(outputs), what=f"the folder cannot be written: {error.strerror or error}",
-            fix="check the path, its permissions and the space on the disk",
-        ) from error  # fmt: skip
     costs = [row["cost"] for row in rows]
     cost = None if None in costs else sum(costs)
     return GeneratedShots(run, outputs, Counter(str(row["outcome"]) for row in rows), cost)
@@ -420,8 +415,5 @@ def place_videos(run: Path, outputs: Path) -> GeneratedShots:
 
 def _rows(run: Path) -> list[dict[str, Any]]:
     path = run / GENERATIONS
-    try:
+    with explaining(path, "finish the run: the same command continues it"):
         return [parse_json(line) for line in read_plain(path, follow=True).splitlines()]
-    except (OSError, ValueError) as error:
-        fix = "finish the run: the same command continues it"
-        raise InputError.one(str(path), what=f"it cannot be read: {reason_of(error)}", fix=fix) from error

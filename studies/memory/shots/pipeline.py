@@ -37,7 +37,7 @@ from ....models.spec import ModelSettings
 from ....prompts.loader import load_prompt
 from ....schemas.canonical import Json, jsonl_lines, sha256_bytes, write_atomic
 from ....schemas.entities import EntityEpisode, EpisodeShot
-from ....schemas.plain_files import read_plain
+from ....schemas.plain_files import explaining, read_plain
 from ....schemas.values import Own
 from ....validators.entities.view import view_of
 from ..bank import View
@@ -154,14 +154,9 @@ def read_heights(path: Path) -> dict[str, float]:
     """Return the relative heights in a TOML file: ``"Ana" = 0.9``, and tables of them by episode."""
     import tomllib
 
-    from ....schemas.plain_files import read_plain, reason_of
-
     fix = 'write lines such as "Ana" = 0.9, for one episode below [its id]'
-    try:
+    with explaining(f"--heights {path}", fix, kind=ConfigError):
         document = tomllib.loads(read_plain(path, follow=True).decode("utf-8"))
-    except (OSError, ValueError) as error:
-        what = f"it cannot be read: {reason_of(error)}"
-        raise ConfigError(f"--heights {path}", what=what, fix=fix) from error
     heights: dict[str, Json] = {}
     for name, value in document.items():
         if isinstance(value, Mapping):
