@@ -1,14 +1,18 @@
 """The folder that something is made in: checked first, filled beside itself, renamed when whole."""
 
+import json
 import os
 import re
 import shutil
-from collections.abc import Collection, Iterator, Mapping
+import tomllib
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cache
 from importlib.resources import files
-from pathlib import Path
-from typing import Any
+from pathlib import Path, PurePosixPath
+from typing import Any, Literal, TypeVar
+
+from pydantic import Field, ValidationError
 
 from .. import version
 from ..engine.config import RunSettings
@@ -18,11 +22,12 @@ from ..engine.manifest import EDITS, Manifest, RunPart, SourceEntry, read_manife
 from ..engine.manifest import NAME as MANIFEST
 from ..engine.status import NAME as REPORT
 from ..engine.status import RunReport, read_report, write_report
-from ..errors import RunError, TargetError
+from ..errors import ConfigError, RunError, TargetError
 from ..schemas.canonical import Json, sha256_file
 from ..schemas.paths import RELEASE
-from ..schemas.plain_files import open_plain, read_json
+from ..schemas.plain_files import open_plain, read_json, read_plain, reason_of, type_reasons
 from ..schemas.text import quoted
+from ..schemas.values import Own
 from .form import FinishedRun, ReleaseForm
 
 _MARK = ".packing-"
@@ -369,3 +374,132 @@ def _code(value: object) -> Markup:
     ticks = "`" * (1 + max((len(run) for run in re.findall("`+", text)), default=0))
     space = " " if text.startswith("`") or text.endswith("`") else ""
     return Markup(f"{ticks}{space}{text}{space}{ticks}")
+
+
+# -- What a generator reads, from a description of its files
+#
+# A description is a TOML file. It says which files there are, what is in them, and where pictures and results
+# go. Texts in it are Jinja templates, run in Jinja's sandbox. The bundled ones lie below ``generators/`` of
+# the package that exports for them.
+
+Value = str | int | float
+
+
+class DescribedFile(Own):
+    """One file that a generator reads."""
+
+    path: str = Field(description="Where it lies below the new folder; a template.")
+    form: Literal["json", "jsonl", "text"] = Field(
+        default="json",
+        description="json and jsonl are read back and written anew; jsonl is a list, one entry a line.",
+    )
+    indent: int | None = Field(default=None, ge=0, le=8, description="Spaces by level of JSON [one line].")
+    content: str = Field(description="A template.")
+
+
+class Description(Own):
+    """What a generator reads."""
+
+    about: str = Field(description="The generator, and where the form is known from.")
+    values: dict[str, Value] = Field(
+        default_factory=dict, description="Values that --value can change, with their defaults."
+    )
+
+
+Described = TypeVar("Described", bound=Description)
+
+
+def bundled(package: str) -> tuple[str, ...]:
+    """Return the names of the descriptions that a package brings."""
+    names = (file.name for file in files(package).joinpath("generators").iterdir())
+    return tuple(sorted(name.removesuffix(".toml") for name in names if name.endswith(".toml")))
+
+
+def read_description(name: str, kind: type[Described], package: str, page: str) -> Described:
+    """Return a description by its bundled name, or by the path of a TOML file.
+
+    ``page``: of the documentation, which tells how to write one.
+    """
+    fix = f"{page} tells how to describe a generator"
+    try:
+        if name.endswith(".toml"):
+            text = read_plain(Path(name), follow=True).decode("utf-8")
+        elif name in bundled(package):
+            text = files(package).joinpath("generators", f"{name}.toml").read_text("utf-8")
+        else:
+            what = f"{name} is none of {', '.join(bundled(package))}, and no TOML file"
+            raise ConfigError("--for", what=what, fix=fix)
+        return kind.model_validate(tomllib.loads(text))
+    except ValidationError as error:
+        raise ConfigError(f"--for {name}", what="; ".join(type_reasons(error)), fix=fix) from error
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"--for {name}", what=f"it cannot be read: {reason_of(error)}", fix=fix) from error
+
+
+class Templates:
+    """The templates of a description, filled with ``common`` and what each is given.
+
+    Args:
+        name: of the description.
+        description: it.
+        values: in place of the description's defaults.
+        page: of the documentation, which tells its form.
+        filters: more filters of Jinja.
+    """
+
+    def __init__(
+        self, name: str, description: Description, values: Mapping[str, Value], page: str,
+        filters: Mapping[str, Callable[..., Any]],
+    ) -> None:  # fmt: skip
+        import jinja2
+        from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+        unknown = sorted(set(values) - set(description.values))
+        if unknown:
+            known = ", ".join(sorted(description.values)) or "no values"
+            what = f"{name} has no value {', '.join(unknown)}; it has: {known}"
+            raise ConfigError("--value", what=what, fix="check the spelling")
+        self.name, self._page = name, page
+        self.common: dict[str, Any] = {"values": {**description.values, **values}}
+        self._env = ImmutableSandboxedEnvironment(
+            undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
+        )
+        self._env.filters.update(filters)
+
+    def filled(self, template: str, where: str, **given: Any) -> str:  # noqa: ANN401 - values of templates
+        """Return the text of a template; ``where`` it stands in the description."""
+        import jinja2
+
+        try:
+            return str(self._env.from_string(template).render(**self.common, **given))
+        except (jinja2.TemplateError, TypeError) as error:
+            raise self.bad(f"{where}: {error}") from error
+
+    def path(self, template: str, where: str, **given: Any) -> str:  # noqa: ANN401 - values of templates
+        """Return the path of a template, below the new folder."""
+        path = self.filled(template, where, **given)
+        parts = PurePosixPath(path).parts
+        if not parts or path.startswith("/") or ".." in parts or "\\" in path or "\0" in path:
+            raise self.bad(f"{where}: {path!r} is no path below the new folder")
+        return "/".join(parts)
+
+    def written(self, file: DescribedFile, where: str, **given: Any) -> str:  # noqa: ANN401 - as filled
+        """Return what is in a file; JSON is read back, so that it is JSON."""
+        text = self.filled(file.content, where, **given)
+        if file.form == "text":
+            return text
+        try:
+            content = json.loads(text)
+        except ValueError as error:
+            raise self.bad(f"{where} gives no JSON: {error}") from error
+        if file.form == "json":
+            return json.dumps(content, indent=file.indent, ensure_ascii=False) + "\n"
+        if not isinstance(content, list):
+            raise self.bad(f"{where}: jsonl needs a list")
+        return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in content)
+
+    def bad(self, what: str) -> ConfigError:
+        """Return the error of a description that is wrong."""
+        return ConfigError(
+            f"--for {self.name}", what=what, fix=f"correct the description; {self._page} tells its form"
+        )

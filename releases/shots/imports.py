@@ -4,30 +4,35 @@ Bringing sets of shot scripts in and out: the official tree, and requests for ge
 """
 
 import hashlib
-import json
 import shutil
-import tomllib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from ...engine.manifest import Source, SourceEntry, creation_time, fingerprint
 from ...errors import ConfigError, InputError, UserError, mismatch
 from ...schemas.canonical import Json, jsonl_lines, pretty_bytes, write_atomic, writing
-from ...schemas.plain_files import parse_json, read_plain, type_reasons
+from ...schemas.plain_files import parse_json, read_plain
 from ...schemas.shots import LANGUAGES, LITE, CharacterSheet, ReferenceImage, Shot, ShotRecord, StoryFacts
 from ...schemas.text import tallied, tallies
-from ...schemas.values import Own
 from ...validators.report import RuleSet, ValidationReport
 from ...validators.shots.script_rules import shot_statistics
 from ..loading import read_rows, whole_rows
 from ..subsets import ALL, DIGITS, Spread, Traits, draw, fields_closeness, mean_size, spread
-from ..target import require_free, require_outside, staged, write_imported_run
+from ..target import (
+    DescribedFile,
+    Description,
+    Templates,
+    read_description,
+    require_free,
+    require_outside,
+    staged,
+    write_imported_run,
+)
 from .tree import (
     FOLDER,
     IMPORTED_SHOTS,
@@ -47,41 +52,30 @@ from .tree import (
     write_stories,
 )
 
-# -- What a named generator reads, from a description of its files: ``fabula export shots --for NAME``
+# -- What a named generator reads: ``fabula export shots --for NAME``
 #
-# A description is a TOML file. It says which files there are, what is in them, how the texts of a shot are
-# joined, and where the reference images go. Texts in it are Jinja templates, run in Jinja's sandbox. The
-# bundled ones are those that ViStoryBench's public scripts write (``data_process/dataset_process``).
+# The bundled descriptions are those that ViStoryBench's public scripts write
+# (``data_process/dataset_process``).
 
+_PAGE = "docs/generators.md"
 _TEXTS = ("perspective", "plot", "static", "setting")
 
 
-class InputFile(Own):
+class InputFile(DescribedFile):
     """One file that a generator reads."""
 
-    path: str = Field(description="Where it lies below the new folder; a template.")
     per: Literal["set", "story"] = Field(default="set", description="One file for all stories, or one each.")
-    form: Literal["json", "jsonl", "text"] = Field(
-        default="json",
-        description="json and jsonl are read back and written anew; jsonl is a list, one entry a line.",
-    )
-    indent: int | None = Field(default=None, ge=0, le=8, description="Spaces by level of JSON [one line].")
-    content: str = Field(description="A template.")
 
 
-class InputLayout(Own):
+class InputLayout(Description):
     """What a generator reads; ``docs/generators.md`` tells what its templates can use."""
 
-    about: str = Field(description="The generator, and where the form is known from.")
     results: str = Field(
         default="{{ story.id }}/shots/shot_{{ '%02d' % shot.index }}.png",
         description="Where the picture of a shot goes, below the folder of outputs; a template.",
     )
     languages: tuple[Literal["en", "ch"], ...] = Field(
         default=(), description="Languages of the texts [that of --language]."
-    )
-    values: dict[str, str | int | float] = Field(
-        default_factory=dict, description="Values that --value can change, with their defaults."
     )
     image: str = Field(default="{{ image.file }}", description="Where a reference image goes; a template.")
     character: dict[str, str] = Field(
@@ -96,37 +90,7 @@ class InputLayout(Own):
     file: tuple[InputFile, ...] = Field(min_length=1, description="The files.")
 
 
-def bundled_layouts() -> tuple[str, ...]:
-    """Return the names of the bundled descriptions."""
-    names = (file.name for file in files(__package__).joinpath("generators").iterdir())
-    return tuple(sorted(name.removesuffix(".toml") for name in names if name.endswith(".toml")))
-
-
-def read_layout(name: str) -> InputLayout:
-    """Return a description by its bundled name, or by the path of a TOML file."""
-    try:
-        if name.endswith(".toml"):
-            text = read_plain(Path(name), follow=True).decode("utf-8")
-        elif name in bundled_layouts():
-            text = files(__package__).joinpath("generators", f"{name}.toml").read_text("utf-8")
-        else:
-            raise ConfigError(
-                "--for", expected=f"one of {', '.join(bundled_layouts())}, or a TOML file", found=name,
-                fix="check the spelling; docs/generators.md tells how to describe another generator",
-            )  # fmt: skip
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(
-            "--for", expected="a TOML file in UTF-8", found=f"{name}: {error}", fix="check the path"
-        ) from error
-    try:
-        return InputLayout.model_validate(tomllib.loads(text))
-    except tomllib.TOMLDecodeError as error:
-        raise _bad(name, str(error)) from error
-    except ValidationError as error:
-        raise _bad(name, "; ".join(type_reasons(error))) from error
-
-
-class Inputs:
+class Inputs(Templates):
     """The inputs of one generator for a set: the files, the images, and where results go.
 
     Attributes:
@@ -139,23 +103,24 @@ class Inputs:
     def __init__(
         self, shot_set: ShotSet, name: str, options: RequestOptions, values: Mapping[str, str | int | float]
     ) -> None:
-        self._name, self._layout, self._options = name, read_layout(name), options.checked()
-        self._check_options(values)
-        self._env = _environment()
+        self._layout = read_description(name, InputLayout, __package__, _PAGE)
+        super().__init__(name, self._layout, values, _PAGE, {"python": repr, "md5": _md5})
+        self._options = options.checked()
+        self._check_options()
         self.images: dict[str, Path] = {}
         self.missing: list[str] = []
         self.unshown: list[tuple[str, str]] = []
-        self._common: dict[str, Any] = {
+        self.common |= {
             "dataset": FOLDER, "language": options.language, "width": options.width,
-            "height": options.height, "seed": options.seed, "values": {**self._layout.values, **values},
+            "height": options.height, "seed": options.seed,
         }  # fmt: skip
         stories = [self._story(story, shot_set) for story in shot_set.stories]
-        self._common["stories"] = stories
+        self.common["stories"] = stories
         self.results = [
             {
                 "story_id": story["id"],
                 "shot": shot["index"],
-                "file": self._path(self._layout.results, "results", story=story, shot=shot),
+                "file": self.path(self._layout.results, "results", story=story, shot=shot),
             }
             for story in stories
             for shot in story["shots"]
@@ -166,28 +131,15 @@ class Inputs:
         seen = set(self.images)
         for number, file in enumerate(self._layout.file, 1):
             where = f"file {number}"
-            for story in self._common["stories"] if file.per == "story" else [None]:
+            for story in self.common["stories"] if file.per == "story" else [None]:
                 given = {} if story is None else {"story": story}
-                path = self._path(file.path, f"{where} path", **given)
+                path = self.path(file.path, f"{where} path", **given)
                 if path in seen:
-                    raise _bad(self._name, f"{where}: {path} is written twice")
+                    raise self.bad(f"{where}: {path} is written twice")
                 seen.add(path)
-                yield path, self._written(file, self._filled(file.content, where, **given), where)
+                yield path, self.written(file, where, **given)
 
-    def _written(self, file: InputFile, text: str, where: str) -> str:
-        if file.form == "text":
-            return text
-        try:
-            content = json.loads(text)
-        except ValueError as error:
-            raise _bad(self._name, f"{where} gives no JSON: {error}") from error
-        if file.form == "json":
-            return json.dumps(content, indent=file.indent, ensure_ascii=False) + "\n"
-        if not isinstance(content, list):
-            raise _bad(self._name, f"{where}: jsonl needs a list")
-        return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in content)
-
-    def _check_options(self, values: Mapping[str, str | int | float]) -> None:
+    def _check_options(self) -> None:
         usual = RequestOptions()
         for name, flag in (
             ("parts", "--part"), ("max_chars", "--max-chars"), ("references", "--references"),
@@ -195,15 +147,8 @@ class Inputs:
         ):  # fmt: skip
             if getattr(self._options, name) != getattr(usual, name):
                 raise ConfigError(
-                    flag, what=f"the description of {self._name} decides this", fix="leave the option out"
+                    flag, what=f"the description of {self.name} decides this", fix="leave the option out"
                 )
-        unknown = sorted(set(values) - set(self._layout.values))
-        if unknown:
-            known = ", ".join(sorted(self._layout.values)) or "no values"
-            raise ConfigError(
-                "--value", expected=f"values of {self._name}: {known}", found=", ".join(unknown),
-                fix="check the spelling",
-            )  # fmt: skip
 
     def _story(self, story: ShotStory, shot_set: ShotSet) -> dict[str, Any]:
         script = story.script
@@ -220,13 +165,13 @@ class Inputs:
             for image in story.references.get(key, ())[: self._options.per_character]:
                 file = f"{image.story_id}/{image.file}"
                 shown = {"file": file, "name": PurePosixPath(file).name, "suffix": PurePosixPath(file).suffix}
-                path = self._path(self._layout.image, "image", story=made, character=person, image=shown)
+                path = self.path(self._layout.image, "image", story=made, character=person, image=shown)
                 if self.images.setdefault(path, shot_set.path(image)) != shot_set.path(image):
-                    raise _bad(self._name, f"image: two images would be {path}")
-                paths.append(str(self._common["values"].get("root", "")) + path)
+                    raise self.bad(f"image: two images would be {path}")
+                paths.append(str(self.common["values"].get("root", "")) + path)
             person |= {"images": paths, "image": paths[0] if paths else None}
             for name, template in self._layout.character.items():
-                person[name] = self._filled(template, f"character.{name}", story=made, character=person)
+                person[name] = self.filled(template, f"character.{name}", story=made, character=person)
             self._note_missing(f"{story.story_id} {key}", person, ("name", "prompt"))
         made["characters"] = list(people.values())
         made["shots"] = []
@@ -251,13 +196,13 @@ class Inputs:
                 continue
             person: dict[str, Any] = {**people[key], "called": called}
             for name, template in self._layout.onstage.items():
-                person[name] = self._filled(
+                person[name] = self.filled(
                     template, f"onstage.{name}", story=made, shot=texts, onstage=person
                 )
             onstage.append(person)
         texts |= {"names": names, "onstage": onstage}
         for name, template in self._layout.shot.items():
-            texts[name] = self._filled(template, f"shot.{name}", story=made, shot=texts)
+            texts[name] = self.filled(template, f"shot.{name}", story=made, shot=texts)
         return texts
 
     def _names(self, shot: Shot, cast: Sequence[str], people: Mapping[str, Mapping[str, Any]]) -> list[str]:
@@ -276,27 +221,17 @@ class Inputs:
         for language in self._layout.languages or (self._options.language,):
             self.missing += [f"{where} {name}.{language}" for name in names if not texts[language][name]]
 
-    def _filled(self, template: str, where: str, **given: Any) -> str:  # noqa: ANN401 - values of templates
-        import jinja2
+    def filled(self, template: str, where: str, **given: Any) -> str:  # noqa: ANN401 - as above
+        """Return the text of a template, which can ``refuse`` a story that lacks something."""
 
         def refuse(why: str) -> None:
             story = given.get("story", {}).get("id")
             raise ConfigError(
-                f"--for {self._name}", what=f"story {story}: {why}" if story else why,
+                f"--for {self.name}", what=f"story {story}: {why}" if story else why,
                 fix="add what is missing to the set, or choose another form",
             )  # fmt: skip
 
-        try:
-            return str(self._env.from_string(template).render(**self._common, **given, refuse=refuse))
-        except (jinja2.TemplateError, TypeError) as error:
-            raise _bad(self._name, f"{where}: {error}") from error
-
-    def _path(self, template: str, where: str, **given: Any) -> str:  # noqa: ANN401 - values of templates
-        path = self._filled(template, where, **given)
-        parts = PurePosixPath(path).parts
-        if not parts or path.startswith("/") or ".." in parts or "\\" in path or "\0" in path:
-            raise _bad(self._name, f"{where}: {path!r} is no path below the new folder")
-        return "/".join(parts)
+        return super().filled(template, where, **given, refuse=refuse)
 
 
 def _shot_texts(shot: Shot, language: str) -> Json:
@@ -307,25 +242,8 @@ def _sheet_texts(sheet: CharacterSheet, language: str) -> Json:
     return {"name": sheet.name(language), "prompt": sheet.prompt(language)}
 
 
-def _environment() -> Any:  # noqa: ANN401 - jinja2 is imported late
-    import jinja2
-    from jinja2.sandbox import ImmutableSandboxedEnvironment
-
-    environment = ImmutableSandboxedEnvironment(
-        undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
-    )
-    environment.filters.update(python=repr, md5=_md5)
-    return environment
-
-
 def _md5(text: str) -> str:
     return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
-
-
-def _bad(name: str, what: str) -> ConfigError:
-    return ConfigError(
-        f"--for {name}", what=what, fix="correct the description; docs/generators.md tells its form"
-    )
 
 
 # -- What is known of a set of scripts beyond the official files

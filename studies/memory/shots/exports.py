@@ -5,33 +5,30 @@ templates, run in Jinja's sandbox; ``docs/memory.md`` tells what they can use.
 """
 
 import io
-import json
 import shlex
-import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from importlib.resources import files
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from ....engine.calls import model_uses
 from ....engine.execute import STORE
 from ....engine.journal import NAME as JOURNAL
 from ....engine.manifest import read_manifest
-from ....errors import ConfigError, InputError, UserError
+from ....errors import InputError, UserError
 from ....evaluation.report.showing import Thumbnails
 from ....media.images import encode_image
 from ....pages.page import policy_of, save_page, style_of, template_of
 from ....releases.entities.tree import read_entity_set
+from ....releases.target import DescribedFile, Description, Templates, read_description
 from ....schemas.canonical import link_or_copy, new_folder, pretty_bytes, sha256_bytes, write_atomic, writing
-from ....schemas.plain_files import explaining, parse_json, read_plain, reason_of, type_reasons
+from ....schemas.plain_files import explaining, parse_json, read_plain, reason_of
 from ....schemas.text import tallied
-from ....schemas.values import Own
 from .layout import CELLS, Keyframe, places_of
 from .packets import BANK, EPISODES, PACKET, Packet, PacketImage
 
@@ -42,6 +39,7 @@ SIDE, MOST_PICTURES = 288, 600
 """Longer side of a small picture, in pixels; and how many the page has at most, so that it stays light."""
 _CELL, _ROW = 40, 15
 """Width of a cell in the plan of a keyframe, and height of a line, in pixels."""
+_FORMS = "docs/memory.md"
 _TURNS = {"left": "⟵ pans left", "right": "pans right ⟶"}
 
 Placed = tuple[Packet, Path]
@@ -294,27 +292,17 @@ QUALITY = 95
 """Of a picture that goes out as JPEG, 1 to 95; colours are not subsampled."""
 
 
-class ExportFile(Own):
+class ExportFile(DescribedFile):
     """One file that a generator reads."""
 
-    path: str = Field(description="Where it lies below the new folder; a template.")
     per: Literal["set", "episode", "shot"] = Field(
         default="set", description="One file for all, or one each."
     )
-    form: Literal["json", "jsonl", "text"] = Field(
-        default="json", description="json and jsonl are read back and written anew; jsonl is a list."
-    )
-    indent: int | None = Field(default=None, ge=0, le=8, description="Spaces by level of JSON [one line].")
-    content: str = Field(description="A template.")
 
 
-class ExportForm(Own):
+class ExportForm(Description):
     """What a generator reads."""
 
-    about: str = Field(description="The generator, and where the form is known from.")
-    values: dict[str, str | int | float] = Field(
-        default_factory=dict, description="Values that --value can change, with their defaults."
-    )
     image: str = Field(
         default="{{ episode.id }}/{{ shot.name }}/{{ image.file }}",
         description="Where a picture goes; a template. One that ends in .jpg is written as JPEG.",
@@ -352,30 +340,6 @@ class Exported:
             f"{self.out}: {listed}, "
             f"{tallied(self.images, 'pictures')} for {tallied(self.shots, 'shots')}; {passed}"
         ]
-
-
-def bundled_forms() -> tuple[str, ...]:
-    """Return the names of the bundled descriptions."""
-    names = (file.name for file in files(__package__).joinpath("generators").iterdir())
-    return tuple(sorted(name.removesuffix(".toml") for name in names if name.endswith(".toml")))
-
-
-def read_form(name: str) -> ExportForm:
-    """Return a description by its bundled name, or by the path of a TOML file."""
-    fix = "docs/memory.md tells how to describe a generator"
-    try:
-        if name.endswith(".toml"):
-            text = read_plain(Path(name), follow=True).decode("utf-8")
-        elif name in bundled_forms():
-            text = files(__package__).joinpath("generators", f"{name}.toml").read_text("utf-8")
-        else:
-            what = f"{name} is none of {', '.join(bundled_forms())}, and no TOML file"
-            raise ConfigError("--for", what=what, fix=fix)
-        return ExportForm.model_validate(tomllib.loads(text))
-    except ValidationError as error:
-        raise ConfigError(f"--for {name}", what="; ".join(type_reasons(error)), fix=fix) from error
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"--for {name}", what=f"it cannot be read: {reason_of(error)}", fix=fix) from error
 
 
 def overviews_of(folder: Path) -> dict[str, str]:
@@ -420,7 +384,7 @@ def _picture(data: bytes, path: str) -> bytes:
         return encode_image(image.convert("RGB"), format="jpeg", quality=QUALITY)
 
 
-class _Filling:
+class _Filling(Templates):
     """The templates of a description, filled with packets.
 
     Attributes:
@@ -431,20 +395,15 @@ class _Filling:
         self, name: str, packets: Sequence[PlacedPacket], values: Mapping[str, str | int | float],
         overviews: Mapping[str, str],
     ) -> None:  # fmt: skip
-        self._name, self._form, self._env = name, read_form(name), _environment()
-        unknown = sorted(set(values) - set(self._form.values))
-        if unknown:
-            known = ", ".join(sorted(self._form.values)) or "no values"
-            what = f"{name} has no value {', '.join(unknown)}; it has: {known}"
-            raise ConfigError("--value", what=what, fix="check the spelling")
+        self._form = read_description(name, ExportForm, __package__, _FORMS)
+        super().__init__(name, self._form, values, _FORMS, {"shell": shlex.quote})
         self.pictures: list[tuple[str, PlacedPacket, str]] = []
-        self._common: dict[str, Any] = {"values": {**self._form.values, **values}}
         episodes: dict[str, dict[str, Any]] = {}
         for placed in packets:
             key = placed.packet.episode_id
             episode = episodes.setdefault(key, {"id": key, "overview": overviews.get(key, ""), "shots": []})
             episode["shots"].append(self._shot(placed, episode))
-        self._common["episodes"] = list(episodes.values())
+        self.common["episodes"] = list(episodes.values())
 
     def files(self) -> Iterator[tuple[str, str]]:
         """Yield path and text of each file."""
@@ -452,16 +411,16 @@ class _Filling:
         for number, file in enumerate(self._form.file, 1):
             where = f"file {number}"
             for given in self._units(file.per):
-                path = self._path(file.path, where, **given)
+                path = self.path(file.path, where, **given)
                 if path in seen:
-                    raise self._bad(f"{where}: {path} is written twice")
+                    raise self.bad(f"{where}: {path} is written twice")
                 seen.add(path)
-                yield path, self._written(file, self._filled(file.content, where, **given), where)
+                yield path, self.written(file, where, **given).lstrip("\n")
 
     def _units(self, per: str) -> Iterator[dict[str, Any]]:
         if per == "set":
             yield {}
-        for episode in self._common["episodes"] if per != "set" else ():
+        for episode in self.common["episodes"] if per != "set" else ():
             if per == "episode":
                 yield {"episode": episode}
             else:
@@ -479,55 +438,10 @@ class _Filling:
             if image.file is None:
                 continue
             entry = {**image.as_json(), "place": len(shot["images"])}
-            entry["path"] = self._path(self._form.image, "image", **given, image=entry)
+            entry["path"] = self.path(self._form.image, "image", **given, image=entry)
             shot["images"].append(entry)
             self.pictures.append((entry["path"], placed, image.file))
-        shot["result"] = self._path(self._form.result, "result", **given)
+        shot["result"] = self.path(self._form.result, "result", **given)
         for name, template in self._form.shot.items():
-            shot[name] = self._filled(template, f"shot.{name}", **given)
+            shot[name] = self.filled(template, f"shot.{name}", **given)
         return shot
-
-    def _written(self, file: ExportFile, text: str, where: str) -> str:
-        if file.form == "text":
-            return text.lstrip("\n")
-        try:
-            content = json.loads(text)
-        except ValueError as error:
-            raise self._bad(f"{where} gives no JSON: {error}") from error
-        if file.form == "json":
-            return json.dumps(content, indent=file.indent, ensure_ascii=False) + "\n"
-        if not isinstance(content, list):
-            raise self._bad(f"{where}: jsonl needs a list")
-        return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in content)
-
-    def _filled(self, template: str, where: str, **given: Any) -> str:  # noqa: ANN401 - values of templates
-        import jinja2
-
-        try:
-            return str(self._env.from_string(template).render(**self._common, **given))
-        except (jinja2.TemplateError, TypeError) as error:
-            raise self._bad(f"{where}: {error}") from error
-
-    def _path(self, template: str, where: str, **given: Any) -> str:  # noqa: ANN401 - values of templates
-        path = self._filled(template, where, **given)
-        parts = PurePosixPath(path).parts
-        if not parts or path.startswith("/") or ".." in parts or "\\" in path or "\0" in path:
-            raise self._bad(f"{where}: {path!r} is no path below the new folder")
-        return "/".join(parts)
-
-    def _bad(self, what: str) -> ConfigError:
-        return ConfigError(
-            f"--for {self._name}", what=what,
-            fix="correct the description; docs/memory.md tells its form",
-        )  # fmt: skip
-
-
-def _environment() -> Any:  # noqa: ANN401 - jinja2 is imported late
-    import jinja2
-    from jinja2.sandbox import ImmutableSandboxedEnvironment
-
-    environment = ImmutableSandboxedEnvironment(
-        undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
-    )
-    environment.filters["shell"] = shlex.quote
-    return environment

@@ -15,7 +15,6 @@ from fabula.releases.shots.form import LEFT_OUT, may_be_released
 from fabula.releases.shots.imports import (
     REQUESTS,
     RESULTS,
-    bundled_layouts,
     export_inputs,
     export_requests,
     import_set,
@@ -24,6 +23,7 @@ from fabula.releases.shots.imports import (
 )
 from fabula.releases.shots.tree import FOLDER, RequestOptions, ShotSet, read_shot_set, shot_requests
 from fabula.releases.subsets import GOLD, SubsetRequest, requested
+from fabula.releases.target import bundled
 from fabula.testing.drawn_shots import draw_shot, draw_shot_set, drawn_script
 from fabula.testing.made_runs import CREATED, shots_run
 
@@ -313,7 +313,7 @@ def input_set(tmp_path: Path) -> ShotSet:
     return drawn
 
 
-@pytest.mark.parametrize("name", sorted(bundled_layouts()))
+@pytest.mark.parametrize("name", bundled("fabula.releases.shots"))
 def test_results_when_pictures_lie_where_inputs_say_are_read_back_completely(input_set, tmp_path, name):
     values = {"time_stamp": "20260101-101500"} if name == "storygen" else {}
     export_inputs(input_set, tmp_path / "in", name, values=values)
@@ -380,7 +380,7 @@ def test_description_when_wrong_is_refused_with_its_place(input_set, tmp_path, c
 def test_inputs_when_an_option_or_a_value_does_not_apply_are_refused(input_set, tmp_path):
     with pytest.raises(ConfigError, match="the description of uno decides this"):
         export_inputs(input_set, tmp_path / "in", "uno", RequestOptions(max_chars=9))
-    with pytest.raises(ConfigError, match="values of uno: root"):
+    with pytest.raises(ConfigError, match="uno has no value mood; it has: root"):
         export_inputs(input_set, tmp_path / "in", "uno", values={"mood": "calm"})
     with pytest.raises(ConfigError, match="one of animdirector, seedstory"):
         export_inputs(input_set, tmp_path / "in", "unno")
