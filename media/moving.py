@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from .images import LIMITS, MediaProblem, Picture, PictureLimits, open_picture
+from .images import MediaProblem, Picture, open_picture
 from .video import frames_at, middle_indices, probe
 
 SUFFIXES = (".mp4", ".m4v", ".mov", ".webm", ".mkv", ".avi")
@@ -26,13 +26,13 @@ def chosen_frames(file: Path, count: int) -> tuple[int, ...]:
     return middle_indices(there, count)
 
 
-def pictures_in(file: Path, count: int = 1, limits: PictureLimits = LIMITS) -> Iterator[Picture]:
+def pictures_in(file: Path, count: int = 1) -> Iterator[Picture]:
     """Yield what a file shows: the picture, or so many frames of the video, in order.
 
-    ``count``: frames of a video. ``limits``: what a picture may be at most.
+    ``count``: frames of a video.
     """
     if not is_video(file):
-        yield open_picture(file, limits)
+        yield open_picture(file)
         return
     for frame in frames_at(file, chosen_frames(file, count)):
         yield Picture(frame.image, "VIDEO", frame.notes)

@@ -315,10 +315,10 @@ def read_rows(
         problems.append(mismatch(str(path), f"the file {path.name}", reason_of(error), fix))
 
 
-def whole_rows(path: Path, model: type[Row], fix: str = _AGAIN) -> tuple[Row, ...]:
+def whole_rows(path: Path, model: type[Row]) -> tuple[Row, ...]:
     """Return all lines of a file; raise where one cannot be read."""
     problems: list[UserError] = []
-    rows = tuple(read_rows(path, model, problems, fix))
+    rows = tuple(read_rows(path, model, problems))
     if problems:
         raise InputError(problems)
     return rows

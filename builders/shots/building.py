@@ -15,7 +15,7 @@ from ...engine.run_options import Sets
 from ...engine.running import RunKind
 from ...engine.stage import Item, Tools
 from ...errors import InputError, UserError, mismatch
-from ...media.images import LIMITS, Picture
+from ...media.images import Picture
 from ...releases.loading import read_rows
 from ...releases.shots.imports import with_provenance, write_facts
 from ...releases.shots.tree import (
@@ -360,7 +360,7 @@ class _Import:
             ):
                 self.issues.add(issue("stray-file", name, "$", "expected an image, such as 00.jpg"))
                 continue
-            read = read_reference(path, name, self.issues, LIMITS)
+            read = read_reference(path, name, self.issues)
             if read is None or not self._usable(name, *read, seen):
                 continue
             if count == MOST_REFERENCES:

@@ -53,9 +53,9 @@ def guess_language(text: str) -> str | None:
     return str(language) if probability >= GUESSED_SURE else None
 
 
-def find_verb(words: Sequence[str], start: int = 0) -> int | None:
+def find_verb(words: Sequence[str]) -> int | None:
     """Return the index of the first finite verb among lower-case words, or None."""
-    return next((i for i in range(start, len(words)) if is_verb(words, i)), None)
+    return next((i for i in range(len(words)) if is_verb(words, i)), None)
 
 
 def is_verb(words: Sequence[str], i: int) -> bool:

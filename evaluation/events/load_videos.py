@@ -14,7 +14,7 @@ from pydantic import Field
 from ...engine.stage import Child, Item, Made, OneStage, Outcome, StageSpec, Tools
 from ...errors import ConfigError
 from ...media.images import MediaProblem, Picture
-from ...media.video import LIMITS, VideoInfo, VideoLimits, probe, sample_frames
+from ...media.video import VideoInfo, probe, sample_frames
 from ...models.spec import parse_spec
 from ...schemas.canonical import Json, digest, sha256_file
 from ...schemas.events import Suite
@@ -84,17 +84,15 @@ class PreparedVideo:
     pictures: tuple[PreparedPicture, ...]  # the frames, encoded, in order
 
 
-def prepare_video(
-    path: Path, settings: ImageSettings, limits: VideoLimits = LIMITS, count: int | None = None
-) -> PreparedVideo:
+def prepare_video(path: Path, settings: ImageSettings, count: int | None = None) -> PreparedVideo:
     """Take frames evenly from a video, as many as Eq. 2 says or as stated, and encode each once.
 
     The first and the last frame are among them. A video with fewer frames than are wanted (fewer than four
     under Eq. 2) cannot be judged.
     """
-    info = probe(path, limits)
+    info = probe(path)
     indices, times, pictures = [], [], []
-    for frame in sample_frames(path, frame_count(info.frames) if count is None else count, limits):
+    for frame in sample_frames(path, frame_count(info.frames) if count is None else count):
         indices.append(frame.index)
         times.append(frame.time)
         pictures.append(prepare_picture(Picture(frame.image, "VIDEO", frame.notes), settings))

@@ -19,7 +19,7 @@ from pydantic import Field, field_validator, model_validator
 from ...engine.config import RunConfig, read_settings
 from ...engine.run_options import RunOptions
 from ...errors import ConfigError, InputError, UserError
-from ...media.images import LIMITS, MEDIA_TYPES, PictureLimits, encode_image, fitted
+from ...media.images import MEDIA_TYPES, encode_image, fitted
 from ...media.images import Picture as Opened
 from ...media.kept_files import keep_file, kept_bytes
 from ...media.moving import pictures_in
@@ -448,18 +448,18 @@ class PreparedPicture:
 
 
 def prepare_storyboard(
-    files: Sequence[Path], settings: ImageSettings, limits: PictureLimits = LIMITS, *, frames: int = 1
+    files: Sequence[Path], settings: ImageSettings, *, frames: int = 1
 ) -> tuple[PreparedPicture, ...]:
     """Decode the files of a storyboard with limits and encode each once, in the order given.
 
-    ``files``: pictures, or videos of which frames are taken. ``limits``: what a picture may be at most.
+    ``files``: pictures, or videos of which frames are taken.
     ``frames``: how many frames of each video, the middles of equal parts.
     """
     prepared: list[PreparedPicture] = []
     problems: list[UserError] = []
     for file in files:
         try:
-            prepared += [prepare_picture(shown, settings) for shown in pictures_in(file, frames, limits)]
+            prepared += [prepare_picture(shown, settings) for shown in pictures_in(file, frames)]
         except UserError as problem:
             problems.append(problem)
     if problems:

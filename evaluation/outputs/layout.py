@@ -24,7 +24,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Protocol, TypeVar
 
 from ...errors import InputError, TargetError, UserError
-from ...media.images import LIMITS, MediaProblem, PictureLimits, open_picture, read_bytes
+from ...media.images import MediaProblem, open_picture, read_bytes
 from ...schemas.canonical import Json, csv_text, link_or_copy, new_folder, sha256_bytes, write_atomic
 from ...schemas.plain_files import BadCsv, CsvTable, below, by_name, composed, read_plain, reason_of
 from ...schemas.text import counted, slug
@@ -156,17 +156,14 @@ class Looked:
     size: tuple[int, int] | None = None  # width and height of a picture that was decoded, in pixels
 
 
-def look_at_picture(
-    file: Path, where: str, limits: PictureLimits = LIMITS, *, decode: bool = True, cure: str = ""
-) -> Looked:
+def look_at_picture(file: Path, where: str, *, decode: bool = True, cure: str = "") -> Looked:
     """Return what is seen of a file that should hold a picture.
 
-    ``limits``: what a picture may be at most. ``cure``: what to do where it cannot be read; if not given,
-    what the decoder advises.
+    ``cure``: what to do where it cannot be read; if not given, what the decoder advises.
     """
     try:
-        data = read_bytes(file, limits)
-        picture = open_picture(data, limits, name=file.name) if decode else None
+        data = read_bytes(file)
+        picture = open_picture(data, name=file.name) if decode else None
     except MediaProblem as problem:
         return Looked(None, [unreadable(where, problem, UNREADABLE, cure)])
     if picture is None:

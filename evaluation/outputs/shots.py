@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import ConfigError, InputError, UserError
-from ...media.images import LIMITS, MediaProblem, PictureLimits
+from ...media.images import MediaProblem
 from ...releases.shots.tree import ShotSet, ShotStory
 from ...schemas.canonical import Json, digest, sha256_file
 from ...schemas.plain_files import alike
@@ -327,7 +327,6 @@ class CheckOptions:
     method: str | None = None  # its name; None for that of the folder
     choice: Choice = field(default_factory=Choice)  # which mode, language and time stamp
     first: int = 1  # number of the first shot in the files' names, 1 or 0
-    limits: PictureLimits = LIMITS  # what a picture may be at most
 
 
 def check_shots(folder: Path, shot_set: ShotSet, options: CheckOptions | None = None) -> ShotOutputs:
@@ -412,7 +411,7 @@ class _Story:
     def _look_at(self, file: Path, where: str) -> Looked:
         _, cure = CURES[UNREADABLE]
         if file.suffix.lower() not in VIDEOS:
-            return look_at_picture(file, where, self.options.limits, cure=cure)
+            return look_at_picture(file, where, cure=cure)
         from ...media.video import first_frame
 
         try:

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from pydantic import Field, PositiveInt
 
 from ...errors import InputError, UserError
-from ...media.images import LIMITS, MediaProblem, PictureLimits
+from ...media.images import MediaProblem
 from ...media.moving import SUFFIXES, chosen_frames, is_video, pictures_in
 from ...releases.loading import Release
 from ...schemas.canonical import Json, digest, sha256_file
@@ -164,19 +164,17 @@ MOST_FRAMES = 8
 """Most frames of one video that judges are shown."""
 
 
-def look_at_unit(
-    file: Path, where: str, frames: int, limits: PictureLimits = LIMITS, *, decode: bool = True
-) -> Looked:
+def look_at_unit(file: Path, where: str, frames: int, *, decode: bool = True) -> Looked:
     """Return what is seen of a picture or video.
 
-    ``frames``: how many frames of a video judges see. ``limits``: what a picture may be at most. ``decode``:
-    whether pictures, and the frames of videos, are decoded.
+    ``frames``: how many frames of a video judges see. ``decode``: whether pictures, and
+    the frames of videos, are decoded.
     """
     if not is_video(file):
-        return look_at_picture(file, where, limits, decode=decode)
+        return look_at_picture(file, where, decode=decode)
     try:
         chosen_frames(file, frames)
-        for _ in pictures_in(file, frames, limits) if decode else ():
+        for _ in pictures_in(file, frames) if decode else ():
             pass
         return Looked(sha256_file(file), [])
     except MediaProblem as problem:
@@ -299,13 +297,9 @@ def check_outputs(
     *,
     known: Iterable[StoryRecord] = (),
     variants: Iterable[StoryRecord] = (),
-    limits: PictureLimits = LIMITS,
     decode: bool = True,
 ) -> Storyboards:
-    """Check the outputs of one method against the stories that are to be judged.
-
-    ``limits``: what a picture may be at most.
-    """
+    """Check the outputs of one method against the stories that are to be judged."""
     manifest = read_manifest(folder, OutputsManifest)
     wanted = {record.story_id: record for record in records}
     findings = IssueBin()
@@ -324,7 +318,7 @@ def check_outputs(
     for story_id, there in listed.items():
         findings.extend(_around(story_id, there, seeds, manifest.unit))
     generations = [
-        _Generation(stories[story_id], seed, _of_seed(there, seed, manifest.unit), manifest, limits, decode)
+        _Generation(stories[story_id], seed, _of_seed(there, seed, manifest.unit), manifest, decode)
         for story_id, there in listed.items()
         for seed in seeds
     ]
@@ -389,9 +383,9 @@ def check_splits(release: Release, splits: Sequence[str]) -> None:
         raise InputError(problems)
 
 
-def can_be_shown(board: Output, limits: PictureLimits = LIMITS) -> bool:
+def can_be_shown(board: Output) -> bool:
     """Return whether every picture of a storyboard, or the middle of every video, can be decoded."""
-    return all(look_at_unit(panel.file, "", 1, limits).sha256 is not None for panel in board.files)
+    return all(look_at_unit(panel.file, "", 1).sha256 is not None for panel in board.files)
 
 
 @dataclass(frozen=True, slots=True)
@@ -402,7 +396,6 @@ class _Generation:
     seed: int | None
     there: tuple[Listed, ...]
     manifest: OutputsManifest
-    limits: PictureLimits
     decode: bool
 
     @property
@@ -430,7 +423,7 @@ class _Generation:
         looked: dict[str, Looked] = {}
         for number, file in panels:
             place, frames = f"{self.where}/{file.name}", self.manifest.frames
-            seen = look_at_unit(file, place, frames, self.limits, decode=self.decode)
+            seen = look_at_unit(file, place, frames, decode=self.decode)
             scene = scenes[number - 1] if 0 < number <= len(scenes) else None
             files.append(OutputFile(number, file, seen.sha256 or "", scene))
             issues += seen.issues

@@ -216,12 +216,10 @@ class Videos(Outputs):
         return f"{invalid} of {self.requested} videos cannot be judged{rate}"
 
 
-def check_video_methods(
-    folders: Sequence[Path], chosen: Suite, known: Suite | None = None
-) -> tuple[Videos, ...]:
+def check_video_methods(folders: Sequence[Path], chosen: Suite) -> tuple[Videos, ...]:
     """Check the videos of several methods against a suite; see :func:`check_videos`."""
     check_methods(folders)
-    return tuple(check_videos(folder, chosen, known) for folder in folders)
+    return tuple(check_videos(folder, chosen) for folder in folders)
 
 
 def check_videos(folder: Path, chosen: Suite, known: Suite | None = None) -> Videos:

@@ -272,18 +272,14 @@ def fetch_repository(
 
 
 def fetch_files(
-    repo: str,
-    revision: str,
-    chosen: Callable[[Sequence[str]], Sequence[str]],
-    tell: Callable[[str], None] = lambda _: None,
+    repo: str, revision: str, chosen: Callable[[Sequence[str]], Sequence[str]]
 ) -> tuple[Path, ...]:
     """Fetch some files of a data set repository into the cache, and check them; return where they lie.
 
     ``repo``: such as ``user/stories``. ``revision``: a tag, a branch or a commit; empty for the newest
-    commit, which is told. ``chosen``: from all paths of the repository, those that are wanted; raises what is
-    wrong with it. ``tell``: gets what is being done.
+    commit. ``chosen``: from all paths of the repository, those that are wanted; raises what is wrong with it.
     """
-    with open_hub(checked_repo(repo, "hf://"), None, retries=Retries(tell=tell)) as hub:
+    with open_hub(checked_repo(repo, "hf://"), None) as hub:
         refs = hub.refs()
         commit = revision if _COMMIT.fullmatch(revision) else refs.tags.get(revision)
         if commit is None and revision in ("", "main"):
@@ -296,7 +292,6 @@ def fetch_files(
         paths = chosen(sorted(path for path in tree if _is_safe(path)))
         folder = open_cache("sources", repo).folder(commit)
         folder.mkdir(parents=True, exist_ok=True)
-        tell(f"{repo} at {commit[:12]}: {', '.join(paths)}")
         _load_files(hub, commit, folder, tree, {path: tree[path] for path in paths})
     return tuple(folder / path for path in paths)
 

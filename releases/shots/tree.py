@@ -20,7 +20,7 @@ from typing import TypeVar
 from pydantic import ValidationError
 
 from ...errors import ConfigError, InputError, TargetError, UserError
-from ...media.images import LIMITS, MediaProblem, Picture, PictureLimits, open_picture, read_bytes
+from ...media.images import MediaProblem, Picture, open_picture, read_bytes
 from ...schemas.canonical import Json, digest, sha256_bytes, write_atomic
 from ...schemas.paths import format_path
 from ...schemas.plain_files import alike, below, by_name, composed, open_plain, type_reason
@@ -54,9 +54,7 @@ def is_safe_name(key: str) -> bool:
     )
 
 
-def read_references(
-    place: Path, script: ShotScript, key: str, found: IssueBin, limits: PictureLimits
-) -> tuple[ReferenceImage, ...]:
+def read_references(place: Path, script: ShotScript, key: str, found: IssueBin) -> tuple[ReferenceImage, ...]:
     """Return a character's reference images that can be decoded; its folder may have nested ones."""
     where = f"{place.name}/{IMAGES}/{key}"
     if not is_safe_name(key):
@@ -74,7 +72,7 @@ def read_references(
             message = "expected an image of this story, such as 00.jpg"
             found.add(issue("stray-file", f"{place.name}/{name}", "$", message))
             continue
-        image = _read_reference(place, path, key, found, limits)
+        image = _read_reference(place, path, key, found)
         if image is not None:
             images.append(image)
     if not images:
@@ -85,11 +83,9 @@ def read_references(
     return tuple(images)
 
 
-def _read_reference(
-    place: Path, path: Path, key: str, found: IssueBin, limits: PictureLimits
-) -> ReferenceImage | None:
+def _read_reference(place: Path, path: Path, key: str, found: IssueBin) -> ReferenceImage | None:
     name = composed(path.relative_to(place).as_posix())
-    read = read_reference(path, f"{place.name}/{name}", found, limits)
+    read = read_reference(path, f"{place.name}/{name}", found)
     if read is None:
         return None
     data, picture = read
@@ -99,13 +95,11 @@ def _read_reference(
     )  # fmt: skip
 
 
-def read_reference(
-    path: Path, where: str, found: IssueBin, limits: PictureLimits
-) -> tuple[bytes, Picture] | None:
+def read_reference(path: Path, where: str, found: IssueBin) -> tuple[bytes, Picture] | None:
     """Return a reference image and its bytes; None for one that cannot be decoded. Oddities are reported."""
     try:
-        data = read_bytes(path, limits)
-        picture = open_picture(data, limits, name=path.name)
+        data = read_bytes(path)
+        picture = open_picture(data, name=path.name)
     except MediaProblem as problem:
         message = f"[{problem.code}] {problem.what}"
         found.add(issue("unreadable-picture", where, "$", message))
@@ -263,24 +257,23 @@ class ShotSet:
         }
 
 
-def read_shot_set(path: Path | str, limits: PictureLimits = LIMITS) -> tuple[ShotSet, ValidationReport]:
+def read_shot_set(path: Path | str) -> tuple[ShotSet, ValidationReport]:
     """Return a set and everything that is wrong with it.
 
-    ``path``: the folder with the stories' folders, or the one above it that holds ``ViStory``. ``limits``:
-    what a reference image may be at most.
+    ``path``: the folder with the stories' folders, or the one above it that holds ``ViStory``.
     """
-    opened = open_shot_set(Path(path), limits)
+    opened = open_shot_set(Path(path))
     checked = check_shot_set(opened.content, opened.found)
     return opened.content, opened.found.report(str(path), opened.kind, checked)
 
 
-def open_shot_set(root: Path, limits: PictureLimits = LIMITS) -> Opened:
+def open_shot_set(root: Path) -> Opened:
     """Read a set of shot scripts, or a run or release that holds one; see :func:`read_shot_set`."""
     folder = root / FOLDER if (root / FOLDER).is_dir() else root
     if not folder.is_dir():
         raise InputError([_no_set(str(root), "a file" if root.is_file() else f"nothing there{alike(root)}")])
     found = IssueBin()
-    read = [_read_story(story_folder, found, limits) for story_folder in _story_folders(folder, found)]
+    read = [_read_story(story_folder, found) for story_folder in _story_folders(folder, found)]
     stories = tuple(story for story in read if story is not None)
     if not stories and not found.kept:
         raise InputError([_no_set(str(folder), "no folder with a number as its name")])
@@ -342,7 +335,7 @@ def _story_folders(folder: Path, found: IssueBin) -> Iterator[Path]:
         yield numbered[number]
 
 
-def _read_story(place: Path, found: IssueBin, limits: PictureLimits) -> ShotStory | None:
+def _read_story(place: Path, found: IssueBin) -> ShotStory | None:
     where = f"{place.name}/{SCRIPT}"
     script, _ = _FILES.read(place / SCRIPT, where, ShotScript, found)
     if script is None:
@@ -351,7 +344,7 @@ def _read_story(place: Path, found: IssueBin, limits: PictureLimits) -> ShotStor
         if entry.name not in (SCRIPT, IMAGES, *SYSTEM_FILES):
             message = f"expected {SCRIPT} and {IMAGES}/"
             found.add(issue("stray-file", f"{place.name}/{entry.name}", "$", message))
-    references = {key: read_references(place, script, key, found, limits) for key in script.characters}
+    references = {key: read_references(place, script, key, found) for key in script.characters}
     check_folders(place, script, found)
     check_repeated(place, references, found)
     return ShotStory(place.name, script, references)

@@ -442,18 +442,16 @@ def open_encoders(
     copies: str,
     run_on: Place | None = None,
     options: Mapping[str, Mapping[str, Any]] | None = None,
-    store: VectorStore | None = None,
 ) -> Encoders:
     """Return the two encoders with their weights.
 
-    ``options``: name -> settings of its loader, such as ``local``. ``store``: keeps vectors; None for the
-    user's.
+    ``options``: name -> settings of its loader, such as ``local``.
     """
     run_on, options = run_on or Place(), options or {}
     return Encoders(
         cast("TextEncoder", _opened(coverage, run_on, options, texts=True)),
         _opened(copies, run_on, options, texts=False),
-        VectorStore.of_user() if store is None else store,
+        VectorStore.of_user(),
     )
 
 
