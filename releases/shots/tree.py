@@ -83,14 +83,14 @@ def read_references(place: Path, script: ShotScript, key: str, found: IssueBin) 
     return tuple(images)
 
 
-def _read_reference(place: Path, path: Path, key: str, found: IssueBin) -> ReferenceImage | None:
-    name = composed(path.relative_to(place).as_posix())
-    read = read_reference(path, f"{place.name}/{name}", found)
+def _read_reference(folder: Path, path: Path, key: str, found: IssueBin) -> ReferenceImage | None:
+    name = composed(path.relative_to(folder).as_posix())
+    read = read_reference(path, f"{folder.name}/{name}", found)
     if read is None:
         return None
     data, picture = read
     return ReferenceImage(
-        story_id=place.name, character=key, file=name, sha256=sha256_bytes(data),
+        story_id=folder.name, character=key, file=name, sha256=sha256_bytes(data),
         width=picture.width, height=picture.height,
     )  # fmt: skip
 
