@@ -91,6 +91,7 @@ def told(made: list[Packet]) -> str:
         lines += [] if before is None else [f"begins with {before.shot}, in memory: {before.in_memory}"]
         lines += [
             f"{one.file} {one.role} of {one.entity or one.shot or one.keyframe}: {', '.join(one.shows)}"
+            f"{'' if one.verified is None else f', verified {one.verified}'}"
             for one in packet.images
         ]
         lines += [f"{entity.entity} by {', '.join(entity.by)}" for entity in packet.entities]
