@@ -25,12 +25,28 @@ Vectors are replies like any others: the journal keeps them, so another threshol
 import asyncio
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
-from ...engine.stage import UNASKED, Answer, Ask, BadReply, Item, NoAnswer, Receipt, StageSpec, Tools
+from ...engine.stage import (
+    UNASKED,
+    Answer,
+    Ask,
+    BadReply,
+    Failed,
+    Item,
+    Made,
+    NoAnswer,
+    OneStage,
+    Outcome,
+    Receipt,
+    StageSpec,
+    Tools,
+)
+from ...errors import InputError
 from ...models.chat import cosine, encode_request, unpacked
-from ...prompts.loader import load_prompt
-from ...schemas.canonical import Json
+from ...prompts.loader import fenced, load_prompt
+from ...schemas.canonical import Json, sha256_file
 from ...schemas.katha import Question
 from ..judging.answers import (
     FIELDS,
@@ -49,16 +65,23 @@ from ..judging.packets import (
     Packet,
     contrast_packets,
     dimension_instruction,
+    fixed_texts,
     label_packet,
     question_packets,
+    scan_packet,
 )
 from ..judging.settings import (
+    ImageSettings,
     LabelledSettings,
     MatcherSettings,
+    ScanSettings,
     VectorSettings,
     WordedSettings,
     in_all_sets,
+    keep_pictures,
+    prepare_storyboard,
 )
+from ..outputs.layout import UNREADABLE
 
 # -- Judges
 
@@ -250,3 +273,99 @@ MATCH_VECTORS = Asking(
     lambda item, _tools: given_answers(item),
     _by_vectors,
 )  # fmt: skip
+
+
+# -- Stage: the pictures of a storyboard as judges get them, decoded and encoded once, kept by content
+
+
+def prepare_images(item: Item, tools: Tools) -> Outcome:
+    """Return name, size and notes of each picture, in story order; none for an invalid generation.
+
+    Of a video these are the frames that the outputs ask for.
+
+    A storyboard with a file that holds no picture is as invalid as one with a missing file: ``unusable`` says
+    so. It fails only where files are no longer those that were found.
+    """
+    shown = item["shown"]
+    files = [Path(file) for file in shown["files"]]
+    try:
+        pictures = prepare_storyboard(files, tools.own(ImageSettings), frames=shown.get("sampled", 1))
+    except InputError as error:
+        changed = [file for file, sha256 in zip(files, shown["sha256"], strict=True) if _hash(file) != sha256]
+        if changed:
+            return Failed("picture", f"{changed[0]} has changed since it was found; {error}")
+        return Made({"frames": [], "unusable": [UNREADABLE]})
+    if tools.store is not None:
+        keep_pictures(pictures, tools.store)
+    frames = [
+        {"file": one.file_name, "width": one.width, "height": one.height, "notes": list(one.notes)}
+        for one in pictures
+    ]
+    return Made({"frames": frames, "unusable": []})
+
+
+PREPARE_IMAGES = OneStage(
+    name="prepare_images",
+    version=4,
+    shape="map",
+    reads=("shown",),
+    writes=("frames", "unusable"),
+    libraries=("pillow",),
+    settings=ImageSettings,
+    run=prepare_images,
+)
+
+
+def _hash(file: Path) -> str | None:
+    try:
+        return sha256_file(file)
+    except OSError:
+        return None
+
+
+# -- Stage: the leakage scan of every image-only packet of a storyboard. A leak stops the item's pictures
+
+_MARKS = {"instruction": "@@instruction@@", "question": "@@question@@"}
+# A prompt may show an input between marks that depend on it.
+_CUTS = [form for mark in _MARKS.values() for form in (fenced(mark), mark)]
+
+
+def scan_packets(item: Item, tools: Tools) -> Outcome:
+    """Return how many packets were scanned, and the leaks."""
+    settings = tools.own(ScanSettings)
+    if not item["frames"]:
+        return Made({"scan": {"packets": 0, "leaks": []}})
+    record, method = record_of(item), item["shown"]["method"]
+    pictures = pictures_of(item["frames"], tools.store)
+    questions = question_packets(record, "image", pictures, tools.seed, settings.prompts)
+    label = label_packet(record, "image", pictures, tools.seed, settings.prompts)
+    packets = [*questions, *([label] if label else [])]
+    leaks = []
+    for number, packet in enumerate(packets):
+        # The pictures are the same in all packets: their bytes, where there are any, are looked at once.
+        with_pictures = number == 0 and tools.store is not None
+        parts = [part for part in packet.parts() if with_pictures or isinstance(part, str)]
+        found = scan_packet(record, packet.asked, parts, fixed=tuple(_fixed(packet)), names=(method,))
+        leaks += [
+            {"item": packet.item, "kind": one.kind, "source": one.source, "found": one.found} for one in found
+        ]
+    return Made({"scan": {"packets": len(packets), "leaks": leaks}})
+
+
+SCAN_PACKETS = OneStage(
+    name="scan_packets",
+    version=2,
+    shape="map",
+    reads=("record", "shown", "frames"),
+    writes=("scan",),
+    settings=ScanSettings,
+    prompts=in_all_sets("dimension", "label_image", "question_image"),
+    run=scan_packets,
+)
+
+
+def _fixed(packet: Packet) -> Iterator[str]:
+    """Yield what the packet's prompt says whatever is asked."""
+    inputs = {name: _MARKS.get(name, value) for name, value in packet.inputs.items()}
+    rendered = [part for message in packet.prompt.messages(**inputs) for part in message.parts]
+    yield from fixed_texts([text for text in rendered if isinstance(text, str)], _CUTS)

@@ -208,8 +208,8 @@ FRAMES = "frames.jsonl"
 
 STAGES = (
     "load_items",
-    "prepare_images",
-    "scan_packets",
+    "judging:PREPARE_IMAGES",
+    "judging:SCAN_PACKETS",
     "judging:JUDGE_TEXT",
     "judging:JUDGE_IMAGES",
     "judging:JUDGE_BOTH",

@@ -18,7 +18,7 @@ from fabula.builders.books.building import PIPELINE as BOOKS
 from fabula.engine.pipeline import Stage, load_pipeline
 from fabula.kinds.registry import kinds, run_kinds
 from fabula.prompts.loader import prompt_source
-from fabula.studies.experiments.evaluators.write_questions import PIPELINE as QUESTIONS
+from fabula.studies.experiments.evaluators.deriving import PIPELINE as QUESTIONS
 from fabula.studies.memory.pipeline import PIPELINE as MEMORY
 from fabula.studies.memory.shots.generating import PIPELINE as SHOTS
 from fabula.studies.memory.shots.pipeline import PIPELINE as PACKETS

@@ -4,28 +4,131 @@
 answers get, and which stories have no question, with the reason.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ....builders.drafting import tell_plan
+from ....builders.step import LONGEST_TAG, ask
 from ....engine.execute import RunRequest, Source
+from ....engine.pipeline import Pipeline
 from ....engine.run_options import RunOptions
 from ....engine.running import RunKind
+from ....engine.stage import Child, Item, Made, OneStage, Outcome, Tools
 from ....errors import ConfigError, InputError
+from ....models.spec import ModelSettings
 from ....releases.katha.selection import write_derived
-from ....releases.loading import Release
-from ....schemas.canonical import plain_fields, pretty_bytes, write_atomic
+from ....releases.loading import Release, load
+from ....schemas.canonical import Json, jsonl_lines, plain_fields, pretty_bytes, write_atomic
 from ....schemas.katha import StoryRecord
 from ....schemas.plain_files import MISSHAPEN, explaining, json_lines, read_json
+from ....schemas.values import Own
 from ..study import MASTER_SEED
-from .evaluator import WORDED, Asked, Evaluator, Material, Pool, is_worded
-from .load_stories import RELEASE
-from .write_questions import PIPELINE, QUESTIONS
+from .evaluator import WORDED, Asked, Evaluator, Material, Pool, evaluator_of, is_worded
 
 if TYPE_CHECKING:
     from ....engine.hooks import Reporter
+
+
+# -- Stage: one item per story of a release whose questions a model is to write
+
+RELEASE = "release"
+"""Role of the source."""
+
+
+class StorySelection(Own):
+    """Which stories."""
+
+    split: tuple[str, ...] = ()
+
+
+def load_stories(item: Item, tools: Tools) -> Iterator[Child]:
+    """Yield one child per story, in the order of ids."""
+    (path,) = tools.of_role(item, RELEASE)
+    splits = tools.own(StorySelection).split
+    chosen = [record for record in load(path) if not splits or record.split in splits]
+    if not chosen:
+        raise ConfigError(str(path), what="no story is in these splits", fix="choose another split")
+    for record in chosen:
+        yield Child(record.story_id, Made({"record": record.as_json()}))
+
+
+LOAD_STORIES = OneStage(
+    name="load_stories",
+    version=1,
+    shape="expand",
+    reads=("sources",),
+    writes=("record",),
+    settings=StorySelection,
+    run=load_stories,
+)
+
+
+# -- Stage: a model writes an evaluator's questions about a story, and what they become in a folder
+
+QUESTIONS = "questions.jsonl"
+"""What a finished run holds: one line per story."""
+PROMPTS = ("evaluators/story_questions", "evaluators/scene_questions", "evaluators/statements")
+
+
+class WriterSettings(ModelSettings):
+    """Who writes, and for which evaluator."""
+
+    evaluator: str = "generic-story"
+
+
+async def write_questions(item: Item, tools: Tools) -> Outcome:
+    """Return the questions about a story and who wrote them; none without a model."""
+    settings = tools.own(WriterSettings)
+    evaluator, record = evaluator_of(settings.evaluator), StoryRecord.model_validate(item["record"])
+    if not settings.models() or evaluator.prompt is None or evaluator.read is None:
+        return Made({"questions": [], "maker": None})
+    read = evaluator.read
+
+    def rows(reply: Json) -> list[dict[str, Any]]:
+        return [question.as_json() for question in read(reply, record)]
+
+    shown: dict[str, Json] = {"language": record.language[:LONGEST_TAG]}
+    if evaluator.prompt == PROMPTS[0]:
+        shown["story"] = record.story_text
+    else:
+        shown["scenes"] = [scene.scene_text for scene in record.scenes]
+    written = await ask(tools, evaluator.prompt, rows, **shown)
+    return Made({"questions": written.value, "maker": written.maker})
+
+
+WRITE_QUESTIONS = OneStage(
+    name="write_questions",
+    version=1,
+    shape="map",
+    reads=("record",),
+    writes=("questions", "maker"),
+    libraries=("jsonschema-rs",),
+    settings=WriterSettings,
+    asks=PROMPTS,
+    run=write_questions,
+)
+
+
+def finish(folder: Path, items: Iterable[Item]) -> None:
+    """Write the questions into the run folder; items come sorted by id."""
+    lines = (
+        {"story_id": item.id, "questions": item["questions"], "maker": item["maker"]}
+        for item in items
+    )  # fmt: skip
+    write_atomic(folder / QUESTIONS, jsonl_lines(lines))
+
+
+PIPELINE = Pipeline(
+    name="evaluator-questions",
+    stages=tuple(f"{__name__}:{name}" for name in ("LOAD_STORIES", "WRITE_QUESTIONS")),
+    finish=f"{__name__}:finish",
+    private=True,  # questions and answers about stories of a hidden test may be among them
+)
+
+
+# --
 
 SIDECAR = "evaluator.json"
 """In the folder of a derived release: what is known of its questions beside the questions."""

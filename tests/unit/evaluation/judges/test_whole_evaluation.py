@@ -12,7 +12,7 @@ from PIL import Image
 from fabula.engine.stage import Failed, Item, Tools
 from fabula.evaluation.archive.archive import EVALUATION, JUDGEMENTS, Archive, read_archive
 from fabula.evaluation.judging.settings import ImageSettings, judge_specs
-from fabula.evaluation.katha import prepare_images
+from fabula.evaluation.katha.judging import prepare_images
 from fabula.evaluation.katha.pipeline import FRAMES
 from fabula.evaluation.katha.requests import (
     EvaluateOptions,
@@ -217,7 +217,7 @@ def test_evaluation_when_a_file_changes_after_it_was_found_fails_instead_of_gues
     hashes = [sha256_bytes(file.read_bytes()) for file in files]
     item = Item("one", {"shown": {"files": [str(file) for file in files], "sha256": hashes}})
     files[2].write_bytes(b"")
-    outcome = prepare_images.run(item, Tools(ImageSettings(), CREATED, store=tmp_path / "store"))
+    outcome = prepare_images(item, Tools(ImageSettings(), CREATED, store=tmp_path / "store"))
     assert isinstance(outcome, Failed) and "03.png has changed since it was found" in outcome.reason
 
 
