@@ -1,7 +1,7 @@
 """Stage: one item per story, method and seed: the record, and the files of the storyboard that is shown.
 
 Which stories of a release are judged is said here. Files are found and read, not decoded: that is done once,
-where they are encoded (:mod:`.prepare_images`). Generations that cannot be judged are items too: they are
+where they are encoded (:mod:`.judging`). Generations that cannot be judged are items too: they are
 counted, and their stories are still asked about under text-only evidence.
 """
 
