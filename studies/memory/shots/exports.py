@@ -347,7 +347,8 @@ def overviews_of(folder: Path) -> dict[str, str]:
     if not (folder / PACKETS_FILE).is_file():
         return {}
     sources = read_manifest(folder).source_list(folder.absolute())
-    episodes, _ = read_entity_set(next(one.path for one in sources if one.role == EPISODES), rules=False)
+    script = next(source.path for source in sources if source.role == EPISODES)
+    episodes, _ = read_entity_set(script, rules=False)
     return {each.episode_id: each.script.story_overview or "" for each in episodes.episodes}
 
 
