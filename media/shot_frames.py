@@ -16,10 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..schemas.canonical import Json
-from .deinterlacing import deinterlaced, is_interlaced
 from .images import MediaProblem
-from .transparency import opaque
-from .video import LIMITS, VideoLimits, open_video
+from .video import LIMITS, VideoLimits, deinterlaced, is_interlaced, opaque, open_video
 from .video_file import Index, decoded_packets, video_stream
 
 if TYPE_CHECKING:

@@ -7,18 +7,19 @@ Needs the extra ``video`` (PyAV). Its logging stays off, as it is by default: sw
 quietest level, it can block a decoder's threads for ever.
 """
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cache
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import MissingRequirement
 from ..schemas.plain_files import open_plain
-from .deinterlacing import deinterlaced
-from .images import TRANSPARENT, MediaProblem
-from .transparency import over_white
+from .images import TRANSPARENT, MediaProblem, Picture, open_picture
 from .video_file import Index, decoded_whole, fault_of, frames_of, index_file, video_stream
 
 if TYPE_CHECKING:
@@ -111,7 +112,7 @@ def frames_at(
     """Yield the frames with given indices, which ascend, decoded one by one; nothing where none is asked for.
 
     ``indices``: of the frames. ``limits``: what the video may be at most. ``deinterlace``: whether the fields
-    of interlaced frames are joined (see :mod:`.deinterlacing`).
+    of interlaced frames are joined (see :func:`deinterlaced`).
     """
     if indices:
         choose: Callable[[int], Sequence[int]] = lambda frames: _within(path, frames, indices)  # noqa: E731
@@ -333,3 +334,133 @@ def _problem(path: Path, code: str, expected: str, found: str) -> MediaProblem:
     return MediaProblem(
         str(path), code=code, expected=expected, found=found, fix="generate or copy the video again"
     )
+
+
+# -- Files that are pictures or videos
+
+SUFFIXES = (".mp4", ".m4v", ".mov", ".webm", ".mkv", ".avi")
+"""Endings of files that are taken for videos."""
+
+
+def is_video(file: Path) -> bool:
+    """Whether a file is called like a video."""
+    return file.suffix.lower() in SUFFIXES
+
+
+def chosen_frames(file: Path, count: int) -> tuple[int, ...]:
+    """Return which frames of a video are taken, from 0; see :func:`middle_indices`."""
+    there = probe(file).frames
+    if there < count:
+        raise MediaProblem(
+            str(file), code="too_few_frames", expected=f"at least {count} frames", found=str(there),
+            fix="give a longer video, or ask for fewer frames",
+        )  # fmt: skip
+    return middle_indices(there, count)
+
+
+def pictures_in(file: Path, count: int = 1) -> Iterator[Picture]:
+    """Yield what a file shows: the picture, or so many frames of the video, in order.
+
+    ``count``: frames of a video.
+    """
+    if not is_video(file):
+        yield open_picture(file)
+        return
+    for frame in frames_at(file, chosen_frames(file, count)):
+        yield Picture(frame.image, "VIDEO", frame.notes)
+
+
+# -- Frames of interlaced films, each of one moment. What comes out for a frame depends on it and its two
+# neighbours alone; frames that are not marked as interlaced stay as they are.
+
+FILTER, OPTIONS = "bwdif", "mode=send_frame:parity=auto:deint=interlaced"  # FFmpeg's
+DEINTERLACER = f"{FILTER}/{OPTIONS}"
+"""What is done to interlaced films, as a record names it."""
+_LOOKED_AT = 25
+
+
+def is_interlaced(frames: Iterable[Any]) -> bool:
+    """Return whether one of the first frames of a film is marked as interlaced."""
+    return any(frame.interlaced_frame for frame in islice(frames, _LOOKED_AT))
+
+
+def deinterlaced(frames: Iterable[Any]) -> Iterator[Any]:
+    """Yield the frames of a film, as PyAV decodes them, with their fields joined; times stay."""
+    stamps: deque[int | None] = deque()
+    shape: tuple[int, int, str] | None = None
+    graph: Any = None
+    for frame in frames:
+        now = (frame.width, frame.height, frame.format.name)
+        if now != shape:
+            yield from _rest(graph, stamps)
+            shape, graph = now, _graph(frame)
+        stamps.append(frame.pts)
+        graph.push(frame)
+        yield from _pulled(graph, stamps)
+    yield from _rest(graph, stamps)
+
+
+def _graph(frame: Any) -> Any:  # noqa: ANN401 - PyAV's
+    import av
+
+    graph = av.filter.Graph()
+    source = graph.add_buffer(
+        width=frame.width, height=frame.height, format=frame.format, time_base=frame.time_base
+    )
+    joined, sink = graph.add(FILTER, OPTIONS), graph.add("buffersink")
+    source.link_to(joined)
+    joined.link_to(sink)
+    graph.configure()
+    return graph
+
+
+def _rest(graph: Any, stamps: deque[int | None]) -> Iterator[Any]:  # noqa: ANN401 - PyAV's
+    if graph is not None:
+        graph.push(None)
+        yield from _pulled(graph, stamps)
+
+
+def _pulled(graph: Any, stamps: deque[int | None]) -> Iterator[Any]:  # noqa: ANN401 - PyAV's
+    while True:
+        try:
+            frame = graph.pull()
+        except (BlockingIOError, EOFError):  # it waits for the next frame, or there is none
+            return
+        frame.pts = stamps.popleft()  # the filter counts time in halves
+        yield frame
+
+
+# -- Frames with transparent parts: they are laid over white, as pictures are
+
+
+def over_white(frame: Any) -> "tuple[Image, bool]":  # noqa: ANN401 - PyAV's
+    """Return the pixels of a frame as RGB, not turned, and whether something of it is transparent."""
+    image: Image = frame.to_image()
+    if not _may_be_transparent(frame.format.name):
+        return image, False
+    from PIL import Image as Images
+
+    alpha = Images.fromarray(frame.to_ndarray(format="rgba")[:, :, 3])
+    if alpha.getextrema() == (255, 255):
+        return image, False
+    white = Images.new("RGB", image.size, (255, 255, 255))
+    white.paste(image, mask=alpha)
+    return white, True
+
+
+def opaque(frame: Any) -> Any:  # noqa: ANN401 - PyAV's
+    """Return a frame that lies over white where something of it is transparent; it is not turned."""
+    import av
+
+    if not _may_be_transparent(frame.format.name):
+        return frame
+    image, transparent = over_white(frame)
+    return av.VideoFrame.from_image(image) if transparent else frame  # type: ignore[no-untyped-call]
+
+
+@cache
+def _may_be_transparent(pixel_format: str) -> bool:
+    import av
+
+    kind = av.VideoFormat(pixel_format)
+    return kind.has_palette or any(component.is_alpha for component in kind.components)

@@ -12,13 +12,12 @@ from pydantic import Field
 from ...engine.pipeline import dependencies
 from ...engine.stage import PROGRESS, BatchStage, Child, Failed, Item, Made, OneStage, Outcome, Tools
 from ...errors import InputError, MissingRequirement, mismatch
-from ...media.deinterlacing import NAME as DEINTERLACER
 from ...media.images import MediaProblem
 from ...media.kept_files import Segments
 from ...media.shot_detection import Method, ShotBoundaries, detect_in, networks_of
 from ...media.shot_frames import small_video
 from ...media.shot_network import fingerprint
-from ...media.video import LIMITS, VideoLimits
+from ...media.video import DEINTERLACER, LIMITS, VideoLimits
 from ...models.vision.store import Device
 from ...schemas.canonical import Json, sha256_bytes, sha256_file, write_atomic
 from ...schemas.plain_files import read_text

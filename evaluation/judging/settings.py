@@ -22,8 +22,8 @@ from ...errors import ConfigError, InputError, UserError
 from ...media.images import MEDIA_TYPES, encode_image, fitted
 from ...media.images import Picture as Opened
 from ...media.kept_files import keep_file, kept_bytes
-from ...media.moving import pictures_in
 from ...media.stretching import Filter, stretched
+from ...media.video import pictures_in
 from ...models.chat import Image
 from ...models.prices import listed_like
 from ...models.spec import GIVEN, Makes, ModelSettings, parse_spec

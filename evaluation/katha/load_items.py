@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ...engine.stage import Child, Item, Made, StageSpec, Tools
 from ...errors import ConfigError, InputError, UserError
-from ...media.moving import is_video
+from ...media.video import is_video
 from ...releases.loading import Release, load
 from ...releases.subsets import FOLDER
 from ...schemas.canonical import Json, digest

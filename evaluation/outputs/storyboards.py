@@ -13,7 +13,7 @@ from pydantic import Field, PositiveInt
 
 from ...errors import InputError, UserError
 from ...media.images import MediaProblem
-from ...media.moving import SUFFIXES, chosen_frames, is_video, pictures_in
+from ...media.video import SUFFIXES, chosen_frames, is_video, pictures_in
 from ...releases.loading import Release
 from ...schemas.canonical import Json, digest, sha256_file
 from ...schemas.katha import StoryRecord

@@ -24,7 +24,7 @@ from ...builders.step import texts_in
 from ...errors import InputError, MissingRequirement
 from ...media.images import encode_image, fitted, open_picture
 from ...media.kept_files import write_once
-from ...media.transparency import opaque as opaque_frame
+from ...media.video import opaque as opaque_frame
 from ...media.video_file import frames_of, has_alpha, video_stream
 from ...schemas.canonical import Json, canonical_text, sha256_bytes
 from ...schemas.plain_files import open_plain, read_plain

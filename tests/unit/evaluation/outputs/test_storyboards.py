@@ -38,8 +38,7 @@ from fabula.evaluation.outputs.videos import frame_count
 from fabula.evaluation.recoverability.matching import Definitions
 from fabula.evaluation.recoverability.score import score_folder
 from fabula.media.images import MediaProblem
-from fabula.media.moving import pictures_in
-from fabula.media.video import middle_indices
+from fabula.media.video import middle_indices, pictures_in
 from fabula.schemas.canonical import sha256_bytes
 from fabula.schemas.katha import StoryRecord
 from fabula.testing.drawn import write_outputs, write_storyboard, write_video
