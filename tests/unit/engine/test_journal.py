@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from fabula.engine import journal_file
-from fabula.engine.check_journal import check_journal
+from fabula.engine.check_journal import _varint, check_journal
 from fabula.engine.execute import execute
 from fabula.engine.journal import NAME, Entry, Journal, decode, encode, lines_of
 from fabula.engine.journal_file import SALVAGED, GroupCommit, NotStored, Statement
@@ -400,6 +400,17 @@ DAMAGES: tuple[Damage, ...] = (
 def said_in(calls: dict[Any, Any]) -> dict[Any, list[bytes]]:
     """Requests and replies; a flipped bit in the padding of a compressed one changes its bytes alone."""
     return {key: [zlib.decompress(part) for part in row[4:6]] for key, row in calls.items()}
+
+
+@pytest.mark.parametrize(
+    ("written", "number"),
+    [
+        ("7f", 127), ("8100", 128), ("ff7f", 2**14 - 1), ("ff" * 7 + "7f", 2**56 - 1),
+        ("80c0" + "80" * 6 + "00", 2**56), ("ff" * 9, 2**64 - 1),
+    ],
+)  # fmt: skip
+def test_numbers_of_a_journal_are_read_as_the_format_of_sqlite_says(written: str, number: int) -> None:
+    assert _varint(bytes.fromhex(f"00{written}00"), 1) == (number, 1 + len(written) // 2)
 
 
 @pytest.mark.endurance
