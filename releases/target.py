@@ -431,7 +431,9 @@ def read_description(name: str, kind: type[Described], package: str, page: str) 
             raise ConfigError("--for", what=what, fix=fix)
         return kind.model_validate(tomllib.loads(text))
     except ValidationError as error:
-        raise ConfigError(f"--for {name}", what="; ".join(type_reasons(error)), fix=fix) from error
+        raise ConfigError(
+            f"--for {name}", what="; ".join(type_reasons(error)), fix=f"correct the description; {fix}"
+        ) from error
     except (OSError, ValueError) as error:
         raise ConfigError(f"--for {name}", what=f"it cannot be read: {reason_of(error)}", fix=fix) from error
 

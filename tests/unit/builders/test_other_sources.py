@@ -15,6 +15,7 @@ from fabula.builders.katha.building import BuildOptions, build_katha, build_requ
 from fabula.builders.shots.building import ShotOptions, shot_request
 from fabula.engine.execute import RunRequest, execute
 from fabula.engine.hooks import Event
+from fabula.engine.pipeline import load_stage
 from fabula.errors import ConfigError, FabulaError
 from fabula.testing.katha_model import KathaModel
 from fabula.testing.model_server import ModelServer, Unauthorized
@@ -58,7 +59,7 @@ def first_stage(kind: str, source: Path, out: Path) -> RunRequest:
         request = suite_request([source], out, SuiteOptions(workers=0))
     else:
         request = entity_request(source, out, EntityOptions(workers=0))
-    stage = request.pipeline.stages[0].rpartition(".")[2]
+    stage = load_stage(request.pipeline.stages[0]).spec.name
     return replace(request, options=replace(request.options, stages=(stage,)))
 
 
