@@ -221,6 +221,20 @@ def test_dear_test_when_it_is_over_its_budget_by_less_than_half_is_named_and_pas
 
 
 @pytest.mark.slow
+def test_test_when_it_fails_once_is_named_with_why_and_passes(tmp_path: Path, capsys: Any) -> None:
+    suite = """
+ran = []
+def test_race():
+    ran.append(1)
+    assert len(ran) > 1, "the process had just ended"
+"""
+    assert run(tmp_path, Clock(1, 1), suite) == pytest.ExitCode.OK
+    told = capsys.readouterr().out
+    assert "1 passed" in told and "::test_race: it failed, and passed when it was run again" in told
+    assert "the process had just ended" in told
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("slowness", "code", "told"),
     [((1, 1), 1, "over the budget"), ((1, 2), 0, "701 of 700, times 2.0"), ((2,), 0, "times 2.0")],

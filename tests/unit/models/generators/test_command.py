@@ -41,8 +41,12 @@ def is_gone(process: int) -> bool:
     """Whether a process has ended, or does so soon: what was killed ends when it next gets the processor."""
     stat = Path(f"/proc/{process}/stat")
     for _ in range(100):
-        if not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] == "Z":
-            return True  # gone, or dead and not fetched by anybody
+        try:
+            state = stat.read_text().rpartition(")")[2].split()[0]
+        except (FileNotFoundError, ProcessLookupError):  # it can go between opening and reading
+            return True
+        if state == "Z":
+            return True  # dead and not fetched by anybody
         time.sleep(0.1)
     return False
 
