@@ -1,7 +1,5 @@
 """What only an installed wheel can lack: the gate runs this, and a part of the suite, in its environment."""
 
-# ruff: noqa: D103
-
 import importlib
 import pkgutil
 import subprocess

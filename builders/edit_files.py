@@ -355,7 +355,6 @@ class AppliedFile:
     dry_run: bool = False  # whether nothing was written
 
     def as_json(self) -> dict[str, Json]:
-        """Return it as plain JSON."""
         return {
             "file": str(self.file.path),
             "header": self.file.header.as_json(),

@@ -49,7 +49,6 @@ class Reader:
     problems: list[UserError] = field(default_factory=list)  # everything that was wrong so far
 
     def problem(self, where: str, expected: str, found: str, fix: str) -> None:
-        """Add a problem."""
         self.problems.append(UserError(where, expected=expected, found=found, fix=fix))
 
     def rows(self, path: Path) -> Iterator[Row]:

@@ -129,7 +129,6 @@ class Problems:
 
 
 def texts_in(values: Json) -> Iterator[str]:
-    """Yield every text in a JSON value."""
     if isinstance(values, str):
         yield values
     elif isinstance(values, Mapping):
@@ -207,7 +206,6 @@ def _range(numbers: Sequence[int]) -> str:
 
 
 def check_count(entries: Sequence[Json], count: int, what: str) -> None:
-    """Check how many entries there are."""
     if len(entries) != count:
         raise BadReply(f"expected exactly {count} {what}, found {len(entries)}")
 
@@ -311,7 +309,6 @@ class PlannerSettings(Worded):
 
 
 def check_planner(name: str) -> None:
-    """Check the name of a planner."""
     if name not in PLANNERS:
         near = "".join(f"; did you mean {close}?" for close in get_close_matches(name, PLANNERS, 1))
         raise ConfigError(
@@ -383,7 +380,6 @@ class Step(Generic[S, P]):
 
     @property
     def SPEC(self) -> StageSpec:  # noqa: N802 - the face of a stage
-        """The declaration of its stage."""
         return StageSpec(
             name=self.id.rpartition("/")[2],
             version=self.version,

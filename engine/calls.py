@@ -94,7 +94,6 @@ class Call:
     prompt: str | None = None
 
     def as_json(self) -> dict[str, Json]:
-        """Return the call as plain JSON."""
         return {
             "request": self.request,
             "sample": self.sample,
@@ -163,7 +162,6 @@ class ModelUse:
     written_tokens: int = 0  # of the input tokens, those that it kept and charged for
 
     def line(self) -> str:
-        """Return the use in one line for people."""
         paid = f"{self.cost:.4f} USD"
         if self.unpriced:
             rest = tallied(self.unpriced, "calls") if self.unpriced < self.calls else "calls"
@@ -203,7 +201,6 @@ class PromptReplies:
     unusable: Mapping[str, int]  # what those of no use were, such as ``cut off`` -> how many
 
     def line(self) -> str:
-        """Return it in one line for people."""
         several = ", ".join(f"{count} {what}" for what, count in self.unusable.items())
         prompt = self.prompt.partition("#")[0] or "earlier prompts"
         bad = sum(self.unusable.values())
@@ -256,7 +253,6 @@ class Calls:
             connection.close()
 
     def close(self) -> None:
-        """Close the connections."""
         self._close_others()
         self._reader.close()
 
@@ -324,7 +320,6 @@ class Calls:
         return self._journal.path
 
     def rows(self, sql: str, values: tuple[Any, ...] = ()) -> list[Any]:
-        """Return what a query gives."""
         with explained(self._journal.path):
             return self._reader.execute(sql, values).fetchall()
 
@@ -353,7 +348,6 @@ class Calls:
         return self._number(f"SELECT coalesce(exact_sum(usd), 0.0) FROM ({rows})")
 
     def spent_by_stage(self) -> dict[str, float]:
-        """Return the same for each stage."""
         rows = "SELECT stage, cost AS usd FROM calls UNION ALL SELECT stage, bound FROM sent"
         return dict(self.rows(f"SELECT stage, coalesce(exact_sum(usd), 0.0) FROM ({rows}) GROUP BY stage"))
 
@@ -364,7 +358,6 @@ class Calls:
             yield from map(_call, self._reader.execute(sql))
 
     def is_batched(self, call: Call) -> bool:
-        """Whether a call was answered in a batch."""
         sql = "SELECT count(*) FROM batch_requests WHERE request = ? AND sample = ? AND state = 'answered'"
         return bool(self.rows(sql, (call.request, call.sample))[0][0])
 

@@ -404,7 +404,6 @@ class Finding:
     first: tuple[str, ...]  # the first of them
 
     def line(self) -> str:
-        """Return it as one line for people."""
         more = f" and {self.count - len(self.first)} more" if self.count > len(self.first) else ""
         return f"{self.what}: {self.count} ({', '.join(self.first)}{more})"
 
@@ -418,7 +417,6 @@ class JournalReport:
     findings: tuple[Finding, ...] = ()  # what is wrong
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as plain JSON."""
         findings = [
             {"code": finding.code, "what": finding.what, "count": finding.count, "first": list(finding.first)}
             for finding in self.findings
@@ -426,7 +424,6 @@ class JournalReport:
         return {"folder": str(self.folder), "rows": dict(self.rows), "findings": findings}
 
     def lines(self) -> Iterator[str]:
-        """Return it as lines for people."""
         for finding in self.findings:
             yield f"damaged: {finding.line()}"
         counted = ", ".join(f"{count} {WORDS[table]}" for table, count in self.rows.items())
@@ -500,7 +497,6 @@ class Audit:
         return [result for (result,) in self._known.execute(sql)]
 
     def findings(self) -> Iterator[Finding]:
-        """Yield what is wrong."""
         if self.problems:
             said = tuple(self.problems[:SHOWN])
             yield Finding("file", "faults that SQLite finds in the file", len(self.problems), said)

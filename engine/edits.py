@@ -183,7 +183,6 @@ class Change:
     added: tuple[str, ...] = ()  # ids that the run does not have
 
     def line(self) -> str:
-        """Return it as one line for people."""
         named = {"no longer there": self.gone, "corrected": self.corrected, "new": self.added}
         parts = [f"{len(ids)} {what} ({_some(ids)})" for what, ids in named.items() if ids]
         return f"the sources have changed: {', '.join(parts)}"

@@ -341,7 +341,6 @@ class CallPlan:
         return costs
 
     def as_json(self) -> dict[str, Any]:
-        """Return the plan as plain JSON."""
         return {
             "items": self.items,
             "spent": self.spent,

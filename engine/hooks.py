@@ -106,7 +106,6 @@ class JsonReporter:
         self._stream = stream if stream is not None else sys.stderr
 
     def emit(self, event: Event) -> None:
-        """Write one line."""
         line = {"event": event.kind, **({"stage": event.stage} if event.stage else {}), **event.data}
         _write(self._stream, canonical_text(line))
 
@@ -264,7 +263,6 @@ class Hooks:
         return bool(self._hooks)
 
     def tell(self, event: Event) -> None:
-        """Tell every hook of an event."""
         for name, hook in list(self._hooks.items()):
             self._try(name, partial(hook, event))
 
@@ -296,7 +294,6 @@ class Hooked:
         self.hooks = Hooks(folder, lambda text: reporter.emit(Event("warning", data={"message": text})))
 
     def emit(self, event: Event) -> None:
-        """Pass an event on."""
         self._reporter.emit(event)
         self.hooks.tell(event)
 
@@ -343,7 +340,6 @@ class MlflowLog:
         self._used: Counter[str] = Counter()
 
     def __call__(self, event: Event) -> None:
-        """Log an event."""
         if event.kind == "run":
             self._begin(event.data)
         elif event.kind == "stage-done":

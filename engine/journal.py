@@ -130,7 +130,6 @@ class Basis:
         object.__setattr__(self, "_head", hashlib.sha256(canonical_bytes(head)))
 
     def key(self, item: str, inputs: Sequence[str]) -> str:
-        """Return the key of one item's result."""
         state: Any = self._head.copy()  # type: ignore[attr-defined]
         name = item.encode("utf-8", "surrogatepass")
         state.update(b"%d:%s" % (len(name), name))
@@ -306,7 +305,6 @@ class Journal:
         return map(self._head, self._of_stage(_HEAD, stage, part, first))
 
     def head(self, key: str, *, part: str = "item") -> Head | None:
-        """Return a result by its key, if it is there."""
         rows = self._rows(f"SELECT {_HEAD} FROM results WHERE key = ? AND part = ?", (key, part))
         return next(map(self._head, rows), None)
 
@@ -361,7 +359,6 @@ class Journal:
             last = rows[-1][0]
 
     def blob_pieces(self, seq: int) -> Iterator[bytes]:
-        """Yield the blob of one result piece by piece."""
         with (
             explained(self.path),
             closing(self._reader.blobopen("results", "blob", seq, readonly=True)) as blob,
@@ -436,7 +433,6 @@ class Known:
         self._is_whole = not seq  # what is in memory is all that was read so far
 
     def get(self, key: str) -> Head | None:
-        """Return a result, if it is there."""
         head = self._made.get(key) or self._window.get(key) or self._before.get(key) or self._kept.get(key)
         if head is None and self._read_on():
             head = self._window.get(key)
@@ -498,7 +494,6 @@ class StoredListing(Collection[Sequence[str]]):
         return any(other == line for other in self)
 
     def __iter__(self) -> Iterator[Sequence[str]]:
-        """Yield the lines."""
         return lines_of(self._journal.blob_pieces(self._seq), self._name)
 
 

@@ -357,7 +357,6 @@ def _last_seen(folder: Path) -> list[Path]:
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """Read a run folder's manifest."""
     path = Path(folder) / NAME
     try:
         data = read_plain(path, follow=True)

@@ -123,7 +123,6 @@ class Stage:
 
     @property
     def name(self) -> str:
-        """The stage's name."""
         return self.spec.name
 
     @property
@@ -143,7 +142,6 @@ class LoadedPipeline:
 
     @property
     def name(self) -> str:
-        """The pipeline's name."""
         return self.pipeline.name
 
     def names(self) -> tuple[str, ...]:

@@ -173,9 +173,7 @@ def default_workers() -> int:
 class Pool(Protocol):
     """Where map stages run. One interface, whatever the workers are: processes here, or actors elsewhere."""
 
-    def __enter__(self) -> Self:
-        """Return the pool."""
-        ...
+    def __enter__(self) -> Self: ...
 
     def __exit__(self, *_: object) -> None:
         """Stop its workers."""

@@ -101,7 +101,6 @@ class RunOptions:
         own: Collection[str] = (),
         **more: Any,  # noqa: ANN401 - the other fields of Options
     ) -> "RunRequest":
-        """Return what the engine is to execute."""
         from .config import resolve_config
         from .execute import RunRequest
 

@@ -400,7 +400,6 @@ class Runner(Walk):
         return bool(models_of(self.config.stages[stage.name]))
 
     def tools(self, stage: Stage, previous: Mapping[str, Mapping[str, Any]] | None = None) -> Tools:
-        """Return what a stage may use."""
         return Tools(
             settings=self.config.stages[stage.name],
             created_at=self.means.created_at,

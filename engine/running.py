@@ -58,7 +58,6 @@ class Forecasting:
         self._forecast = Forecast({})
 
     def emit(self, event: Event) -> None:
-        """Pass an event on."""
         if event.kind == "plan":
             self._forecast = Forecast(dict(event.data.get("stages") or {}))
         elif event.kind == "progress" and event.stage is not None and "before" in event.data:

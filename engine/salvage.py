@@ -56,12 +56,10 @@ class Salvage:
     notes: tuple[str, ...] = ()  # what a person should know
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as plain JSON."""
         damaged = None if self.kept_as is None else str(self.kept_as)
         return {**self.report.as_json(), "damaged": damaged, "notes": list(self.notes)}
 
     def lines(self) -> Iterator[str]:
-        """Return it as lines for people."""
         if self.kept_as is None:
             yield from self.report.lines()
             return

@@ -90,11 +90,9 @@ class Spilled(MutableMapping[str, V], Generic[V]):
         return _Pairs(self)
 
     def values(self) -> ValuesView[V]:
-        """Return the values, in the same way."""
         return _Values(self)
 
     def pairs(self) -> Iterator[tuple[str, V]]:
-        """Yield keys and values."""
         if self._held is not None:
             yield from list(self._held.items())
             return

@@ -166,7 +166,6 @@ class OneStage(StageSpec):
 
     @property
     def SPEC(self) -> StageSpec:  # noqa: N802 - the face of a stage
-        """The declaration."""
         return self
 
 
@@ -176,7 +175,6 @@ class BatchStage(OneStage):
 
     @property
     def run_batch(self) -> Callable[..., Any]:
-        """The function."""
         return self.run
 
 

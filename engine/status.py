@@ -85,7 +85,6 @@ class Status:
     stopped: tuple[tuple[str, Stop], ...] = ()
 
     def as_json(self) -> dict[str, Any]:
-        """Return the status as plain JSON."""
         stages = [asdict(stage) for stage in self.stages]
         for stage in stages:
             if not self.explained:
@@ -111,7 +110,6 @@ class Status:
         }
 
     def lines(self) -> list[str]:
-        """Return the status as lines for people."""
         names = ("made", "rejected", "failed", "pending", "stale")
         width = max((len(stage.name) for stage in self.stages), default=0)
         lines = [f"{'':{width}}  " + "  ".join(f"{name:>8}" for name in names)]
@@ -428,7 +426,6 @@ class RunReport(Tabular):
         return document
 
     def lines(self) -> list[str]:
-        """Return the report as lines for people."""
         ran = sum(stage.ran for stage in self.stages)
         reused = sum(stage.reused for stage in self.stages)
         lines = [f"{self._counts()}  ({ran} results computed, {reused} reused)"]
@@ -464,7 +461,6 @@ def write_report(folder: Path, report: RunReport) -> None:
 
 
 def read_report(folder: Path) -> RunReport:
-    """Read a run's report."""
     path = Path(folder) / NAME
     with explaining(
         path, "run the build again: it continues where it stopped",
@@ -538,11 +534,9 @@ class Spend:
         return math.fsum(value for line in self.rows for value in (line.cost, line.lost_cost))
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as plain JSON."""
         return {"by": self.by, "spent": self.spent, "rows": [asdict(line) for line in self.rows]}
 
     def lines(self) -> list[str]:
-        """Return it as lines for people."""
         width = max(len(self.by), 5, *(len(line.name) for line in self.rows)) if self.rows else 5
         row = f"{{:{width}}}  {{:>7}}  {{:>11}}  {{:>11}}  {{:>10}}  {{:>10}}  {{:>6}}".format
         lines = [row(self.by, "calls", "tokens in", "from cache", "tokens out", "USD", "share")]

@@ -48,7 +48,6 @@ class Items:
         return items
 
     def digests(self, item: str, fields: Sequence[str]) -> list[str]:
-        """Return the digests of an item's fields."""
         return [self.columns[name][item][1] for name in fields]
 
     def place(self, head: Head) -> None:
@@ -130,7 +129,6 @@ class Counts:
     ran: int = 0
 
     def add(self, status: str) -> None:
-        """Count one item."""
         setattr(self, status, getattr(self, status) + 1)
 
 

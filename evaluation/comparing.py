@@ -16,9 +16,7 @@ class Named(Protocol):
     """The scores of one method."""
 
     @property
-    def method(self) -> str:
-        """The method."""
-        ...
+    def method(self) -> str: ...
 
 
 S = TypeVar("S")
@@ -43,7 +41,6 @@ class Comparisons:
         return {name: value for name, value in plain_fields(self).items() if name not in own}
 
     def lines(self) -> Iterator[str]:
-        """Yield the comparisons for people."""
         yield from (f"the protocols differ in {difference.path}" for difference in self.differences)
         yield self.heading
         yield from paired_lines(self.comparisons, *((100, 1) if self.percent else (1, 3)))

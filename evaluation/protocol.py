@@ -24,13 +24,9 @@ UNCERTAINTY = ("seed", "interval", "correction")
 class Shown(Interface):
     """A result that can be shown to people and to scripts."""
 
-    def as_json(self) -> dict[str, Any]:
-        """Return it as plain JSON."""
-        ...
+    def as_json(self) -> dict[str, Any]: ...
 
-    def lines(self) -> Iterable[str]:
-        """Return it as lines for people."""
-        ...
+    def lines(self) -> Iterable[str]: ...
 
 
 class Compared(Shown, Interface):

@@ -47,7 +47,6 @@ SOURCES: Mapping[str, Callable[[], "Source"]] = {
 
 
 def source_of(task: "Task") -> "Source":
-    """Return the source that a task draws from."""
     name = task.card.draws
     if name not in SOURCES:
         raise ConfigError(
@@ -117,11 +116,9 @@ class Made:
     document: Mapping[str, Any] = field(repr=False)  # what it has: items, seats, votes, protocol
 
     def as_json(self) -> dict[str, Json]:
-        """Return it as plain JSON."""
         return {"folder": str(self.folder), **self.document}
 
     def lines(self) -> Iterator[str]:
-        """Return it for people."""
         made, seats = self.document, self.document["seats"]
         yield f"task: {made['task']}"
         yield from _care_lines(made["care"], made["preset"])
@@ -179,7 +176,6 @@ def make(
     dry_run: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> Made:
-    """Make a study."""
     from ..people.review.folder import StudyPlan, deal, make_study
     from ..people.review.plan import Preset, load_preset
     from ..people.review.protocol import PROTOCOL, Floor

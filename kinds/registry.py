@@ -129,7 +129,6 @@ def foreign_sections() -> frozenset[str]:
 
 
 def form_of_run(run: Path) -> "ReleaseForm":
-    """Return the form of releases of a run."""
     name = read_manifest(run).kind
     kind = kind_with(name)
     if kind is None or name not in (kind.name, *kind.imported):

@@ -44,7 +44,6 @@ ASSEMBLING = "assemble_records"
 
 
 def pipeline_of(run: Path) -> "Pipeline":
-    """Return the pipeline that made a run."""
     return run_kind_of(run).pipeline
 
 

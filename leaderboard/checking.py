@@ -84,7 +84,6 @@ class Checked:
 
     @property
     def ranked(self) -> bool:
-        """Whether it takes part in the ranking."""
         return self.sound and not any(issue.code == NO_VALUE for issue in self.issues)
 
     @property
@@ -116,7 +115,6 @@ class Report:
         )
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as plain JSON."""
         return {
             "title": self.leaderboard.title,
             "submissions": [
@@ -425,12 +423,10 @@ class Reproduced:
         return not self.differences
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as plain JSON."""
         differences = [vars(each) for each in self.differences]
         return {"name": self.name, "numbers": self.numbers, "same": self.same, "differences": differences}
 
     def lines(self) -> Iterator[str]:
-        """Yield it as lines for people."""
         if self.same:
             yield f"{self.name}: all {self.numbers:,} numbers are the same"
             return

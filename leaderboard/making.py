@@ -77,7 +77,6 @@ class Board(Own):
 
     @property
     def ranking(self) -> Measure:
-        """The measure that methods are ranked by."""
         return next(measure for measure in self.measures if measure.name == self.rank_by)
 
     @property
@@ -98,7 +97,6 @@ class Board(Own):
 
     @property
     def judges(self) -> tuple[str, ...]:
-        """The judges."""
         return tuple(map(str, self.protocol.get("judges") or ()))
 
     def differences(self, manifest: EvaluationManifest) -> tuple[Difference, ...]:
@@ -129,7 +127,6 @@ class Leaderboard(Own):
     retracted: dict[str, Retraction] = Field(default_factory=dict, description="Submission -> why.")
 
     def board(self, name: str) -> Board:
-        """Return a board by its name."""
         for board in self.boards:
             if board.name == name:
                 return board
@@ -138,7 +135,6 @@ class Leaderboard(Own):
 
 
 def read_leaderboard(folder: Path) -> Leaderboard:
-    """Return what a leaderboard is."""
     path = folder / FILE
     try:
         return Leaderboard.model_validate_json(read_plain(path))
@@ -247,7 +243,6 @@ class Made:
     warnings: tuple[str, ...] = ()  # what a maintainer should know before anybody submits
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as plain JSON."""
         return {
             "folder": str(self.folder), "board": self.board.as_json(), "warnings": list(self.warnings),
         }  # fmt: skip

@@ -130,11 +130,9 @@ class Built:
     report: Report  # what the check found
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as plain JSON."""
         return {"out": str(self.out), "pages": self.pages, **self.report.as_json()}
 
     def lines(self) -> Iterator[str]:
-        """Yield it as lines for people."""
         yield self.report.summary()
         yield f"{self.out}: {counted(self.pages, 'page')}; open {self.out / INDEX}"
 
@@ -377,13 +375,11 @@ def subset_of(board: Board) -> str:
 
 
 def conditions_of(board: Board) -> str:
-    """Return the evidence conditions of a board."""
     named = board.protocol.get("conditions") or sorted({what.rpartition("/")[2] for what in board.asked})
     return ", ".join(str(each).replace("_", "+") for each in named) or "–"
 
 
 def ranking_of(standing: Standing) -> Ranking:
-    """Return the table of a board."""
     return _ranking(
         standing.board, "Ranked by",
         "Ranks are ranges: a method is surely better than another where the 95 % interval of their paired "

@@ -75,7 +75,6 @@ def _key(row: Checked, board: Board) -> tuple[float, str]:
 
 
 def rank_ranges(names: Sequence[str], pairs: Iterable[tuple[str, str]]) -> dict[str, Rank]:
-    """Return name -> range of ranks."""
     better: dict[str, list[str]] = {name: [] for name in names}
     worse: dict[str, list[str]] = {name: [] for name in names}
     for winner, loser in pairs:
@@ -224,11 +223,9 @@ class HiddenScored:
     row: HiddenRow  # the row
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as plain JSON."""
         return {"path": str(self.path), "row": self.row.as_json()}
 
     def lines(self) -> Iterator[str]:
-        """Yield it as lines for people."""
         yield f"{self.path}: scores of {self.row.method} on the hidden test; the archive stays private"
 
 

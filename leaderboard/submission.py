@@ -229,7 +229,6 @@ class Submission(Own):
 
     @property
     def undeclared(self) -> tuple[str, ...]:
-        """What is not declared."""
         return tuple(label for label, text in self.declared().items() if text is None)
 
 
@@ -289,12 +288,10 @@ class Submitted:
     folder: Path  # the leaderboard
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as plain JSON."""
         undeclared = list(self.submission.undeclared)
         return {"path": str(self.path), "undeclared": undeclared, "submission": self.submission.as_json()}
 
     def lines(self) -> Iterable[str]:
-        """Return it as lines for people."""
         made = self.submission
         size = sum(file.bytes for file in made.files.values())
         files = f"{tallied(len(made.files), 'files')}, {size:,} bytes"
@@ -457,7 +454,6 @@ def read_submission(folder: Path) -> Submission:
 
 @contextmanager
 def submission_named(folder: Path, name: str) -> Iterator[tuple[Opened, Submission]]:
-    """Open a submission of a leaderboard by its name."""
     paths = {path.name.removesuffix(".zip"): path for path in submissions_in(folder)}
     if name not in paths:
         there = ", ".join(paths) or "none"

@@ -397,7 +397,6 @@ class DecodedPictures:
                 self.held -= _pixel_bytes(self._pictures.popitem(last=False)[1])
 
     def clear(self) -> None:
-        """Forget all of them."""
         with self._lock:
             self._pictures.clear()
             self.held = 0

@@ -145,7 +145,6 @@ class RapidReader:
 
 
 def open_reader() -> TextReader:
-    """Return a reader."""
     try:
         import onnxruntime  # noqa: F401 - what the engine runs on
         from rapidocr import RapidOCR

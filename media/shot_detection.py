@@ -102,7 +102,6 @@ class ShotSpan:
 
     @property
     def frames(self) -> int:
-        """How many frames it has."""
         return self.last - self.first + 1
 
     @property

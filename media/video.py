@@ -313,7 +313,6 @@ def _image(frame: Any) -> "tuple[Image, tuple[str, ...]]":  # noqa: ANN401 - PyA
 
 
 def video_library() -> Any:  # noqa: ANN401 - a module
-    """Return the library that reads and writes videos."""
     try:
         import av
     except ImportError as error:

@@ -132,7 +132,6 @@ class AnthropicChat(Adapter):
 
     @property
     def client(self) -> "anthropic.AsyncAnthropic":
-        """The SDK's client."""
         client: anthropic.AsyncAnthropic = self._client
         return client
 

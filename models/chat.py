@@ -281,7 +281,6 @@ LONGEST_VECTOR = 65_536
 
 
 def encode_request(spec: str, text: str) -> ChatRequest:
-    """Return the request for the vector of one text."""
     return ChatRequest(spec, (Message("user", (text,)),), max_tokens=1)
 
 

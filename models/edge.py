@@ -342,11 +342,9 @@ class Service(ABC):
         self._edge = Edge(options, redactor)
 
     async def close(self) -> None:
-        """Close connections."""
         await self._client.close()
 
     def body(self, request: ChatRequest) -> dict[str, Any]:
-        """Return what is sent for a request."""
         return self._body(request)
 
     async def _asked(self, request: ChatRequest, read: ReadReply) -> Reply:

@@ -337,7 +337,6 @@ def is_page(content_type: str, body: bytes) -> bool:
 
 
 def kind_of(problem: Problem) -> FaultKind:
-    """Return what kind of fault an error response is."""
     kind = _kind_of(problem)
     return kind if not problem.begun or kind in TRANSIENT or kind == "too_long" else "server_error"
 

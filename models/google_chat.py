@@ -181,7 +181,6 @@ class GoogleChat(Adapter):
         return _merged(body, request.extra)
 
     async def close(self) -> None:
-        """Close connections."""
         await close_google(self._client, self._http)
 
     def _body(self, request: ChatRequest) -> dict[str, Any]:

@@ -110,7 +110,6 @@ class SecretParts:
         self._plain, self._hexadecimal = _Codes(4), _Codes(8)
 
     def add(self, secret: str) -> None:
-        """Remember a secret."""
         kept = re.sub(r"[^0-9A-Za-z]", "", secret)
         public = _PUBLIC.match(secret)
         skipped = "" if public is None else public[0]

@@ -83,7 +83,6 @@ class RateLimit:
 
     @property
     def active(self) -> bool:
-        """Whether there is any limit."""
         return bool(self.per_request or self.per_token)
 
     async def reserve(self, tokens: int) -> None:
@@ -244,7 +243,6 @@ class SharedLimit:
 
     @property
     def active(self) -> bool:
-        """Whether there is any limit."""
         return self._own.active
 
     async def reserve(self, tokens: int) -> None:
@@ -280,7 +278,6 @@ class SharedLimit:
             self._visit(None)
 
     def close(self) -> None:
-        """Close the file."""
         if self._db is not None:
             self._db.close()
             self._db = None

@@ -103,7 +103,6 @@ def repeats_itself(text: str) -> bool:
 
 
 def check_value(value: Json, schema: ReplySchema) -> None:
-    """Check a value against a reply schema."""
     validator = _validator(schema)
     try:
         if validator.is_valid(value):

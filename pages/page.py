@@ -187,7 +187,6 @@ class FewLines(logging.Filter):
         self._clock, self._begun, self._count = clock, clock(), 0
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Return whether a line is logged."""
         now = self._clock()
         if now - self._begun >= MINUTE:
             left_out, self._begun, self._count = self._count - LINES, now, 0

@@ -98,7 +98,6 @@ class _Asked:
     settings: StudySettings
 
     def about(self, method: str) -> dict[str, Any]:
-        """Return what people said about a method."""
         rows, resampling = self.rows, self.settings.resampling
         asked = {
             str(row.item)

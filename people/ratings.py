@@ -215,7 +215,6 @@ class Agreed:
 
 
 def agreements(rows: Sequence[HumanRow], questions: Mapping[str, Question]) -> tuple[Agreed, ...]:
-    """Return agreement of every kind of lines that there is."""
     groups: dict[tuple[str, Level], list[tuple[Unit, object]]] = {}
 
     def add(what: str, level: Level, unit: Unit, value: object) -> None:

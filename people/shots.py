@@ -168,7 +168,6 @@ def _correlations(pairs: NDArray[np.float64]) -> dict[str, Any]:
 
 
 def method_lines(method: str, about: Json) -> Iterator[str]:
-    """Return how people rated a method, as lines."""
     yield from ("", method)
     yield from rating_lines(about)
 

@@ -287,7 +287,6 @@ def number_text(value: float | None) -> str:
 
 
 def rating_lines(about: Json) -> Iterator[str]:
-    """Return how people rated a method, as lines."""
     for criterion, rated in about["ratings"].items():
         deviation = f"standard deviation {number_text(rated['deviation'])}"
         yield f"  {criterion}: {score_text(rated['mean'])}, {deviation}"
@@ -304,11 +303,9 @@ class HumanReport:
     study: Study = field(repr=False)  # how it was compared
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as plain JSON."""
         return self.document
 
     def lines(self) -> Iterator[str]:
-        """Return it for people."""
         yield from (f"warning: {warning}" for warning in people_warnings(self.document["people"]))
         yield from _people_lines(self.document["people"])
         for method, about in self.document.get("methods", {}).items():

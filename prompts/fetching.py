@@ -84,7 +84,6 @@ def open_files(location: str | Path, commit: str) -> Iterator[Files]:
 
 
 def download(address: str, path: Path) -> None:
-    """Download an archive."""
     import httpx2
 
     timeout = httpx2.Timeout(_SILENT, connect=_CONNECT)
@@ -362,11 +361,9 @@ class Fetched:
     where: str
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as plain JSON."""
         return {"folder": str(self.folder), "from": self.where, **self.manifest.as_json()}
 
     def lines(self) -> Iterator[str]:
-        """Yield it as lines for people."""
         manifest = self.manifest
         checked = "" if manifest.commit_checked else " (commit not checked, every file by SHA-256)"
         yield f"{manifest.name}: {len(manifest.texts)} texts of commit {manifest.commit}{checked}"
@@ -377,13 +374,11 @@ class Fetched:
 
 @cache
 def officials() -> Mapping[str, Official]:
-    """Return the official sets by name."""
     document = json.loads(files(__package__).joinpath("official.json").read_text(encoding="utf-8"))
     return {name: Official.model_validate(entry) for name, entry in document.items()}
 
 
 def official(name: str) -> Official:
-    """Return where an official set comes from."""
     known = officials()
     if name not in known:
         raise ConfigError(

@@ -54,7 +54,6 @@ _KNOWN_LATER = _LIMITS | {"enum"}
 def reply_schema(
     prompt_id: str, declared: Mapping[str, Json], value_of: Callable[[str], Json] | None = None
 ) -> ReplySchema:
-    """Return the schema that replies to a prompt must satisfy."""
     filled = _settled(_filled(declared), value_of)
     problems = list(_problems(filled, "$"))
     if not isinstance(filled, dict) or filled.get("type") != "object":
@@ -303,12 +302,10 @@ def prompt_source(prompt_id: str) -> bytes:
 
 @cache
 def load_prompt(prompt_id: str) -> Prompt:
-    """Return a prompt by id."""
     return read_prompt(prompt_id, prompt_source(prompt_id))
 
 
 def read_prompt(prompt_id: str, data: bytes) -> Prompt:
-    """Return the prompt that the bytes of a file hold."""
     import yaml
 
     head, mark, body = data.decode("utf-8").replace("\r\n", "\n").partition(_CLOSE)
@@ -385,7 +382,6 @@ class TextSet(Own):
     templates: tuple[str, ...] = ()
 
     def text(self, name: str) -> str:
-        """Return a text as it is."""
         if name not in self.texts:
             raise ConfigError(
                 f"prompt set {self.name}", what=f"it has no text {name!r}",
@@ -414,7 +410,6 @@ class TextSet(Own):
         return "".join(filled)
 
     def data(self, name: str) -> Json:
-        """Return a text that holds JSON, read."""
         return json.loads(self.text(name))
 
     def label(self, name: str) -> str:
@@ -456,7 +451,6 @@ def cache_folder() -> Path:
 
 
 def read_set(folder: Path) -> TextSet:
-    """Return the texts of a set on disk."""
     manifest = read_set_manifest(folder)
     texts, problems = {}, []
     for name, text in manifest.texts.items():
@@ -482,7 +476,6 @@ def read_set(folder: Path) -> TextSet:
 
 
 def read_set_manifest(folder: Path) -> SetManifest:
-    """Return what the manifest of a set says."""
     path = folder / MANIFEST
     try:
         return SetManifest.model_validate(json.loads(path.read_bytes()))
@@ -514,7 +507,6 @@ def official_set(name: str, commit: str) -> TextSet:
 
 
 def check_texts(texts: TextSet, needed: Iterable[str], where: str) -> None:
-    """Check that a set has the texts that a protocol asks with."""
     missing = [name for name in needed if name not in texts.texts]
     if missing:
         raise ConfigError(

@@ -151,9 +151,7 @@ class Reading(Protocol):
     """One verification of a release: what its records say."""
 
     @property
-    def form(self) -> "ReleaseForm":
-        """The form of releases of its kind."""
-        ...
+    def form(self) -> "ReleaseForm": ...
 
     @property
     def counts(self) -> Mapping[str, int]:
@@ -306,11 +304,9 @@ class FlatRecords:
         return [*self.files, *LAST_FILES, *([more] if facts.since is not None else [])]
 
     def packing(self, form: ReleaseForm, options: PackOptions) -> "FlatPacking":
-        """Start to pack."""
         return FlatPacking(self, form, _checked(options, form))
 
     def reading(self, form: ReleaseForm) -> "FlatReading":
-        """Start to verify."""
         return FlatReading(self, form)
 
 
@@ -332,7 +328,6 @@ class FlatPacking:
         return Counter({None: 1})
 
     def take(self, run: FinishedRun) -> None:
-        """Read the records."""
         problems: list[UserError] = []
         lines, key = _lines_of(self.form)
         self.records = tuple(read_rows(run.folder / lines, self.kind.model, problems))
@@ -424,11 +419,9 @@ class FlatReading:
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many records could be read."""
         return {self.form.unit: len(self.records)}
 
     def visit(self, file: str, record: Json) -> None:  # noqa: ARG002 - there is one file
-        """Take one record."""
         self._rows.append(record)
 
     def check_rules(self, folder: Path) -> Iterator[Issue]:

@@ -156,11 +156,9 @@ class LoadedRelease(Tabular, Generic[Row]):
 
     @cached_property
     def by_id(self) -> dict[str, Row]:
-        """Id -> its record."""
         return {getattr(record, self.id_field): record for record in self.records}
 
     def grids(self) -> Iterator[Grid]:
-        """Yield what it is, its counts, and its splits."""
         info = self.info
         title = f"{self.name} {self.version}"
         about = {name: info.get(name) for name in ("kind", "license", "created_at", "visibility")}

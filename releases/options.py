@@ -259,7 +259,6 @@ class Licence:
 
 @cache
 def hub_licences() -> dict[str, Licence]:
-    """Return the licences that the Hub knows, by Hub id."""
     text = (files(__package__) / "licenses" / "hub.txt").read_text("utf-8")
     rows = [line.split("\t") for line in text.splitlines() if not line.startswith("#")]
     return {

@@ -66,7 +66,6 @@ class Table:
 
     @property
     def pictures(self) -> tuple[str, ...]:
-        """The names of its columns of pictures."""
         return tuple(column.name for column in self.columns if column.kind == "picture")
 
 
@@ -166,7 +165,6 @@ _CODEC = {"compression": "zstd", "compression_level": 3, "version": "2.6", "data
 
 
 def arrow_schema(table: Table) -> Any:  # noqa: ANN401 - pyarrow has no types
-    """Return the explicit Arrow schema of a table."""
     import pyarrow as pa
 
     kinds = {
@@ -287,7 +285,6 @@ class TableWriter:
                 writer.close()
 
     def add(self, table: Table, split_file: str, row: dict[str, Json]) -> None:
-        """Add one row to the file of a table and split."""
         group = self._groups.setdefault((table.name, split_file), _Group(table, []))
         width = width_of(row, table, self._source)
         if group.bytes + width > GROUP_BYTES:
@@ -447,7 +444,6 @@ _BLOCK = re.compile(r"---\n(.*?)^---$", re.DOTALL | re.MULTILINE)
 
 
 def parse_front_matter(card: str) -> dict[str, Any]:
-    """Return the front matter of a card."""
     block = _BLOCK.match(card)
     if block is None:
         raise ValueError("the card does not begin with front matter between two lines of ---")

@@ -229,7 +229,6 @@ Spread = dict[str, Counter[str]]
 
 
 def spread(stories: Iterable[Traits]) -> Spread:
-    """Return how the traits of stories are spread."""
     counts: Spread = {}
     for story in stories:
         for name, value in story.kinds.items():
@@ -401,7 +400,6 @@ class _Table:
         )
 
     def take(self, row: int) -> None:
-        """Choose a story."""
         self._count(row, 1)
         self.chosen[row] = None
 

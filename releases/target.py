@@ -501,7 +501,6 @@ class Templates:
         return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in content)
 
     def bad(self, what: str) -> ConfigError:
-        """Return the error of a description that is wrong."""
         return ConfigError(
             f"--for {self.name}", what=what, fix=f"correct the description; {self._page} tells its form"
         )

@@ -37,7 +37,6 @@ def plain(value: Any) -> Json:  # noqa: ANN401 - any part of a document
 
 
 def plain_fields(value: Any) -> dict[str, Json]:  # noqa: ANN401 - any data class
-    """Return the fields of a data class as plain JSON."""
     return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
 
 
@@ -47,7 +46,6 @@ class Plain:
     __slots__ = ()
 
     def as_json(self) -> dict[str, Json]:
-        """Return the fields as plain JSON."""
         return plain_fields(self)
 
 

@@ -37,7 +37,6 @@ PUBLISHED: dict[str, type[BaseModel]] = {
 
 
 def json_schema(name: str) -> dict[str, Json]:
-    """Return one published schema by name."""
     schema = PUBLISHED[name].model_json_schema(mode="validation")
     head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": f"urn:fabula:schema:{name}:1"}
     return {**head, **schema}

@@ -23,12 +23,10 @@ _STEP = re.compile(r"\.([A-Za-z_][A-Za-z0-9_]*)|\[([0-9]+)\]")
 
 @lru_cache(maxsize=4096)
 def parse_path(path: str) -> Steps:
-    """Return the steps of a path."""
     return parsed(path, _STEP, lambda match: match[1] if match[1] is not None else int(match[2]))
 
 
 def parsed(path: str, pattern: re.Pattern[str], step_of: Callable[[re.Match[str]], str | int]) -> Steps:
-    """Return the steps of a path, each of which matches a pattern."""
     if not path.startswith("$"):
         raise ValueError(f"a JSON path starts with $, not {path[:20]!r}")
     steps: list[str | int] = []
@@ -48,12 +46,10 @@ def format_path(steps: Sequence[str | int]) -> str:
 
 
 def get_at(document: Json, path: str) -> Json:
-    """Return the value at a path."""
     return value_at(document, parse_path(path))
 
 
 def value_at(document: Json, steps: Sequence[str | int]) -> Json:
-    """Return the value at a place."""
     value = document
     for number, step in enumerate(steps):
         fits = isinstance(value, list if isinstance(step, int) else dict)
@@ -104,7 +100,6 @@ _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def parse_quoted(path: str) -> Steps:
-    """Return the steps of a path."""
     return parsed(path, _QUOTED_STEP, _quoted_step)
 
 
@@ -254,7 +249,6 @@ class SharedFiles:
         return _opened(address, variable) if address else None
 
     def read(self, names: Sequence[str]) -> dict[str, bytes]:
-        """Return the contents of the files that are there."""
         paths = {self._path(name): name for name in names}
         files: dict[str, Any] = self._tried(lambda: self._files.cat(list(paths), on_error="return"))
         contents = {}

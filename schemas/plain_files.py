@@ -244,7 +244,6 @@ def alike(path: Path) -> str:
 
 
 def parse_json(content: bytes) -> Any:  # noqa: ANN401 - any JSON value
-    """Return the JSON value in bytes."""
     try:
         value = json.loads(content)
     except RecursionError:
@@ -285,7 +284,6 @@ def unzipped(blob: bytes) -> bytes:
 
 
 def json_lines(path: Path) -> Iterator[Any]:
-    """Yield the JSON value of each line of a file."""
     with open_plain(path) as lines:
         for line in lines:
             yield parse_json(line)

@@ -162,7 +162,6 @@ def counted(count: int, noun: str) -> str:
 
 
 def plural(noun: str) -> str:
-    """Return the plural of a noun."""
     return PLURALS.get(noun, f"{noun}s")
 
 

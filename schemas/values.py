@@ -135,7 +135,6 @@ class Issue:
         return f"{self.spot} [{self.code}] {self.message}"
 
     def as_dict(self) -> dict[str, str]:
-        """Return the issue as plain JSON."""
         return asdict(self)
 
 
@@ -277,7 +276,6 @@ NAMES = (
 
 @cache
 def vocabulary(name: str) -> Vocabulary:
-    """Return a word list by name."""
     if name not in NAMES:
         raise KeyError(f"no vocabulary {name!r}; there are: {', '.join(NAMES)}")
     document = json.loads((files(__package__) / "vocabularies" / f"{name}.json").read_text("utf-8"))

@@ -119,7 +119,6 @@ class Plan:
         return tuple(self.panel(record, scene) for scene in record.scenes)
 
     def panel(self, record: StoryRecord, scene: Scene) -> PlannedPanel:
-        """Return the picture of one scene."""
         shown = self.show(record, scene)
         prompt = load_prompt(self.prompt_id).render(**shown)
         said = normalize_answer(prompt)
@@ -152,7 +151,6 @@ class Plan:
 
 
 def plan_named(name: str) -> Plan:
-    """Return a plan by its name."""
     for plan in PLANS:
         if plan.name == name:
             return plan
@@ -277,7 +275,6 @@ def leaks_of(record: StoryRecord, plan: Plan, panel: PlannedPanel) -> Iterator[s
 
 
 def check_panels(record: StoryRecord, plan: Plan, panels: tuple[PlannedPanel, ...]) -> None:
-    """Check the prompts of a plan."""
     for panel in panels:
         for leak in leaks_of(record, plan, panel):
             raise ConfigError(
@@ -634,7 +631,6 @@ RUN = RunKind(PIPELINE, tell_generating)
 
 
 def generate_request(orders: Path, out: Path, options: GenerateOptions) -> RunRequest:
-    """Return what the engine is to execute."""
     listed = read_orders(orders)
     if not listed:
         raise ConfigError(str(orders), what="it holds no order", fix="order at least one storyboard")

@@ -55,7 +55,6 @@ class CheckReport(Tabular):
 
     @property
     def looked(self) -> str:
-        """What was looked at, as text for people."""
         return ", ".join(tallied(count, name) for name, count in self.checked.items())
 
     def about(self) -> dict[str, Json]:
@@ -74,7 +73,6 @@ class CheckReport(Tabular):
         yield Grid("checked", "What was checked", ("part", "count"), tuple(self.checked.items()))
 
     def as_json(self) -> dict[str, Json]:
-        """Return the report as plain JSON."""
         return {
             **self.about(),
             "ok": self.ok,
@@ -136,13 +134,11 @@ class IssueBin:
     counts: Counter[str] = field(default_factory=Counter)
 
     def add(self, issue: Issue) -> None:
-        """Take one issue."""
         self.counts[issue.code] += 1
         if self.counts[issue.code] <= KEPT_PER_CODE:
             self.kept.append(issue)
 
     def extend(self, issues: Iterable[Issue]) -> None:
-        """Take several issues."""
         for issue in issues:
             self.add(issue)
 

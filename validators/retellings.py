@@ -236,16 +236,13 @@ class Traces:
 
     @classmethod
     def of(cls, title: str, text: str, *references: str | None) -> "Traces":
-        """Return the traces of a story."""
         return cls(title_key(title), catalogue_keys(*references), word_groups(text))
 
     @classmethod
     def from_json(cls, value: Json) -> "Traces":
-        """Return the traces that a stage wrote."""
         return cls(value["title"], tuple(value["numbers"]), value["groups"])
 
     def as_json(self) -> Json:
-        """Return the traces as plain JSON."""
         return {"title": self.title, "numbers": list(self.numbers), "groups": self.groups}
 
 
@@ -259,7 +256,6 @@ class Link:
     evidence: str  # the evidence, in a few words
 
     def as_json(self) -> dict[str, Json]:
-        """Return the link as plain JSON."""
         return {"stories": [self.first, self.second], "by": self.by, "evidence": self.evidence}
 
 

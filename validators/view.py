@@ -47,7 +47,6 @@ class Story:
 
     @property
     def scenes(self) -> Sequence[Mapping[str, Json]]:
-        """The scenes."""
         scenes: Sequence[Mapping[str, Json]] = self.record["scenes"]
         return scenes
 

@@ -161,7 +161,6 @@ class Editing:
         return enter_token(self.secret, WHO)
 
     def application(self) -> "Starlette":
-        """Return the application."""
         from starlette.applications import Starlette
         from starlette.middleware import Middleware
         from starlette.middleware.trustedhost import TrustedHostMiddleware
@@ -192,7 +191,6 @@ class Editing:
         return session_of(self.secret, request.cookies.get(COOKIE), HOURS)
 
     async def page(self, request: "Request") -> "Response":
-        """Show a page."""
         from starlette.concurrency import run_in_threadpool
         from starlette.responses import Response
 

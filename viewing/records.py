@@ -87,7 +87,6 @@ def stated(row: Row) -> Row:
 
 
 def laid_out(row: Row) -> Laid:
-    """Take a row apart."""
     record, payload = record_of(row), row.get("payload")
     about = payload if isinstance(payload, Mapping) and payload is not record else {}
     beside = {name: value for name, value in about.items() if value is not record and name != "producers"}
@@ -408,7 +407,6 @@ class Rows:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close them."""
         self.close()
 
     def wait(self, seconds: float | None = None) -> bool:

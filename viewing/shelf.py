@@ -70,7 +70,6 @@ class Asked:
         self.any = bool(there)
 
     def close(self) -> None:
-        """Close the journal."""
         self._sql.close()
 
     def __enter__(self) -> "Asked":
@@ -78,7 +77,6 @@ class Asked:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close the journal."""
         self.close()
 
     def page(self, first: int, most: int, **chosen: str) -> tuple[list[CallLine], int]:
@@ -182,7 +180,6 @@ class Shelf:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close it."""
         self.close()
 
     @property
@@ -195,7 +192,6 @@ class Shelf:
 
     @property
     def judged(self) -> bool:
-        """Whether it is an evaluation."""
         return "judgements" in self.rows
 
     def made_up(self) -> tuple[str, ...]:
@@ -297,7 +293,6 @@ class Pair:
 
     @property
     def same(self) -> bool:
-        """Whether the answers are the same."""
         return self.first == self.second
 
 
@@ -351,7 +346,6 @@ class Differing:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Remove it."""
         self.close()
 
     def page(self, words: str, first: int, most: int, *, everything: bool) -> Pairs:

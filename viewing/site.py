@@ -378,7 +378,6 @@ def page_in(asked: Mapping[str, str]) -> int:
 
 
 def address_of(*steps: object) -> str:
-    """Return the address of a page."""
     return "/" + "/".join(quote(str(step), safe="") for step in steps)
 
 

@@ -74,7 +74,6 @@ class _Elements(HTMLParser):
         self._open: list[_Element] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Take an element."""
         element = _Element(
             tag.rpartition(":")[2], {name.rpartition(":")[2]: value or "" for name, value in attrs}
         )
@@ -83,7 +82,6 @@ class _Elements(HTMLParser):
         self._open.append(element)
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Take an empty element."""
         self.handle_starttag(tag, attrs)
         self._open.pop()
 

@@ -253,7 +253,6 @@ class Page(HTMLParser):
             pass
 
     def handle_data(self, data: str) -> None:
-        """Take words."""
         if self._in_title:
             self.title += data
             return
@@ -302,7 +301,6 @@ def _with_capital(match: re.Match[str]) -> str:
 
 
 def parsed(text: str) -> Page:
-    """Return the blocks of a document."""
     page = Page()
     page.feed(text)
     page.close()
@@ -310,7 +308,6 @@ def parsed(text: str) -> Page:
 
 
 def html_book(text: str) -> Book:
-    """Return an HTML document as a book."""
     page = parsed(text)
     facts = {"title": flat(page.title), "language": page.language, "author": page.meta.get("author", "")}
     return Book(page.blocks, {name: value for name, value in facts.items() if value}, page.readings)

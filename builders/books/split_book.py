@@ -548,7 +548,6 @@ def _read(reply: Json, part: Sequence[int]) -> list[tuple[int, str]]:
 def divided(
     tale: Tale, starts: Sequence[tuple[int, str]], blocks: Sequence[Block], out: dict[int, str]
 ) -> list[Tale]:
-    """Return what a tale is divided into."""
     at = dict(starts)
     tales: list[Tale] = [replace(tale, blocks=[], unsure=None)]
     outer, current = tales[0], tales[0]

@@ -469,12 +469,10 @@ def _ordered(codes: Counter[str]) -> dict[str, int]:
 
 
 def video_of(shot_id: str) -> str:
-    """Return the id of the video that a shot is of."""
     return shot_id.rpartition(_APART)[0]
 
 
 def funnel_lines(steps: Iterable[Step]) -> list[str]:
-    """Return the funnel as lines for people."""
     lines = []
     for step in steps:
         share = "-" if step.retained is None else f"{step.retained:.0%}"
@@ -514,7 +512,6 @@ class EntityOptions(DraftOptions):
 def entity_request(
     videos: Sequence[Path | str] | Path | str, out: Path | str, options: EntityOptions
 ) -> RunRequest:
-    """Return what the engine is to execute."""
     sources = listed(videos, ROLE, "videos")
     given: dict[str, object] = {}
     if options.detections is not None:
@@ -604,7 +601,6 @@ def parts_before_models(request: RunRequest) -> list[tuple[tuple[str, ...], tupl
 
 
 def only(request: RunRequest, stages: tuple[str, ...]) -> RunRequest:
-    """Return a request for some of its stages."""
     return replace(request, options=replace(request.options, stages=stages))
 
 

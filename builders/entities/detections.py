@@ -125,7 +125,6 @@ class LineRows:
                 offset += len(line)
 
     def read(self, places: Sequence[int]) -> list[Row]:
-        """Return the rows at some offsets."""
         rows = []
         with open_plain(self._path, follow=True) as file:
             for offset in places:
@@ -163,7 +162,6 @@ class ParquetRows:
             raise unreadable(self._path, found) from error
 
     def rows(self) -> Iterator[tuple[int, str, Row | UserError]]:
-        """Yield number, name and row of every row."""
         number = 0
         for values in self._batches():
             for value in values:
@@ -181,7 +179,6 @@ class ParquetRows:
             raise _unreadable_parquet(self._path, error) from error
 
     def read(self, places: Sequence[int]) -> list[Row]:
-        """Return the rows with some numbers."""
         rows = []
         for row in places:
             group = next(at for at, end in enumerate(self._ends) if row < end)
@@ -264,7 +261,6 @@ class _Reading:
     largest: dict[str, float] = field(default_factory=dict)
 
     def take(self, row_number: int, where: str, row: Row | UserError) -> None:
-        """Take a row in, or what is wrong with it."""
         problem = row if isinstance(row, UserError) else self._judged(where, row)
         if problem is not None:
             self.problems.append(problem)

@@ -290,7 +290,6 @@ CLUSTER_PEOPLE = OneStage(
 
 
 def tracklets_of(shots: Sequence[Json]) -> list[Tracklet]:
-    """Return the tracklets of all shots of an episode, by id."""
     tracklets = [Tracklet.model_validate(tracklet) for shot in shots for tracklet in shot["tracklets"]]
     return sorted(tracklets, key=lambda tracklet: tracklet.tracklet_id)
 
@@ -385,11 +384,9 @@ class EmbedSettings(VisionSettings):
     )
 
     def looking(self) -> tuple[str, ...]:
-        """Return the names of the models that encode."""
         return tuple(name for name in (self.face, self.body) if name is not None)
 
     def view_weights(self) -> ViewWeights:
-        """Return the weights of views."""
         return ViewWeights(self.face_weight, self.size_weight, self.sharp_weight)
 
 
@@ -414,7 +411,6 @@ class _Encoders:
 
     @property
     def settings(self) -> EmbedSettings:
-        """The settings of the stage."""
         return self.tools.own(EmbedSettings)
 
     def by(self) -> dict[str, Json]:

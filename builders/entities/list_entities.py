@@ -152,7 +152,6 @@ class Episode:
 
     @property
     def numbers(self) -> tuple[int, ...]:
-        """The numbers of its shots."""
         return tuple(shot.number for shot in self.script.shots)
 
     def scheduled(self, shot: int) -> list[Entity]:
@@ -160,7 +159,6 @@ class Episode:
         return [entity for entity in self.entities if shot in entity.shots]
 
     def with_script(self, script: Script) -> "Episode":
-        """Return the episode with another script."""
         return replace(self, script=script)
 
 
@@ -350,7 +348,6 @@ def _unlisted(number: int, shots: Sequence[int], failure: NoAnswer) -> LocalRegi
 
 
 def read_registry(reply: Json, chunk: int, shots: Sequence[int], persons: Sequence[str]) -> LocalRegistry:
-    """Return the registry of a chunk."""
     repairs: list[Repair] = []
     problems = Problems()
     check_english(reply, problems)

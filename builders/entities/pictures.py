@@ -76,7 +76,6 @@ class Views(Own):
         return next(views, PersonView(person=person, files=()))
 
     def part(self, numbers: Iterable[int], people: Iterable[str]) -> "Views":
-        """Return the views of some shots and people."""
         shots, persons = frozenset(numbers), frozenset(people)
         return Views(
             shots=tuple(view for view in self.shots if view.shot in shots),

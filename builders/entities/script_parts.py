@@ -199,7 +199,6 @@ def _show_overview(episode: Episode, settings: PlannerSettings) -> Json:
 
 
 def read_overview(reply: Json) -> str:
-    """Return the overview."""
     problems = Problems()
     check_english(reply, problems)
     text = tidy(reply["overview"])
@@ -407,7 +406,6 @@ def shot_told(episode: Episode, shot: ScriptShot) -> Json:
 
 
 def read_actions(reply: Json, numbers: Sequence[int]) -> list[str]:
-    """Return the action of each shot."""
     problems = Problems()
     check_english(reply, problems)
     made = [

@@ -151,7 +151,6 @@ def quality_of(shot: Shot, pairs: "Sequence[tuple[Luma, Luma]]") -> Quality:
 
 
 def bars_of(quality: Quality) -> Bars:
-    """Return the bars of a shot."""
     return Bars(*quality.bars)
 
 
@@ -175,7 +174,6 @@ class QualitySettings(VisionSettings):
     max_side: int = Field(default=640, ge=64, le=4096, description="Longer side of a kept frame at most.")
 
     def looking(self) -> tuple[str, ...]:
-        """Return the names of the models that look."""
         return () if self.aesthetic is None else (self.aesthetic,)
 
 
@@ -509,7 +507,6 @@ async def judge_style(item: Item, tools: Tools) -> Outcome:
 
 
 def read_kind(reply: Json) -> dict[str, Json]:
-    """Return the kind of footage and the reason for it."""
     return {"kind": reply["kind"], "reason": str(reply["reason"])}
 
 

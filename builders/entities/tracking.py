@@ -109,7 +109,6 @@ class _Found:
     alone: int = 0
 
     def part(self) -> Json:
-        """Return it as JSON."""
         return {"seen": [seen_here.as_json() for seen_here in self.seen], "alone": self.alone}
 
     def take(self, part: Json) -> None:
@@ -135,7 +134,6 @@ class _Lookout:
 
     @property
     def settings(self) -> DetectPeopleSettings:
-        """The settings of the stage."""
         return self.tools.own(DetectPeopleSettings)
 
     def by(self) -> dict[str, Json]:
@@ -442,7 +440,6 @@ class Tracker:
     _looks: int = 0
 
     def take(self, look: Look) -> None:
-        """Take the boxes of the next look in."""
         rules, now = self.rules, self._looks
         high = [int(box) for box in np.flatnonzero(look.scores >= rules.high)]
         low = [int(box) for box in np.flatnonzero((look.scores > rules.low) & (look.scores < rules.high))]

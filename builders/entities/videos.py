@@ -53,7 +53,6 @@ def keep_place(path: Path, sha256: str, tools: Tools) -> str:
 
 
 def film_path(file: str, sha256: str, tools: Tools) -> Path:
-    """Return where a film lies."""
     if tools.work is not None:
         with suppress(OSError, ValueError):
             return Path(read_text(tools.work / _PLACES / sha256))

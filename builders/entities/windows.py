@@ -141,7 +141,6 @@ _PLURALS = (("character", "characters"), ("location", "places"), ("object", "obj
 
 
 def load_of(shots: Sequence[ShotSlots]) -> Load:
-    """Return the memory load of a window."""
     places = _places(shots)
     total, first = sum(map(len, places.values())), len(places)
     held = [

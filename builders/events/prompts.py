@@ -371,7 +371,6 @@ async def _ask(
 
 
 def read_prompt(reply: Json) -> dict[str, Any]:
-    """Return a drafted prompt of a reply."""
     prompt = " ".join(str(reply["prompt"]).split())
     events = [" ".join(str(event).split()) for event in reply["event_list"]]
     if not prompt:

@@ -76,7 +76,6 @@ def run(item: Item, tools: Tools) -> Outcome:
 
 
 def apply_edit(draft: Json, edit: Json, story: Json) -> Json:
-    """Return a draft with one edit applied."""
     steps = _checked_steps(draft, edit)
     changed = replace_at(draft, edit["path"], edit["new"])
     _check_types(changed, _where(edit))

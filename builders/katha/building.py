@@ -167,7 +167,6 @@ class BuildOptions(StoryOptions):
 def build_request(
     sources: Sequence[Path | str] | Path | str, out: Path | str, options: BuildOptions
 ) -> RunRequest:
-    """Return what the engine is to execute."""
     beside = [("records", options.records), ("answers", options.answers)]
     return options.drafting(
         PIPELINE,

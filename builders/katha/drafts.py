@@ -62,7 +62,6 @@ class Sketch:
 
     @property
     def texts(self) -> list[str]:
-        """The texts of the scenes."""
         return scene_texts(self.scenes)
 
     def given_list(self, name: str) -> list[Json] | None:
@@ -104,7 +103,6 @@ def joined_scenes(texts: Sequence[str]) -> str:
 
 
 def scene_texts(scenes: Sequence[Json]) -> list[str]:
-    """Return the texts of scenes."""
     return [scene["scene_text"] for scene in scenes]
 
 
@@ -198,7 +196,6 @@ def covers(path: str, steps: tuple[str | int, ...]) -> bool:
 
 
 def make_check(code: str, path: str, passed: bool | None, note: str) -> Json:
-    """Return one check as JSON."""
     return {"code": code, "path": path, "passed": passed, "note": note}
 
 

@@ -220,7 +220,6 @@ class ExtendReport(Tabular):
             yield from self.run.grids()
 
     def as_json(self) -> dict[str, Json]:
-        """Return the report as plain JSON."""
         return {
             "added": list(self.added),
             "known": list(self.known),
@@ -233,7 +232,6 @@ class ExtendReport(Tabular):
         }
 
     def lines(self) -> list[str]:
-        """Return the report as lines for people."""
         given = len(self.added) + len(self.stopped) + len(self.known)
         held = (
             f"in the run already: {len(self.known)} of {given}" if given else "these sources are in the run"

@@ -70,7 +70,6 @@ def run(item: Item, tools: Tools) -> Outcome:
 
 
 def apply_edit(draft: Json, edit: Json, base: str) -> Json:
-    """Return a draft with one edit applied."""
     where = f"edit of {edit['path']} by {edit['who']}"
     form, new = editable_form(draft, base), copy.deepcopy(draft)
     try:

@@ -277,7 +277,6 @@ class ShotOptions(StoryOptions):
 def shot_request(
     sources: Sequence[Path | str] | Path | str, out: Path | str, options: ShotOptions
 ) -> RunRequest:
-    """Return what the engine is to execute."""
     scripts = [] if options.scripts is None else [Source("scripts", Path(options.scripts))]
     stories = listed(sources, "stories", "stories")
     return options.drafting(PIPELINE, out, [*stories, *scripts], planner_texts(PIPELINE, options))
@@ -331,7 +330,6 @@ class _Import:
     made: list[ReferenceImage] = field(default_factory=list)
 
     def story(self, path: Path, story: ShotStory) -> None:
-        """Import the images of one story."""
         inner = path / IMAGES
         path = inner if inner.is_dir() and IMAGES not in story.script.characters else path
         seen = {picture.sha256: picture.file for some in story.references.values() for picture in some}

@@ -67,7 +67,6 @@ class Sketch:
 
     @classmethod
     def of(cls, item: Item) -> "Sketch":
-        """Return the sketch that the fields of an item make."""
         return cls(**{field.name: item[field.name] for field in fields(cls) if field.name in item.fields})
 
     @property
@@ -167,7 +166,6 @@ def named_first(cast: Sequence[Json], text: str) -> list[str]:
 
 
 def by_key(cast: Iterable[Json]) -> dict[str, Json]:
-    """Return key -> character."""
     return {member["key"]: member for member in cast}
 
 
@@ -401,7 +399,6 @@ class TranslationSettings(PlannerSettings):
 
 
 def other_language(base: str) -> str:
-    """Return the other language of the format."""
     return "ch" if base == "en" else "en"
 
 

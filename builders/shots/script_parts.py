@@ -200,8 +200,6 @@ def _show_settings(sketch: Sketch, settings: PlannerSettings) -> Json:
 
 
 def _read_settings(reply: Json, sketch: Sketch, settings: PlannerSettings) -> list[str]:
-    """Return the settings."""
-
     def check(number: int, text: str, problems: Problems) -> None:
         named = named_in(sketch.cast, text)
         if named:
@@ -325,7 +323,6 @@ def _show_stills(sketch: Sketch, settings: PlannerSettings) -> Json:
 
 
 def _read_stills(reply: Json, sketch: Sketch, settings: PlannerSettings) -> list[str]:
-    """Return the static descriptions."""
     cast = by_key(sketch.cast)
 
     def check(number: int, text: str, problems: Problems) -> None:

@@ -472,7 +472,6 @@ def analyze(story: Json) -> Json:
 
 
 def analyze_story(item: Item, tools: Tools) -> Outcome:
-    """Return the analysis of the story."""
     return Made({"analysis": analyze(item["story"])})
 
 

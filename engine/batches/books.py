@@ -210,12 +210,10 @@ class BatchStatus:
         return max(0.0, (now if self.ended is None else self.ended) - self.written) / 3600.0
 
     def as_json(self) -> dict[str, Json]:
-        """Return it as plain JSON."""
         document: dict[str, Json] = {name: getattr(self, name) for name in self.__dataclass_fields__}
         return {**document, "stages": list(self.stages)}
 
     def line(self, now: float) -> str:
-        """Return it in one line for people."""
         provider = parse_spec(self.model).provider
         word = f", {self.word}" if self.word and self.word != self.state else ""
         text = (

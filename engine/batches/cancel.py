@@ -43,12 +43,10 @@ class Cancelled:
         return sum(batch.is_open for batch in self.batches)
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as plain JSON."""
         batches = [batch.as_json() for batch in self.batches]
         return {"batches": batches, "left": self.left, "troubles": list(self.troubles)}
 
     def lines(self) -> Iterator[str]:
-        """Return it as lines for people."""
         if not self.batches:
             yield "no batch of this run is under way"
         yield from (batch.line(self.now) for batch in self.batches)

@@ -89,7 +89,6 @@ class Carrier:
         return await self._patiently(lambda: lane.service.store(picture, name), halts=True)
 
     async def create(self, batch: Batch, order: Order, file: str) -> BatchView:
-        """Have a batch made."""
         service, wait = batch.lane.service, self._settings.first_look
         for attempt in range(TRIES):
             if self._halted():
@@ -171,7 +170,6 @@ class Carrier:
         return None
 
     async def stop(self, batch: Batch) -> None:
-        """Ask the service to stop a batch."""
         await self._patiently(lambda: batch.lane.service.cancel(batch.remote or ""))
         batch.stop = True
 

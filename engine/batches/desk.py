@@ -168,7 +168,6 @@ class BatchDesk:
         await asyncio.gather(*self._sending, return_exceptions=True)
 
     async def shut(self) -> None:
-        """Close all connections."""
         closing = (lane.service.close() for lane in self._lanes.values())
         await asyncio.gather(*closing, return_exceptions=True)
 

@@ -81,7 +81,6 @@ class MergedRun:
         return math.fsum(part.spent for part in self.parts)
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as plain JSON."""
         shards = [
             {"folder": str(part.folder), "shard": str(part.shard), "spent": part.spent} for part in self.parts
         ]
@@ -91,7 +90,6 @@ class MergedRun:
         }  # fmt: skip
 
     def lines(self) -> Iterator[str]:
-        """Yield it as lines for people."""
         yield from self.report.lines()
         yield from (
             f"shard {part.shard}: {usd_text(part.spent, part.unpriced)} USD, {part.folder}"

@@ -101,7 +101,6 @@ def read_archive(folder: str | Path) -> Archive:
 
 
 def read_manifest(folder: str | Path) -> EvaluationManifest:
-    """Return the manifest of an evaluation folder."""
     problems: list[UserError] = []
     manifest = _manifest(Path(folder) / EVALUATION, problems)
     if manifest is None:

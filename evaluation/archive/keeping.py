@@ -62,7 +62,6 @@ class SoFar:
         return not self.unasked and not self.unreached
 
     def text(self) -> str:
-        """Return it as one line for people."""
         return f"{counted(self.judgements, 'reply')} so far, {lacking(self.unasked, self.unreached)}"
 
 

@@ -54,7 +54,6 @@ class Merged:
     stories: int | None = None  # of shot images, how many stories of methods it holds
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as plain JSON."""
         parts = [{"folder": name, "judgements": one[0], "new": one[1]} for name, one in self.parts.items()]
         return {
             "kind": self.manifest.kind,
@@ -65,7 +64,6 @@ class Merged:
         }
 
     def lines(self) -> Iterator[str]:
-        """Return it as lines for people."""
         for name, (count, new) in self.parts.items():
             yield f"{name}: {counted(count, 'judgement')}, {new} of them new"
         if self.passed_over:
@@ -141,7 +139,6 @@ class _Joined:
         self.replies = ReplyCounts()
 
     def every(self) -> Iterator[Judgement]:
-        """Yield the judgements."""
         for place in self._places:
             self._now, shown = str(place), set[tuple[str | None, str]]()
             self.units.append(shown)

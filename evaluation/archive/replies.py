@@ -127,7 +127,6 @@ class ReplyCounts:
         self._tried: dict[tuple[Any, ...], tuple[int, str]] = {}
 
     def count(self, judgement: Judgement) -> None:
-        """Take in one judgement."""
         judge, asked = judgement.judge, judgement.asked()
         outcomes = self._outcomes.setdefault(judge.spec, Counter())
         if judge.reported_model is not None:
@@ -175,7 +174,6 @@ class ReplyTally:
         self._unasked: Counter[str] = Counter()
 
     def count(self, judgement: Judgement) -> None:
-        """Take in one judgement."""
         self._replies.count(judgement)
 
     def leave(self, row: Json) -> None:
@@ -201,7 +199,6 @@ class ReplyTally:
         write_archive(folder, self.manifest(), kept)
 
     def add(self, item: Item) -> None:
-        """Take in one item of the run."""
         raise NotImplementedError
 
     def finish(
@@ -229,7 +226,6 @@ class ReplyTally:
         self.write(folder, judgements())
 
     def manifest(self) -> EvaluationManifest:
-        """Return what the evaluation says of itself."""
         return EvaluationManifest(
             kind=self.kind,
             protocol={
@@ -294,7 +290,6 @@ def lacks(environment: Mapping[str, Json]) -> tuple[int, int]:
 
 
 def lacking(unasked: int, unreached: int) -> str:
-    """Return what an evaluation lacks, in words."""
     parts = []
     if unasked:
         parts.append(f"{counted(unasked, 'question')} not asked yet")

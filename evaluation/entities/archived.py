@@ -128,7 +128,6 @@ class EpisodeFacts:
 
 
 def appearance_of(shot: ShotFacts, entity: str) -> Appearance:
-    """Return a scheduled entity in a shot."""
     for appearance in shot.appearances:
         if appearance.entity == entity:
             return appearance
@@ -171,7 +170,6 @@ def entity_key(kind: EntityType, name: str) -> str:
 
 
 def entity_parts(key: str) -> tuple[EntityType, str]:
-    """Return type and name of an entity."""
     kind, _, name = key.partition(":")
     known = next((known for known in TYPES if known == kind), None)
     if known is None or not name:

@@ -156,7 +156,6 @@ class GroundSettings(VisionSettings):
     )
 
     def looking(self) -> tuple[str, ...]:
-        """Return the names of the models."""
         return tuple(name for name in (self.detector, self.text) if name is not None)
 
     @property
@@ -174,7 +173,6 @@ class AppearanceSettings(VisionSettings):
     )
 
     def looking(self) -> tuple[str, ...]:
-        """Return the name of the encoder, if there is one."""
         return () if self.encoder is None else (self.encoder,)
 
 
@@ -218,7 +216,6 @@ class ShotVideo:
 
     @property
     def count(self) -> int:
-        """How many frames the shot has."""
         return self.info.frames if self.span is None else self.span[1] - self.span[0]
 
     def frames(self, indices: Sequence[int]) -> "Iterator[tuple[int, Image]]":
@@ -258,7 +255,6 @@ class FrameKeeper:
         self._size = (0, 0)
 
     def add(self, index: int, image: "Image") -> None:
-        """Take in a frame of the shot."""
         if index not in self.wanted:
             return
         data = encode_image(image, format="png")
@@ -384,7 +380,6 @@ class Pixels(NamedTuple):
 
     @property
     def area(self) -> int:
-        """How many pixels it has."""
         return max(0, self.right - self.left) * max(0, self.bottom - self.top)
 
 
@@ -449,7 +444,6 @@ def area_percent(box: Box, pixels: Pixels, size: tuple[int, int], definition: Gr
 
 
 def rating_of(clip: float, sharp: float, percent: float) -> Rating:
-    """Return how good a crop is."""
     return Rating(clip, logistic((sharp - _SHARP[0]) / _SHARP[1]), logistic((percent - _AREA[0]) / _AREA[1]))
 
 

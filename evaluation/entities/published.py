@@ -294,7 +294,6 @@ class Imported(Plain):
     notes: tuple[str, ...]  # what can and cannot be rebuilt
 
     def lines(self) -> Iterator[str]:
-        """Return it as lines for people."""
         episodes = counted(self.episodes, "episode")
         yield f"{self.out}: {self.method}, {episodes}, {self.metrics} of {len(METRICS)} metrics"
         if self.without:

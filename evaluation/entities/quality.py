@@ -69,7 +69,6 @@ class Likeness:
 
     @property
     def identity(self) -> str:
-        """What its numbers depend on."""
         return f"{self._encoder.identity}/likeness"
 
     def values(self, groups: "Sequence[Group]") -> Rows:
@@ -107,7 +106,6 @@ class Motion:
 
     @property
     def identity(self) -> str:
-        """What its numbers depend on."""
         return f"{self._flow.identity}/motion"
 
     def values(self, groups: "Sequence[Group]") -> Rows:
@@ -135,7 +133,6 @@ class Reconstruction:
 
     @property
     def identity(self) -> str:
-        """What its numbers depend on."""
         return f"{self._flow.identity}/reconstruction-visible"
 
     def values(self, groups: "Sequence[Group]") -> Rows:
@@ -166,7 +163,6 @@ class Rating:
 
     @property
     def identity(self) -> str:
-        """What its numbers depend on."""
         return f"{self._predictor.identity}/times-{self._factor}"
 
     def values(self, groups: "Sequence[Group]") -> Rows:
@@ -320,7 +316,6 @@ class Meter:
 
 
 def mean(values: Floats) -> float:
-    """Return the mean."""
     return float(values.mean())
 
 
@@ -390,7 +385,6 @@ class Matched:
     others: tuple[str, ...]  # dimensions that are none of the six measures
 
     def as_json(self) -> dict[str, Any]:
-        """Return the outcome as plain JSON."""
         return {
             "measures": self.document["measures"], "videos": len(self.document["videos"]),
             "values": self.values, "strangers": list(self.strangers), "without": list(self.without),
@@ -398,7 +392,6 @@ class Matched:
         }  # fmt: skip
 
     def lines(self) -> Iterator[str]:
-        """Yield the outcome as lines for people."""
         measures = ", ".join(self.document["measures"])
         videos = tallied(len(self.document["videos"]), "videos")
         yield f"{tallied(self.values, 'values')} of {videos}: {measures}"
@@ -634,7 +627,6 @@ class QualitySettings(VisionSettings):
         return None if known is None else own.get(measure, known)
 
     def looking(self) -> tuple[str, ...]:
-        """Return the names of the models that measure."""
         names = (self.model_of(measure) for measure in QUALITY)
         return tuple(dict.fromkeys(name for name in names if name is not None))
 

@@ -60,7 +60,6 @@ class EpisodeBudget(Plain):
         return self.frames or None
 
     def lines(self) -> Iterator[str]:
-        """Yield the numbers as lines for people."""
         yield f"{tallied(self.episodes, 'episodes')} of {self.shots} shots to be looked at"
         if self.frames:
             yield (
@@ -202,7 +201,6 @@ class EpisodeOptions(RunOptions):
 def episodes_request(
     release: Path | str, outputs: Sequence[Path | str], out: Path | str, options: EpisodeOptions
 ) -> RunRequest:
-    """Return what the engine is to execute."""
     pillars = pillars_named(options.pillars)
     asking = asking_with(PUBLISHED, options.prompts, options.protocol)
     given = given_settings(options)

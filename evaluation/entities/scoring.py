@@ -17,7 +17,6 @@ OF_REPORT = ("stories", "methods", "megabytes", *DEFINED)
 
 
 def definitions_of(chosen: Chosen) -> Definitions:
-    """Return the definitions that were chosen."""
     return Definitions(**chosen.of(*DEFINED, "resamples", *UNCERTAINTY))
 
 
@@ -31,7 +30,6 @@ def rule_of(chosen: Chosen) -> ManifestRule:
 
 
 def score(folder: Path, chosen: Chosen) -> EntityScores:
-    """Return the scores."""
     return score_folder(folder, definitions_of(chosen))
 
 
@@ -41,7 +39,6 @@ def compare(first: Path, second: Path, chosen: Chosen, allowed: Collection[str])
 
 
 def report(folder: Path, chosen: Chosen) -> ReportDocument:
-    """Return what the page shows."""
     from ..report.showing import MEGABYTES, Wanted
     from .report.page import episodes_report
 

@@ -160,7 +160,6 @@ AGAINST_PEOPLE = TableForm(
 
 
 def people_tables(document: Mapping[str, Any]) -> Iterator[ScoreTable]:
-    """Yield the tables of a calibration."""
     yield from AGAINST_PEOPLE.of(
         (
             (f"{judge} · {label_text(name)}", label)

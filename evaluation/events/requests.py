@@ -53,7 +53,6 @@ class About(ReplyTally):
         self._frames: Counter[str] = Counter()
 
     def add(self, item: Item) -> None:
-        """Take in one video."""
         video, taken = item["video"], item["taken"]
         method = video["method"]
         self._outputs[method] = item["outputs"]
@@ -183,7 +182,6 @@ class VideoBudget(Plain):
     calls: int  # calls of all verifiers: two for each vote on a video that is there
 
     def lines(self) -> Iterator[str]:
-        """Return the numbers as lines for people."""
         yield f"{tallied(self.videos, 'videos')} requested, {self.present} there"
         judges = tallied(self.judges, "judges")
         yield f"{tallied(self.calls, 'calls')} of {judges}: each vote describes and then scores"
@@ -192,7 +190,6 @@ class VideoBudget(Plain):
 def events_request(
     suite: Path | str, outputs: Sequence[Path | str], out: Path | str, options: EventOptions
 ) -> RunRequest:
-    """Return what the engine is to execute."""
     judges = judges_of(options, options.judges)
     sources = [Source(SUITE_ROLE, Path(suite)), *(Source(OUTPUTS, Path(folder)) for folder in outputs)]
     asking = asking_with(PUBLISHED, options.prompts, options.protocol)

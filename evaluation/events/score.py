@@ -83,7 +83,6 @@ class EventScores:
     notes: tuple[str, ...] = ()  # what a reader must know before trusting a number
 
     def as_json(self) -> dict[str, Any]:
-        """Return the scores as plain JSON."""
         return {
             "kind": "events",
             "definitions": vars(self.definitions),
@@ -259,7 +258,6 @@ def score_folder(
 
 
 def score_archive(archive: Archive, suite: Suite, definitions: Definitions) -> EventScores:
-    """Score an archive with its suite."""
     protocol = archive.manifest.protocol
     votes = protocol.get("votes")
     units = protocol.get("units")
@@ -455,7 +453,6 @@ def suite_of(chosen: Chosen) -> Path | None:
 
 
 def score(folder: Path, chosen: Chosen) -> EventScores:
-    """Return the scores."""
     return score_folder(folder, suite_of(chosen), definitions_of(chosen))
 
 
@@ -465,7 +462,6 @@ def compare(first: Path, second: Path, chosen: Chosen, allowed: Collection[str])
 
 
 def report(folder: Path, chosen: Chosen) -> ReportDocument:
-    """Return what the page shows."""
     if chosen.options.get("outputs"):
         raise ConfigError(
             "--outputs", what="this option is for evaluations of storyboards; this one is of videos",

@@ -199,7 +199,6 @@ def pictures_of(frames: Json, store: Path | None) -> tuple[Image, ...]:
 
 
 def record_of(item: Item) -> StoryRecord:
-    """Return the story record of an item."""
     return StoryRecord.model_validate(item["record"])
 
 
@@ -262,7 +261,6 @@ class Published:
     usual: Mapping[str, Any] = field(default_factory=dict)
 
     def official_texts(self) -> TextSet:
-        """Return the official texts."""
         if self.texts is None:
             raise ConfigError(
                 f"--prompts {OFFICIAL}",

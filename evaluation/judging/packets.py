@@ -69,12 +69,10 @@ class Packet:
         return tuple(part for message in self.messages() for part in message.parts)
 
     def messages(self) -> tuple[Message, ...]:
-        """Return the messages."""
         *system, user = self.prompt.messages(**self.inputs)
         return (*system, Message(user.role, (*labelled(self.pictures), *user.parts)))
 
     def request(self, settings: ModelSettings, seed: int | None) -> ChatRequest:
-        """Return the request to the model that the settings name."""
         plain = self.prompt.request(settings, seed, **self.inputs)
         return replace(plain, messages=self.messages())
 
@@ -100,7 +98,6 @@ class GivenPacket:
         return True
 
     def request(self, settings: ModelSettings, _seed: int | None) -> ChatRequest:
-        """Return the request to the model that the settings name."""
         assert settings.model is not None
         return ChatRequest(
             model=settings.model,

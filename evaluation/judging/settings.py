@@ -241,7 +241,6 @@ class JudgeSettings(ModelSettings):
         return self.judges
 
     def for_judge(self, spec: str) -> ModelSettings:
-        """Return the settings with which one judge is asked."""
         shared = {name: getattr(self, name) for name in ModelSettings.model_fields}
         return ModelSettings.model_validate(shared | {"model": spec})
 
@@ -443,7 +442,6 @@ class PreparedPicture:
 
     @property
     def part(self) -> Image:
-        """The picture as a part of a message."""
         return Image(self.data, self.media_type)
 
 

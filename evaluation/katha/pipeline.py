@@ -57,7 +57,6 @@ class Accounting:
         """Generations that cannot be judged, each with the codes of what is wrong with it."""
 
     def add(self, item: Item) -> None:
-        """Take in one generation."""
         shown, unusable = item["shown"], item["unusable"]
         story, seed = shown["story_id"], shown["seed"]
         codes = shown["invalid"] or unusable
@@ -122,7 +121,6 @@ class About(ReplyTally):
         self._unasked_texts: set[tuple[str, str, str, str, int]] = set()
 
     def add(self, item: Item) -> None:
-        """Take in one generation."""
         shown, outputs = item["shown"], item["about"]["outputs"]
         self._release = item["about"]["release"]
         self._stories.add(shown["story_id"])

@@ -72,15 +72,12 @@ class JudgingBudget:
 
     @property
     def total(self) -> int:
-        """Calls in all."""
         return sum(self.calls.values())
 
     def as_json(self) -> dict[str, Any]:
-        """Return the numbers as plain JSON."""
         return {**asdict(self), "total": self.total}
 
     def lines(self) -> list[str]:
-        """Return the numbers as lines for people."""
         asked = ", ".join(f"{count} {name.replace('_', '+')}" for name, count in self.calls.items())
         lines = [
             f"{tallies({'stories': self.stories, 'storyboards': self.generations})} of {self.panels} panels, "

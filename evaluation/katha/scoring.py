@@ -66,7 +66,6 @@ class Affected:
         return {fate: sum(row[fate] for row in self.counts.values()) for fate in FATES}
 
     def as_json(self) -> dict[str, Json]:
-        """Return it as plain JSON."""
         return {
             "folder": str(self.folder),
             "totals": self.totals(),
@@ -88,7 +87,6 @@ class Affected:
         return [*rows, ["all", "", "", *(str(count) for count in self.totals().values())]]
 
     def lines(self) -> Iterator[str]:
-        """Yield it as lines for people."""
         totals = self.totals()
         yield (
             f"evaluation {self.folder}: "
@@ -255,7 +253,6 @@ def _set_of(label: str) -> PromptSet:
 
 
 def definitions_of(chosen: Chosen) -> Definitions:
-    """Return the definitions that were chosen."""
     given = chosen.of("matcher", "nonresponse", "support", "common", "resamples", *UNCERTAINTY)
     weights = chosen.options.get("weights")
     return Definitions(weights=None if weights is None else read_weights(weights), **given)
@@ -289,7 +286,6 @@ def within(folder: Path, chosen: Chosen) -> KathaComparison | Strongest:
 
 
 def report(folder: Path, chosen: Chosen) -> ReportDocument:
-    """Return what the page shows."""
     from .report.page import katha_report
 
     release, outputs = chosen.options.get("release"), chosen.options.get("outputs", ())

@@ -58,7 +58,6 @@ class Choices:
     chosen: Mapping[str, str] = field(default_factory=dict)
 
     def of(self, choice: Choice[T]) -> T:
-        """Return the value of a choice."""
         return cast("T", self.chosen.get(choice.name, choice.options[0]))
 
 
@@ -251,7 +250,6 @@ def judge_of(name: str) -> str:
 
 
 def metric_of(name: str) -> "Metric":
-    """Return the metric of a score."""
     base = base_of(name)
     return next(metric for metric in metrics() if metric.name == base)
 

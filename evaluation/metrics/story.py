@@ -47,7 +47,6 @@ class FoundStory(Own):
     views: dict[str, Any] = Field(default_factory=dict)
 
     def shots_json(self) -> list[Json]:
-        """Return the shots as plain JSON."""
         return [shot.as_json() for shot in self.shots]
 
 

@@ -214,7 +214,6 @@ class EpisodeOutputs(Outputs):
 
     @property
     def by_id(self) -> dict[str, EpisodeOutput]:
-        """Id of an episode -> its output."""
         return {output.unit: output for output in self.outputs}
 
     def accounting(self) -> dict[str, Any]:
@@ -250,7 +249,6 @@ class EpisodeOutputs(Outputs):
         }
 
     def told(self) -> str:
-        """Return the accounting in words."""
         counts = self.accounting()
         return (
             f"{counts['shots_valid']} of {counts['shots_requested']} shots in"

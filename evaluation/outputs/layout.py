@@ -102,7 +102,6 @@ class Outputs(ValidationReport):
         return {}
 
     def told(self) -> str:
-        """Return the accounting in words."""
         return ""
 
     def about(self) -> dict[str, Json]:

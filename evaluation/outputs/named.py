@@ -108,7 +108,6 @@ def entries(folder: Path) -> Iterator[Path]:
 
 
 def folders_in(folder: Path) -> list[Path]:
-    """Return the folders that lie in a folder, by name."""
     return [entry for entry in entries(folder) if entry.is_dir()]
 
 
@@ -225,7 +224,6 @@ def nothing_found(folder: Path, names: Names, form: Form, otherwise: tuple[str, 
 
 
 def _is_method(folder: Path, names: Names, form: Form) -> bool:
-    """Whether a folder looks like that of a method."""
     try:
         inside = (folder, *(seed for seed in folders_in(folder) if seed.name.startswith("seed_")))
         return (folder / MANIFEST).is_file() or any(walk(below, names, form).of for below in inside)
@@ -254,7 +252,6 @@ def require_distinct(names: Sequence[str]) -> None:
 
 
 def _below(folder: Path, name: str, noun: str) -> Path:
-    """Return a place below a folder."""
     path = Path(name)
     shown = repr(name if len(name) <= _LONGEST else f"{name[:_LONGEST]}...")
     if path.is_absolute() or ".." in path.parts or not path.parts or "\\" in name or "\0" in name:

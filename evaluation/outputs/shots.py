@@ -92,7 +92,6 @@ class Choice:
     timestamp: str | None = None  # name of the folder, or ``latest``
 
     def __post_init__(self) -> None:
-        """Check the language."""
         if self.language not in (None, *LANGUAGES):
             raise ConfigError(
                 "--language", expected="en or ch", found=repr(self.language), fix="check the spelling"
@@ -312,7 +311,6 @@ class ShotOutputs(Outputs):
         return {"complete": self.ok, "sha256": self.sha256}
 
     def told(self) -> str:
-        """Return the accounting in words."""
         counts = self.accounting()
         return (
             f"{counts['shots_valid']} of {counts['shots_requested']} shots in {counts['stories_requested']}"

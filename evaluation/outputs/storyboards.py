@@ -284,7 +284,6 @@ class Storyboards(Outputs):
         }
 
     def told(self) -> str:
-        """Return the accounting in words."""
         counts = self.accounting()
         rate = "-" if counts["invalid_rate"] is None else f"{counts['invalid_rate']:.1%}"
         invalid = f"{counts['generations_invalid']} of {counts['generations_requested']} generations invalid"
@@ -370,7 +369,6 @@ def check_methods(
 
 
 def check_splits(release: Release, splits: Sequence[str]) -> None:
-    """Check the names of splits."""
     problems = [
         UserError(
             f"--split {split}", what="the release has no stories in this split",

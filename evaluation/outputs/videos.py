@@ -185,7 +185,6 @@ class Videos(Outputs):
 
     @property
     def requested(self) -> int:
-        """How many videos were asked for."""
         return len(self.outputs)
 
     def details(self) -> dict[str, Json]:
@@ -208,7 +207,6 @@ class Videos(Outputs):
         }
 
     def told(self) -> str:
-        """Return the accounting in words."""
         invalid = len(self.invalid)
         if not invalid:
             return f"{self.requested} of {self.requested} videos can be judged"

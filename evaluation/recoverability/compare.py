@@ -59,7 +59,6 @@ class WordingControl:
     agreement: Mapping[str, Agreement] = field(repr=False)
 
     def lines(self) -> list[str]:
-        """Return it as lines for people."""
         ranks = f"methods {_rank(self.methods)}, over stories {_rank(self.stories)}"
         lines = [f"two wordings of the prompts: rank correlation of STG over {ranks}"]
         for condition, agreed in self.agreement.items():
@@ -357,7 +356,6 @@ class Strongest:
         return {"kind": PROTOCOL, **plain_fields(self), "marked": marked, "level": SURE}
 
     def lines(self) -> Iterator[str]:
-        """Yield the comparisons as lines for people."""
         for name, baseline in self.baselines.items():
             scale, digits = (1, 2) if name == "human" else (100, 1)
             yield f"{AIMS[name].label}: the strongest baseline is {baseline}"

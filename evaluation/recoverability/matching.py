@@ -356,12 +356,10 @@ class Items:
 
     @property
     def stories(self) -> int:
-        """How many stories there are."""
         return len(self.records)
 
     @property
     def questions(self) -> int:
-        """How many questions there are."""
         return len(self.keys)
 
     @cached_property

@@ -87,7 +87,6 @@ class Rates:
 
     @classmethod
     def of(cls, sums: Sums) -> "Rates":
-        """Return the rates of sums."""
         return cls(divided(sums.text, sums.counted), divided(sums.image, sums.counted))
 
     @property

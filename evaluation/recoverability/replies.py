@@ -55,7 +55,6 @@ class Columns:
         return len(self.value)
 
     def chosen(self, rows: NDArray[np.bool_]) -> "Columns":
-        """Return some of the rows."""
         return Columns(*(getattr(self, name)[rows] for name in _FIELDS))
 
     def keys(self) -> Codes:
@@ -178,7 +177,6 @@ class _Collector:
         }
 
     def add(self, judgement: Judgement) -> None:
-        """Take in one judgement."""
         kind, unit = judgement.kind, judgement.unit
         if kind not in self._places:
             return
@@ -201,7 +199,6 @@ class _Collector:
         asked.outcomes[judgement.outcome] += 1
 
     def replies(self) -> Replies:
-        """Return what was taken in."""
         if self._strangers:
             raise InputError([_stranger(name, count) for name, count in sorted(self._strangers.items())])
         shown = [group for group in self._asked if group[3] != "text"]
@@ -405,7 +402,6 @@ class Coverage:
         return self.outcomes["answered"] / self.asked
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as plain JSON."""
         return {**asdict(self), "answered_share": self.answered}
 
 

@@ -304,7 +304,6 @@ def judged_folder(
 
 
 def scores_of(judged: Judged, definitions: Definitions) -> KathaScores:
-    """Return the scores of an evaluation."""
     items, methods = judged.items, judged.methods
     sheet, estimates = estimated(methods, items, definitions)
     groups = group_scores(methods, items, definitions)

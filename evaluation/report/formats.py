@@ -285,7 +285,6 @@ def _wrong(item: CaseItem) -> str:
 
 
 def _wordy(table: CountTable, name: str) -> bool:
-    """Return whether a column holds words."""
     return any(isinstance(row.values.get(name), str) for row in table.rows)
 
 

@@ -277,7 +277,6 @@ class Accounts:
     reported: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
 
     def add(self, judgement: Judgement) -> None:
-        """Take in one judgement."""
         if judgement.kind == "match":
             return
         judge = judgement.judge.spec
@@ -293,7 +292,6 @@ class Accounts:
 
     @classmethod
     def of(cls, judgements: Iterable[Judgement]) -> "Accounts":
-        """Return the counts over some judgements."""
         accounts = cls()
         for judgement in judgements:
             accounts.add(judgement)
@@ -308,7 +306,6 @@ class Accounts:
 
     @property
     def total(self) -> int:
-        """How many replies there are."""
         return sum(self.replies.values())
 
     def outcome_table(self) -> CountTable:

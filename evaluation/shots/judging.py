@@ -60,7 +60,6 @@ class DetectSettings(VisionSettings):
     model: str | None = Field(default=None, description="Name of the detector; null: nobody looks.")
 
     def looking(self) -> tuple[str, ...]:
-        """Return the name of the detector, if there is one."""
         return () if self.model is None else (self.model,)
 
 
@@ -77,7 +76,6 @@ class CropSettings(VisionSettings):
     )
 
     def looking(self) -> tuple[str, ...]:
-        """Return the names of all encoders."""
         return (*self.pictures, *self.faces)
 
     def encoders(self, tag: str | None) -> tuple[str, ...]:
@@ -99,7 +97,6 @@ class PictureSettings(VisionSettings):
     )
 
     def looking(self) -> tuple[str, ...]:
-        """Return the names of the models that look."""
         named = (self.style, self.aesthetic, self.inception, self.clip, *self.more.values())
         return tuple(name for name in named if name is not None)
 

@@ -97,7 +97,6 @@ class Finding:
     device: str = "cpu"  # where the network runs
 
     def shots_of(self, path: Path) -> ShotBoundaries:
-        """Return the shots of a video."""
         return detect(path, self.method, threshold=self.threshold, device=self.device)
 
 
@@ -323,7 +322,6 @@ def take_keyframes(
 
 
 def read_review(path: Path) -> Review:
-    """Read a review file."""
     with explaining(
         path, "correct it, or remove it to begin anew", what="this is no review file of keyframes"
     ):

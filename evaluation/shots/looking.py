@@ -66,7 +66,6 @@ class BoxRows:
 
     @property
     def identity(self) -> str:
-        """What its results depend on."""
         return f"{self._detector.identity}/boxes-{MOST_BOXES}"
 
     def predict(self, images: "Sequence[Image]") -> Rows:

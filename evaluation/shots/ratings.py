@@ -39,12 +39,10 @@ class Definitions(Choices, Uncertainty):
         return {choice.name: self.of(choice) for choice in choices()}
 
     def as_json(self) -> dict[str, Any]:
-        """Return them as plain JSON."""
         plain = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "chosen"}
         return plain | {name.replace("-", "_"): value for name, value in self.all().items()}
 
     def named(self) -> str:
-        """Return the definitions as a line for people."""
         return ", ".join(f"{name}={value}" for name, value in self.all().items())
 
 

@@ -307,7 +307,6 @@ class ImageBudget(Plain):
         return self.shots
 
     def lines(self) -> Iterator[str]:
-        """Return the numbers as lines for people."""
         yield f"{tallied(self.shots, 'shots')} to be looked at"
         if self.judges:
             judges = tallied(self.judges, "judges")
@@ -319,7 +318,6 @@ class ImageBudget(Plain):
 def images_request(
     release: Path | str, outputs: Sequence[Path | str], out: Path | str, options: ImageOptions
 ) -> RunRequest:
-    """Return what the engine is to execute."""
     metrics = _metrics(options.metrics)
     judged = any(metric.judged for metric in all_metrics(metrics))
     judges = judges_of(options, options.judges) if judged else ()

@@ -338,7 +338,6 @@ class ImageScores:
         return tuple(sorted(ranks, key=lambda row: row.run in below))
 
     def as_json(self) -> dict[str, Any]:
-        """Return the scores as plain JSON."""
         official = self.official_ranks()
         return {
             "kind": "images",

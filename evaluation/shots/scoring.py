@@ -137,7 +137,6 @@ NAMES = ("method", "story_id", "shot")
 def scored_shots(
     archive: Archive, stories: Sequence[FoundStory], scores: ImageScores
 ) -> tuple[ShotScore, ...]:
-    """Return the shots of all methods, as they were scored."""
     panels = sorted(collect_panels(archive.judgements, stories).items())
     scored = {(method.method, story.story_id): story for method in scores.methods for story in method.stories}
     return tuple(
@@ -376,7 +375,6 @@ CODE = ("cids=code", "copy-paste=code", "occm=code", "csd=code", "alignment=code
 
 
 def definitions_of(chosen: Chosen) -> Definitions:
-    """Return the definitions that were chosen."""
     return read_definitions(chosen.options.get("define", ()), **chosen.of("resamples", *UNCERTAINTY))
 
 
@@ -395,7 +393,6 @@ def compare(first: Path, second: Path, chosen: Chosen, allowed: Collection[str])
 
 
 def report(folder: Path, chosen: Chosen) -> ReportDocument:
-    """Return what the page shows."""
     from ..report.model import LEAST
     from ..report.showing import MEGABYTES, Wanted
 

@@ -63,7 +63,6 @@ def correlate(
     of: str = "pairs",
     scales: tuple[float, float] = (1.0, 1.0),
 ) -> Correlation:
-    """Return a correlation of two columns."""
     first, second = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     if first.shape != second.shape or first.ndim != 1:
         raise ValueError(f"two columns of the same length are needed, not {first.shape} and {second.shape}")
@@ -278,7 +277,6 @@ class TableCorrelations:
     unread: tuple[Unread, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as plain JSON."""
         return {
             "on": list(self.on),
             "shared": self.shared,
@@ -297,7 +295,6 @@ class TableCorrelations:
         }
 
     def lines(self) -> Iterable[str]:
-        """Return it as lines for people."""
         yield f"{self.shared} rows shared by {', '.join(self.on)}"
         for what, keys in (
             ("only in the first", self.only_first), ("only in the second", self.only_second),

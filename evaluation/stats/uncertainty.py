@@ -437,7 +437,6 @@ class Paired:
         return self.first if (self.difference > 0) == higher else self.second
 
     def line(self, scale: float = 100, digits: int = 1) -> str:
-        """Return it as one line for people."""
         pair = " ".join([*(f"{value}:" for value in self.about.values()), f"{self.first} - {self.second}"])
         if self.difference is None:
             return f"{pair}: undefined, nothing is valid for both"

@@ -87,7 +87,6 @@ class Orders(Plain):
     expected: tuple[str, ...]  # files below the folder of outputs
 
     def lines(self) -> Iterator[str]:
-        """Yield it as lines for people."""
         yield f"{self.out}: {tallies(self.counts)}"
         yield f"a generator writes {tallied(len(self.expected), 'files')}, such as OUTPUTS/{self.expected[0]}"
 
@@ -170,7 +169,6 @@ def benchmarks() -> Mapping[str, Benchmark]:
 
 
 def benchmark_named(name: str) -> Benchmark:
-    """Return a benchmark by its name."""
     known = benchmarks()
     if name not in known:
         raise ConfigError(

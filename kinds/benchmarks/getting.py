@@ -91,7 +91,6 @@ class Part(Plain):
 
     @property
     def line(self) -> str:
-        """It in one line, for people."""
         size = ", size not known" if self.size is None else f", {byte_text(self.size)}" if self.size else ""
         terms = f"; {self.terms}{' (to be accepted)' if self.asks and self.state != 'here' else ''}"
         return f"{self.state:8} {self.what}: {self.source}{size}{terms if self.terms else ''}"
@@ -107,7 +106,6 @@ class Needs:
 
     @property
     def missing(self) -> tuple[Part, ...]:
-        """What is not here."""
         return tuple(part for part in self.parts if part.state != "here")
 
     @property
@@ -121,12 +119,10 @@ class Needs:
         return "; ".join(f"{part.what}: {part.terms}" for part in self.asking)
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as plain JSON."""
         parts = [part.as_json() for part in self.parts]
         return {"benchmark": self.benchmark.name, "parts": parts, "complete": not self.missing}
 
     def lines(self) -> Iterator[str]:
-        """Yield it as lines for people."""
         for part in self.parts:
             yield part.line
             if part.why:

@@ -144,7 +144,6 @@ class ImportedDemo:
                 if story.text in shown and not story.captions}  # fmt: skip
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as plain JSON."""
         boards = [story for story in self.stories if story.captions]
         used = {
             "collection": [story.source for story in self.stories],
@@ -163,7 +162,6 @@ class ImportedDemo:
         }  # fmt: skip
 
     def lines(self) -> Iterator[str]:
-        """Yield it as lines for people."""
         told = self.as_json()
         boards, pictures = tallied(told["storyboards"], "storyboards"), tallied(told["pictures"], "pictures")
         yield f"{self.folder}: {tallied(told['stories'], 'stories')}, {boards} of {pictures}"

@@ -42,7 +42,6 @@ class PublishedTable(Own):
     rows: dict[str, tuple[Cell, ...]] = Field(description="Method -> its numbers, by column.")
 
     def table(self) -> ScoreTable:
-        """Return it as a table of scores."""
         names = [measure.name for measure in self.measures]
         return ScoreTable(
             name=f"published-{self.key}",
@@ -70,13 +69,11 @@ def _printed(cell: Cell) -> Score:
 
 @cache
 def published_tables() -> dict[str, PublishedTable]:
-    """Return all published tables by their keys."""
     content = (files(__package__) / "published.json").read_bytes()
     return {table.key: table for table in _Document.model_validate_json(content).tables}
 
 
 def published_table(key: str) -> PublishedTable:
-    """Return a published table."""
     known = published_tables()
     if key not in known:
         what, fix = f"there is no published table {key}", f"choose one of: {', '.join(known)}"
@@ -99,14 +96,12 @@ class Rows:
     differences: tuple[str, ...]  # how the protocol of our rows differs from that of the printed ones
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as plain JSON."""
         return {
             "benchmark": self.benchmark.name, "differences": list(self.differences),
             "tables": [table.model_dump(mode="json") for table in self.tables],
         }  # fmt: skip
 
     def lines(self) -> Iterator[str]:
-        """Yield it as lines for people."""
         for table in self.tables:
             grid = grid_of(table)
             yield from ("", grid.title)

@@ -70,11 +70,9 @@ class DryRun:
     plan: Json | None = None  # what would be asked and about what that costs; None where that needs more
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as plain JSON."""
         return {"missing": list(self.missing), "takes": list(self.lines_of), "plan": self.plan}
 
     def lines(self) -> Iterator[str]:
-        """Yield it as lines for people."""
         yield from self.lines_of
         if not self.missing:
             yield "nothing is missing"
@@ -156,12 +154,10 @@ class Ran:
     rows: Rows
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as plain JSON."""
         done = None if self.report is None else self.report.as_json()
         return {"run": done, "page": None if self.page is None else str(self.page), **self.rows.as_json()}
 
     def lines(self) -> Iterator[str]:
-        """Yield it as lines for people."""
         if self.report is not None:
             yield from self.report.lines()
         if self.page is not None:

@@ -79,7 +79,6 @@ class AnthropicBatches(BatchService):
         raise self._fault(failure)
 
     async def create(self, order: Order, file: str) -> BatchView:  # noqa: ARG002 - there is no file here
-        """Make a batch."""
         body = {"requests": [json.loads(line) for line in order.lines]}
         return self._clean(_view(await self._document(self._post(BATCHES, body))))
 
@@ -118,7 +117,6 @@ class AnthropicBatches(BatchService):
         return any(line.get("custom_id") in order.requests for line in lines)
 
     async def look(self, remote: str) -> BatchView:
-        """Return where a batch is."""
         return self._clean(_view(await self._document(self._get(f"{BATCHES}/{remote}"))))
 
     async def cancel(self, remote: str) -> None:
@@ -130,7 +128,6 @@ class AnthropicBatches(BatchService):
                 raise
 
     async def results(self, view: BatchView, requests: Mapping[str, ChatRequest]) -> Results:
-        """Return what stands in the stream of results."""
         outcomes: dict[str, Outcome] = {}
         lines, torn = json_lines_of(await self._response(self._get(f"{BATCHES}/{view.remote}/results")))
         for line in lines:

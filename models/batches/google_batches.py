@@ -64,7 +64,6 @@ class GoogleBatches(BatchService):
         self._headers = {**own, "x-goog-api-key": find_key(spec, options, redactor)}
 
     async def close(self) -> None:
-        """Close connections."""
         await close_google(self._client, self._http)
 
     def encode(self, name: str, request: ChatRequest, stored: Mapping[str, str] | None = None) -> bytes:
@@ -116,7 +115,6 @@ class GoogleBatches(BatchService):
         return file
 
     async def create(self, order: Order, file: str) -> BatchView:
-        """Make a batch of the file."""
         body = {"batch": {"displayName": order.tag, "inputConfig": {"fileName": file}}}
         return self._clean(_view(await self._post(f"{self._model}:batchGenerateContent", body)))
 
@@ -135,7 +133,6 @@ class GoogleBatches(BatchService):
         return None
 
     async def look(self, remote: str) -> BatchView:
-        """Return where a batch is."""
         return self._clean(_view(await self._get(remote)))
 
     async def cancel(self, remote: str) -> None:
@@ -147,7 +144,6 @@ class GoogleBatches(BatchService):
                 raise
 
     async def results(self, view: BatchView, requests: Mapping[str, ChatRequest]) -> Results:
-        """Return what stands in the file of results."""
         outcomes: dict[str, Outcome] = {}
         torn = False
         for file in view.outputs:

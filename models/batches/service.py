@@ -298,7 +298,6 @@ class OpenAIBatches(BatchService):
         self._client = openai_client(spec, patient, redactor, LONGEST_RESULTS)
 
     async def close(self) -> None:
-        """Close connections."""
         await self._chat.close()
         await self._client.close()
 
@@ -323,7 +322,6 @@ class OpenAIBatches(BatchService):
         raise self._fault(failure)
 
     async def create(self, order: Order, file: str) -> BatchView:
-        """Make a batch of the file."""
         body = {
             "input_file_id": file,
             "endpoint": ENDPOINT,
@@ -348,7 +346,6 @@ class OpenAIBatches(BatchService):
         return None
 
     async def look(self, remote: str) -> BatchView:
-        """Return where a batch is."""
         return self._view(await self._document(self._get(f"/batches/{remote}")))
 
     async def cancel(self, remote: str) -> None:

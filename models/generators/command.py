@@ -98,7 +98,6 @@ class CommandImages:
         self._timeout = options.call_timeout
 
     async def complete(self, request: ChatRequest) -> Reply:
-        """Make one picture."""
         picture = PictureRequest.of(request)
         given = self.settings(extras(request))
         with tempfile.TemporaryDirectory(prefix="fabula-") as folder:
@@ -111,7 +110,6 @@ class CommandImages:
         """Do nothing: programs end with their call."""
 
     def settings(self, extra: Mapping[str, Json]) -> CommandOptions:
-        """Return the settings of a program."""
         try:
             given = CommandOptions.model_validate(dict(extra))
         except ValidationError as error:

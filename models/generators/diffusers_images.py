@@ -76,7 +76,6 @@ class DiffusersImages:
         self._loaded_with: PipelineOptions | None = None
 
     async def complete(self, request: ChatRequest) -> Reply:
-        """Make one picture."""
         picture = PictureRequest.of(request)
         given_up = threading.Event()
         loop = asyncio.get_running_loop()
@@ -157,7 +156,6 @@ class DiffusersImages:
             return pipe(generator=torch.Generator("cpu").manual_seed(seed), **watched, **arguments)
 
     def _wanted(self, more: Mapping[str, Any]) -> PipelineOptions:
-        """Return the settings of a pipeline."""
         given = {name: more[name] for name in self.options_type.model_fields if name in more}
         try:
             return self.options_type.model_validate(given)
@@ -261,7 +259,6 @@ def _heeds_negative(parameters: Mapping[str, inspect.Parameter], more: Mapping[s
 
 
 def opened_picture(data: bytes) -> "Image":
-    """Return a picture in RGB."""
     from PIL import Image
 
     return Image.open(io.BytesIO(data)).convert("RGB")

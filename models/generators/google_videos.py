@@ -95,7 +95,6 @@ class GoogleImages(PictureService):
         self._client, self._http = google_client(spec, options, redactor, LONGEST_PICTURE)
 
     async def close(self) -> None:
-        """Close connections."""
         await close_google(self._client, self._http)
 
     def _body(self, request: ChatRequest) -> dict[str, Any]:
@@ -388,7 +387,6 @@ class GoogleVideos(Service):
         """Key of a request -> interactions that were created for it, and that nobody reads now."""
 
     async def close(self) -> None:
-        """Close connections."""
         await self._http.aclose()
 
     async def complete(self, request: ChatRequest) -> Reply:

@@ -287,7 +287,6 @@ class PictureService(Service):
         self._edge = PictureEdge(options, redactor)
 
     async def complete(self, request: ChatRequest) -> Reply:
-        """Make one picture."""
         picture = PictureRequest.of(request)
         return await self._asked(request, partial(self._read, request, picture))
 

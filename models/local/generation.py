@@ -53,7 +53,6 @@ class Question:
 
     @property
     def has_pictures(self) -> bool:
-        """Whether pictures are shown."""
         return any(isinstance(part, Image) for message in self.request.messages for part in message.parts)
 
     def answer(self, reply: Reply | Exception) -> None:

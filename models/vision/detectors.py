@@ -84,7 +84,6 @@ class GroundingDino:
 
     @property
     def identity(self) -> str:
-        """What its results depend on."""
         asked = self._asked
         most = "all" if asked.suppression is None else f"{asked.suppression:g}"
         plain = identity_of(self.card, self.place.dtype, self.place.device)
@@ -290,7 +289,6 @@ class PeopleDetector:
 
     @property
     def identity(self) -> str:
-        """What its results depend on."""
         plain = identity_of(self.card, self.place.dtype, self.place.device)
         limits = "/".join(f"{limit:g}" for limit in self._limits[:3])
         named = ",".join(sorted(self._classes.values()))
@@ -422,7 +420,6 @@ class Sam2:
 
     @property
     def identity(self) -> str:
-        """What its results depend on."""
         return identity_of(self.card, self.place.dtype, self.place.device)
 
     def segment(self, images: "Sequence[Image]", points: Sequence[Points]) -> list[Masks]:

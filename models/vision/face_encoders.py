@@ -166,7 +166,6 @@ class FaceFinder:
 
     @property
     def identity(self) -> str:
-        """What its results depend on."""
         plain = identity_of(self.card, self.place.dtype, self.place.device)
         return f"{plain}/{','.join(f'{least:g}' for least in self._thresholds)}"
 

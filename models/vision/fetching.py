@@ -47,7 +47,6 @@ class Row:
     why: str = ""  # why they could not be had
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as plain JSON."""
         source = self.weights.source
         return {
             "source": source.repo, "revision": source.revision, "models": list(self.models),
@@ -68,7 +67,6 @@ class Fetching:
 
     @property
     def lacking(self) -> tuple[Row, ...]:
-        """What is not here."""
         return tuple(row for row in self.rows if row.state in ("to fetch", "failed"))
 
     @property
@@ -77,7 +75,6 @@ class Fetching:
         return tuple(row for row in self.lacking if row.weights.restricts)
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as plain JSON."""
         lacking = self.lacking
         return {
             "folder": str(weights_folder()), "sources": [row.as_json() for row in self.rows],
@@ -86,7 +83,6 @@ class Fetching:
         }  # fmt: skip
 
     def lines(self) -> Iterator[str]:
-        """Yield it as lines for people."""
         lacking = self.lacking
         total = sum(row.weights.source.size for row in lacking)
         yield f"folder of weights: {weights_folder()}"

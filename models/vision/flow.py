@@ -42,7 +42,6 @@ class RaftFlow:
 
     @property
     def identity(self) -> str:
-        """What its results depend on."""
         return identity_of(self.card, "float32", self._place.device) + f"/{self._updates}-updates"
 
     def flows(self, pictures: "Sequence[tuple[Image, Image]]") -> Rows:

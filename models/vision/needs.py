@@ -277,7 +277,6 @@ def measurements() -> tuple[Measurement, ...]:
 
 
 def read_measurements(text: str) -> list[Measurement]:
-    """Return the measurements in a file's text."""
     return [Measurement(**entry) for entry in json.loads(text)]
 
 
@@ -308,7 +307,6 @@ class VisionPlan:
         ]  # fmt: skip
 
     def lines(self) -> Iterator[str]:
-        """Yield it as lines for people."""
         for name, device, dtype, measured in self.models:
             if not measured:
                 yield f"{name} on {device}, {dtype}: memory and time are unknown, nobody measured them"
@@ -386,16 +384,13 @@ class VisionCheck:
     findings: tuple[Finding, ...]  # everything looked at, model by model
 
     def has(self, status: Status) -> bool:
-        """Whether there is a finding with a status."""
         return any(finding.status == status for finding in self.findings)
 
     def as_json(self) -> dict[str, Any]:
-        """Return the check as plain JSON."""
         passed = not self.has("failed") and not self.has("missing")
         return {"findings": [asdict(finding) for finding in self.findings], "passed": passed}
 
     def lines(self) -> Iterator[str]:
-        """Yield the check as lines for people."""
         for finding in self.findings:
             yield f"{finding.status:9}{finding.model}: {finding.step}: {finding.detail}"
             if finding.fix:

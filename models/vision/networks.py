@@ -86,7 +86,6 @@ class Network:
 
     @property
     def identity(self) -> str:
-        """What its results depend on."""
         return identity_of(self.card, self.place.dtype, self.place.device)
 
     def values(self, images: "Sequence[Image]") -> Rows:
@@ -106,12 +105,10 @@ class _Named:
 
     @property
     def card(self) -> Card:
-        """What it is."""
         return self._network.card
 
     @property
     def identity(self) -> str:
-        """What its results depend on."""
         return self._network.identity
 
 
@@ -278,7 +275,6 @@ class TensorPreparation(Preparation):
     """
 
     def text(self) -> str:
-        """Return the preparation in words, for a card."""
         cut = f"centre crop {self.crop}" if self.crop else "whole"
         return (
             f"RGB, shorter side {self.resize}, {cut}, {self.resampling} without antialiasing,"

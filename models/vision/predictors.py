@@ -71,7 +71,6 @@ WIDTHS = (1024, 128, 64, 16, 1)
 
 
 def aesthetic_card(definition: AestheticDefinition) -> Card:
-    """Return the card of one definition."""
     text = PREPARATIONS[definition].text()
     return Card(
         f"aesthetic-v2.5-{definition}",
@@ -142,7 +141,6 @@ InceptionDefinition = Literal["paper", "code"]
 
 
 def inception_card(definition: InceptionDefinition) -> Card:
-    """Return the card of one definition."""
     text = INCEPTION_PREPARATION.text() + (
         ", input transform of the weights" if definition == "paper" else ""
     )
@@ -257,7 +255,6 @@ class MusiqPredictor:
 
     @property
     def identity(self) -> str:
-        """What its results depend on."""
         return identity_of(self.card, self._place.dtype, self._place.device)
 
     def predict(self, images: "Sequence[Image]") -> Rows:

@@ -92,9 +92,7 @@ class VisionModel(Protocol):
     """What every model has."""
 
     @property
-    def card(self) -> Card:
-        """What it is."""
-        ...
+    def card(self) -> Card: ...
 
     @property
     def identity(self) -> str:
@@ -246,7 +244,6 @@ class SharedRows:
         return None if files is None else cls(files)
 
     def read(self, keys: Sequence[bytes]) -> dict[bytes, Rows]:
-        """Return the rows that are there."""
         rows = {}
         for name, content in self._files.read([key.hex() for key in keys]).items():
             digest, row = content[:_DIGEST], content[_DIGEST:]
@@ -322,7 +319,6 @@ class VectorStore:
         self.close()
 
     def close(self) -> None:
-        """Close the file."""
         self._file.close()
 
     def rows(self, model: Encoder | Predictor, images: "Sequence[Image]", batch: int = 16) -> Rows:

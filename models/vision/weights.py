@@ -49,7 +49,6 @@ class Source:
 
     @property
     def files(self) -> tuple[str, ...]:
-        """Names of all files."""
         return (self.file,) if self.file else (*PRETRAINED, *self.also)
 
     @property
@@ -108,7 +107,6 @@ def pin(source: Source, name: str, made: Pin) -> None:
 
 
 def pinned(source: Source) -> dict[str, Pin]:
-    """Return the pins of a source's files by name."""
     known = pins()
     return {name: known[key] for name in source.files if (key := f"{source.folder}/{name}") in known}
 
@@ -265,7 +263,6 @@ def choose(device: str = "auto", dtype: Dtype = "float32") -> Place:
 
 
 def library() -> Any:  # noqa: ANN401 - a module
-    """Return torch."""
     try:
         import torch
     except ModuleNotFoundError as error:

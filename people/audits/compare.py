@@ -67,7 +67,6 @@ class Annotated:
 
     @property
     def texts(self) -> list[str]:
-        """The texts of its scenes."""
         return [scene["scene_text"] for scene in self.record["scenes"]]
 
 
@@ -227,7 +226,6 @@ class Counts:
     types: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     def add(self, name: str, number: int, total: int) -> None:
-        """Count so many of so many."""
         before = self.sums.get(name, (0, 0))
         self.sums[name] = (before[0] + number, before[1] + total)
 

@@ -151,7 +151,6 @@ class Reading:
 
 
 def read_form(path: Path, drafts: Mapping[str, Annotated]) -> Reading:
-    """Return what a filled form says of drafts."""
     units = {unit.key: unit for unit in units_of(drafts)}
     verdicts: dict[str, tuple[bool, str]] = {}
     problems: list[UserError] = []
@@ -351,7 +350,6 @@ class Audit(Tabular):
     name: str = ""  # what was audited: name and version of a release, or the name of its folder
 
     def as_json(self) -> dict[str, Any]:
-        """Return the result as plain JSON."""
         return {
             "facts": dict(self.facts),
             "scores": {name: score.as_json() for name, score in self.scores.items()},
@@ -364,7 +362,6 @@ class Audit(Tabular):
         }
 
     def lines(self) -> list[str]:
-        """Return the result as lines for people."""
         lines = [f"{name}: {value}" for name, value in self.facts.items()]
         lines += [f"note: {note}" for note in self.notes]
         part = ""
@@ -441,7 +438,6 @@ def score_text(score: Score) -> str:
 
 
 def page_of(audit: Audit) -> str:
-    """Return the page."""
     from ...evaluation.report.formats import with_parts
 
     groups = {name: list(cases) for name, cases in groupby(audit.cases, key=lambda case: case.group)}

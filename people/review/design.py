@@ -84,7 +84,6 @@ class _Dealing:
         self._held: dict[Group, dict[int, int]] = {}
 
     def seats(self) -> list[list[int]]:
-        """Return the units of each seat."""
         units: list[list[int]] = [[] for _ in self.loads]
         for group, held in self._held.items():
             for seat, vote in held.items():
@@ -144,7 +143,6 @@ __all__ = ["Place", "Plan", "Seat", "Unit", "design", "fits", "least_seats", "re
 
 
 def design(units: Sequence[Unit], gold: Sequence[Unit], plan: Plan) -> tuple[Seat, ...]:
-    """Return the seats of a study."""
     _check(units, gold, plan)
     listed = sorted(units, key=lambda unit: unit.item)
     votes = wanted_votes(listed, plan)

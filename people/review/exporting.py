@@ -401,11 +401,9 @@ class ExportedFiles:
     care: tuple[str, ...] = ()  # what a reader of the votes must know first
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as plain JSON."""
         return {"folder": str(self.folder), **self.counts, "care": list(self.care), "next": list(self.next)}
 
     def lines(self) -> Iterator[str]:
-        """Return it for people."""
         yield f"written to {self.folder}: " + ", ".join(
             f"{count:,} {name}" for name, count in self.counts.items()
         )
@@ -467,7 +465,6 @@ class Flag:
     why: str  # why it should be read
 
     def as_json(self) -> dict[str, Json]:
-        """Return it as plain JSON."""
         return {"line": self.line, "text": self.text, "why": self.why}
 
 
@@ -492,7 +489,6 @@ class Published:
         }  # fmt: skip
 
     def lines(self) -> Iterator[str]:
-        """Return what it is, for people."""
         yield f"lines: {len(self.rows):,}, of {self.people[0]} of {self.people[1]} people who agreed to it"
         if self.flags:
             texts = tallied(len(self.flags), "texts")

@@ -420,13 +420,11 @@ class KeptVotes:
     kinds: Mapping[Key, frozenset[str]]  # vote -> all kinds of its lines
 
     def counts(self, vote: Counted) -> bool:
-        """Return whether anything of a vote counts."""
         key, nothing = _key(vote), frozenset[str]()
         whole = self.kinds.get(key, nothing)
         return vote.person.id not in self.excluded.people and (not whole or whole != self.dropped.get(key))
 
     def counts_for(self, vote: Counted, question: Question) -> bool:
-        """Return whether the answer to a question of a vote counts."""
         return self.counts(vote) and question.row not in self.dropped.get(_key(vote), ())
 
     def as_json(self) -> dict[str, Any]:

@@ -85,7 +85,6 @@ class Study:
         return read_events(self.folder)
 
     def standing(self) -> Standing:
-        """Return where the study stands."""
         return Standing.of(self.events())
 
 

@@ -273,7 +273,6 @@ class Marked:
         yield from self._of_file(max(start, end) - len(self.mark), stop - len(self.mark))
 
     def content(self) -> bytes:
-        """Return all that is sent."""
         return b"".join(self.pieces(0, self.size))
 
     def _of_file(self, start: int, stop: int) -> Iterator[bytes]:

@@ -423,7 +423,6 @@ class Preset(Own):
 
 
 def preset_names() -> tuple[str, ...]:
-    """Return the names of all presets."""
     return tuple(
         sorted(
             entry.name.removesuffix(ENDING)
@@ -435,7 +434,6 @@ def preset_names() -> tuple[str, ...]:
 
 @cache
 def load_preset(name: str) -> Preset:
-    """Return a preset."""
     if name not in preset_names():
         raise ConfigError(
             "--preset",

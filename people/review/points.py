@@ -54,7 +54,6 @@ class Said:
     note: str = ""  # what was written beside it
 
     def as_json(self) -> dict[str, Json]:
-        """Return it as plain JSON."""
         return {
             "reviewer": self.reviewer, "answer": self.answer, "edits": listed_edits(self.edits),
             "note": self.note,
@@ -143,7 +142,6 @@ class Decision:
 
     @classmethod
     def of(cls, event: Event) -> "Decision":
-        """Return the decision that an event brought."""
         body = event.body
         edits = {str(edit["path"]): edit["new"] for edit in body.get("edits") or ()}
         return cls(
@@ -152,11 +150,9 @@ class Decision:
         )  # fmt: skip
 
     def says(self, value: Json, edits: Mapping[str, Json], reason: str) -> bool:
-        """Return whether it is this decision."""
         return (self.value, dict(self.edits), self.reason) == (value, dict(edits), reason)
 
     def as_json(self) -> dict[str, Json]:
-        """Return it as plain JSON."""
         return {
             "value": self.value, "edits": listed_edits(self.edits), "reason": self.reason,
             "adjudicator": self.who, "at": self.at,
@@ -379,7 +375,6 @@ class NotDecided(ConfigError):
 def cases(
     study: Study, standing: Standing, *, everything: bool = False, known: Known | None = None
 ) -> list[Point]:
-    """Return the open cases of a study."""
     listed = points(study, standing, known=known)
     return [point for point in listed if point.is_case and (everything or point.is_open)]
 
@@ -494,7 +489,6 @@ def decide_from_file(study: Study, journal: VoteJournal, path: Path, who: str, a
 
 
 def lines(listed: Sequence[Point]) -> Iterator[str]:
-    """Yield cases for people."""
     if not listed:
         yield "nothing is to be decided"
     for point in listed[:SHOWN]:

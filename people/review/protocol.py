@@ -49,7 +49,6 @@ class Floor(Own):
         return words / self.words_per_second + answers * self.seconds_per_answer
 
     def line(self) -> str:
-        """Return it for people."""
         return (
             f"1 s for {self.words_per_second:g} words shown and {self.seconds_per_answer:g} s for each "
             "answer; faster votes stay on file and do not count"
@@ -127,7 +126,6 @@ def write_protocol(folder: Path, protocol: Protocol) -> None:
 
 
 def read_protocol(path: Path) -> Protocol:
-    """Return the protocol of a file."""
     try:
         return _read(read_json(path, follow=True))
     except (OSError, ValueError) as error:

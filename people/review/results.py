@@ -305,7 +305,6 @@ _ORDER = ("unanimous", "adjudicated", "open")
 
 
 def lines(document: Mapping[str, Any]) -> Iterator[str]:
-    """Yield results for people."""
     kept = document["kept"]
     counts = f"{kept['votes']:,} votes of {kept['reviewers']:,} reviewers on {kept['items']:,} items"
     yield f"results of {document['study']}: {counts}"

@@ -237,7 +237,6 @@ class Standing:
 
     @classmethod
     def of(cls, events: Iterable[Event]) -> "Standing":
-        """Return where a study stands after some events."""
         standing = cls()
         for event in events:
             standing.apply(event)

@@ -185,7 +185,6 @@ def _person(study: Study, standing: Standing, person: Reviewer, now: str) -> dic
 
 
 def state_of(person: Reviewer) -> str:
-    """Return where a person is, in one word."""
     if person.dropped:
         return "dropped"
     if person.revoked:

@@ -263,7 +263,6 @@ def load_task(name: str) -> Task:
 
 @lru_cache(maxsize=16)
 def read_task(content: bytes, where: str) -> Task:
-    """Return the task that the bytes of a file hold."""
     import yaml
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the one in C reads ten times as fast

@@ -99,7 +99,6 @@ class SubsetChange:
         )
 
     def as_json(self) -> dict[str, Json]:
-        """Return it as plain JSON."""
         pairs = {"asked": self.asked, "stories": self.stories}
         return {
             "name": self.name,
@@ -110,7 +109,6 @@ class SubsetChange:
         }
 
     def line(self) -> str:
-        """Return it as a line for people."""
         before, after = (f"{asked} ({size})" for asked, size in zip(self.asked, self.stories, strict=True))
         if self.kind != "changed":
             return f"{self.name} {self.kind}: {after if self.kind == 'added' else before}"
@@ -198,7 +196,6 @@ class Shift:
         return before, after
 
     def line(self) -> str:
-        """Return it as a line for people."""
         return f"{self.path}: {' -> '.join(self.values)}"
 
 
@@ -267,7 +264,6 @@ class HiddenChange:
     fresh: int | None = None
 
     def as_json(self) -> dict[str, Json]:
-        """Return it as plain JSON."""
         commitments = None
         if self.kept is not None:
             commitments = {"kept": self.kept, "gone": self.gone, "new": self.fresh}
@@ -285,7 +281,6 @@ class HiddenChange:
         return [(Step.MINOR, f"{_stories(fresh)} of the hidden test added")] if fresh else []
 
     def lines(self) -> Iterator[str]:
-        """Yield what is known, for people."""
         before, after = (side.get("stories", 0) for side in (self.before, self.after))
         if not (before or after):
             return
@@ -402,7 +397,6 @@ class ReleaseDiff(Tabular):
 
     @property
     def old_version(self) -> Version:
-        """The version that the old release states."""
         return version_of(self.old)
 
     @property
@@ -469,7 +463,6 @@ def with_reasons(compared: ReleaseDiff) -> ReleaseDiff:
 
 
 def version_of(side: Side) -> Version:
-    """Return the version that a side states."""
     return Version.of(side.document["version"], f"{side.folder / RELEASE} $.version")
 
 

@@ -201,7 +201,6 @@ class Version:
 
     @classmethod
     def of(cls, text: str, where: str) -> Self:
-        """Read a version."""
         if not isinstance(text, str) or not SEMVER.fullmatch(text):
             raise ConfigError(
                 where, expected="a semantic version such as 0.1.0", found=repr(text),

@@ -146,7 +146,6 @@ def _records(compared: ReleaseDiff) -> dict[str, Json]:
 
 
 def about_side(side: Side) -> dict[str, Json]:
-    """Return which release one side is."""
     about: Mapping[str, Json] = side.document.get("about") or {}
     version = side.document["version"]
     return {"path": str(side.folder), "name": about.get("name"), "version": version, "sha256": side.sha256}
@@ -252,7 +251,6 @@ def _gone_text(gone: Gone) -> str:
 
 
 def write_page(path: Path, compared: ReleaseDiff, evaluation: Table = ()) -> None:
-    """Write the page of a diff."""
     save_page(path, render_page(compared, evaluation))
 
 

@@ -288,7 +288,6 @@ class EntityRelease(LoadedRelease[EpisodeRecord]):
 
 
 def load_entity_release(path: str | Path) -> EntityRelease:
-    """Load released episodes."""
     folder = Path(path)
     loaded = load_records(folder, ENTITIES, EPISODES, EntityRelease, EpisodeRecord)
     return EntityRelease(folder, *loaded, read_entity_set(folder, rules=False)[0])

@@ -68,7 +68,6 @@ class RequestOptions:
     seed: int = 42
 
     def checked(self) -> "RequestOptions":
-        """Return the options after checking them."""
         for option, value, allowed in (("--header", self.header, HEADERS), ("--per", self.per, PER)):
             if value not in allowed:
                 raise _wrong(option, f"one of {', '.join(allowed)}", value)
@@ -141,7 +140,6 @@ class _Adapter:
         self._first = {key: numbers[0] for key, numbers in view.appearances.items()}
 
     def requests(self) -> Iterator[dict[str, Json]]:
-        """Yield the request of each shot."""
         before: EpisodeShot | None = None
         for number, shot in enumerate(self._view.shots, 1):
             described = self._described(number, shot)

@@ -100,7 +100,6 @@ class EntitySet:
 
     @cached_property
     def by_id(self) -> dict[str, Episode]:
-        """Id -> episode."""
         return {episode.episode_id: episode for episode in self.episodes}
 
     @cached_property
@@ -316,7 +315,6 @@ def _no_set(where: str, found: str) -> UserError:
 
 
 def statistics_of_set(entity_set: EntitySet, split: str | None = None) -> EntityStatistics:
-    """Return the statistics of a set, by the tiers of one of its split files."""
     tiers = entity_set.tiers(split)
     measured = (measure(view_of(one.episode_id, one.script)) for one in entity_set.episodes)
     return entity_statistics(measured, tiers)
@@ -481,7 +479,6 @@ def mentions_in(text: str, kinds: Mapping[str, EntityType]) -> Iterator[tuple[st
 
 
 def write_page(path: Path, entity_set: EntitySet, statistics: EntityStatistics, name: str = "") -> None:
-    """Write the page of a set."""
     save_page(path, render_page(entity_set, statistics, name))
 
 

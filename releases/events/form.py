@@ -52,7 +52,6 @@ _SAID = {
 
 
 def load_suite(path: str | Path) -> Suite:
-    """Return the suite in a file."""
     place = Path(path)
     problems: list[UserError] = []
     prompts = read_prompts(place / SUITE if place.is_dir() else place, problems)
@@ -234,7 +233,6 @@ class SuiteRelease(LoadedRelease[SuiteRecord]):
 
 
 def load_suite_release(path: str | Path) -> SuiteRelease:
-    """Load a released prompt suite."""
     return SuiteRelease(Path(path), *load_records(Path(path), EVENTS, PROMPTS, SuiteRelease, SuiteRecord))
 
 
@@ -301,7 +299,6 @@ def _summary(facts: Facts) -> str:
 
 
 def _is_graded(facts: Facts) -> bool:
-    """Return whether prompts have a difficulty."""
     return bool(set(DIFFICULTIES) & set(facts.statistics["classes"]))
 
 

@@ -209,7 +209,6 @@ class Fetched(Tabular):
     part: str | None = None  # which table and split of it came; None for all of it
 
     def grids(self) -> Iterator[Grid]:
-        """Yield which version it is and where it lies."""
         rows = (
             ("commit", self.commit), ("folder", str(self.folder)), ("files", str(self.files)),
             ("from", "the cache" if self.cached else "the Hub"), ("part", self.part or "all of it"),
@@ -217,11 +216,9 @@ class Fetched(Tabular):
         yield Grid("fetched", str(self.reference), ("what", "value"), rows, words=(1,))
 
     def as_json(self) -> dict[str, Json]:
-        """Return the result as plain JSON."""
         return asdict(self) | {"reference": str(self.reference), "folder": str(self.folder)}
 
     def lines(self) -> Iterator[str]:
-        """Yield the result for people."""
         source = "from the cache" if self.cached else "from the Hub"
         yield f"{self.reference}: {self.files} files {source}, all of them checked"
         yield f"  commit {self.commit}"

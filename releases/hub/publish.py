@@ -123,13 +123,11 @@ class PublishPlan(Tabular):
         return tuple(operation for operation in self.operations if operation.kind != "keep")
 
     def grids(self) -> Iterator[Grid]:
-        """Yield what is done to each file."""
         rows = ((step.kind, step.path, step.size) for step in self.operations)
         title = f"{self.repo}@{self.version}"
         yield Grid("operations", title, ("operation", "file", "bytes"), tuple(rows), words=(1,))
 
     def as_json(self) -> dict[str, Json]:
-        """Return the plan as plain JSON."""
         return {
             "repo": self.repo,
             "address": self.address,
@@ -195,7 +193,6 @@ def plan_of(hub: Hub, local: Local, *, private: bool, made: bool = False) -> Pub
 
 
 def look(hub: Hub) -> Remote:
-    """Return a repository as it is."""
     try:
         info = hub.ask("look at the repository", lambda api: api.repo_info(hub.repo, repo_type=DATASET))
     except HubFault as fault:
@@ -295,12 +292,10 @@ class Published(Tabular):
         yield from (replace(grid, note=f"Commit {self.commit}.") for grid in self.plan.grids())
 
     def as_json(self) -> dict[str, Json]:
-        """Return the result as plain JSON."""
         done = {"commit": self.commit, "committed": self.committed, "tagged": self.tagged}
         return {**self.plan.as_json(), **done}
 
     def lines(self) -> Iterator[str]:
-        """Yield the result for people."""
         plan = self.plan
         what = "published" if self.committed or self.tagged else "was published before, nothing to do"
         yield f"{plan.repo}@{plan.version}: {what}"

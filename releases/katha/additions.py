@@ -61,7 +61,6 @@ _CURE = "pack the run again"
 
 
 def traits_of(record: Mapping[str, Json]) -> Traits:
-    """Return the traits of one record."""
     values = {**record, "source_dataset": record["provenance"]["source_dataset"]}
     questions = record["questions"]
     return Traits(
@@ -152,7 +151,6 @@ def draw_subsets(
 
 
 def _may(request: SubsetRequest, story: Traits, reviews: Reviews) -> bool:
-    """Return whether a story may be in a subset of that name."""
     if not request.gold:
         return True
     if request.strict and story.unclear:  # Table 20: strict gold excludes what is ambiguous
@@ -238,7 +236,6 @@ def write_subsets(folder: Path, subsets: Sequence[Subset]) -> None:
 
 
 def stated_subsets(folder: Path) -> list[Subset]:
-    """Return the subsets of a release as it states them."""
     subsets = read_subsets(folder)
     if not subsets:
         return []

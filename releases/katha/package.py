@@ -255,7 +255,6 @@ class Exported:
     missing: tuple[str, ...]  # the files of Table 23 that are not in it
 
     def as_json(self) -> dict[str, Json]:
-        """Return the result as plain JSON."""
         return {
             "folder": str(self.folder),
             "files": dict(self.files),
@@ -264,7 +263,6 @@ class Exported:
         }
 
     def lines(self) -> Iterable[str]:
-        """Yield the result as lines for people."""
         counted = ", ".join(
             f"{name} ({tallied(rows, 'lines')})" for name, rows in self.files.items() if rows is not None
         )

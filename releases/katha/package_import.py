@@ -73,7 +73,6 @@ class Problems:
         self.found: list[UserError] = []
 
     def add(self, where: str, expected: str, found: str, fix: str) -> None:
-        """Note one problem."""
         self.note(UserError(where, expected=expected, found=found, fix=fix))
 
     def note(self, problem: UserError) -> None:
@@ -127,7 +126,6 @@ def read_rows(path: Path, name: str, key: str | None, problems: Problems) -> Ite
 
 
 def _deeper(value: Json, most: int) -> bool:
-    """Return whether a value is nested deeper than so many levels."""
     level = [value]
     for _ in range(most):
         level = [child for one in level if isinstance(one, (dict, list)) for child in _children(one)]
@@ -262,7 +260,6 @@ class _Reader:
         self._lines.gold[name] = [row.content for row in self._rows(name, None)]
 
     def settled(self) -> PackageLines:
-        """Return the lines, if there are no problems."""
         made, composition = self._lines.made, self._lines.composition
         if not self._problems.found and not made[ANNOTATIONS]:
             self._problems.add(ANNOTATIONS, "at least one story", "none", "give the whole package")
@@ -345,7 +342,6 @@ class Imported:
     skipped: tuple[str, ...]  # files and folders that begin with a dot, which are not taken over
 
     def as_json(self) -> dict[str, Json]:
-        """Return the result as plain JSON."""
         return {
             "folder": str(self.folder),
             "version": self.version,
@@ -357,7 +353,6 @@ class Imported:
         }
 
     def lines(self) -> Iterable[str]:
-        """Yield the result as lines for people."""
         counted = tallies(self.counts)
         yield f"{self.folder}: version {self.version}; {counted}"
         for one in self.fields[:_SHOWN]:

@@ -382,7 +382,6 @@ class StoryPacking:
         return data
 
     def _write_votes(self, writer: TableWriter) -> None:
-        """Add the votes that are published to the tables."""
         reviews, public = self._want.reviews, self.selection.public
         for row in vote_rows(public_votes(reviews.open_votes, reviews, self.selection)):
             writer.add(VOTE_TABLE, SPLIT_FILES[public[str(row["item"])]], row)

@@ -86,7 +86,6 @@ class StoryReading:
         self._otherwise: list[str] = []
 
     def visit(self, file: str, record: Json) -> None:  # noqa: ARG002 - the rules read the file again
-        """Take one record."""
         self.counts[file] = self.counts.get(file, 0) + 1
 
     def check_rules(self, folder: Path) -> Iterator[Issue]:

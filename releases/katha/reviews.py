@@ -205,7 +205,6 @@ def vote_lines(votes: Iterable[Vote], stories: Collection[str]) -> bytes:
 
 
 def vote_rows(votes: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Json]]:
-    """Yield the row of the table of each vote."""
     for vote in votes:
         row = {name: vote.get(name) for name in FIELDS}
         seconds = row["seconds"]
@@ -328,7 +327,6 @@ class Reviews:
         return {**record, "validation_status": row["validation_status"], "evidence_status": evidence}
 
     def rejects(self, story_id: str) -> bool:
-        """Return whether the reviewers rejected a story."""
         return story_id in self.rows and self.rows[story_id]["decision"] == "rejected"
 
     def unbacked(self, story_id: str, *, strict: bool = False) -> str | None:
@@ -356,7 +354,6 @@ UNREAD = "review_needed"
 
 
 def votes_by_story(votes: Iterable[Vote] | None) -> dict[str, list[Vote]]:
-    """Return story id -> the votes on it."""
     listed: dict[str, list[Vote]] = {}
     for vote in votes or ():
         listed.setdefault(str(vote["item"]), []).append(vote)

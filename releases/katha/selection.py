@@ -286,7 +286,6 @@ class Composition:
     names_stand_ins: bool = True
 
     def add_record(self, record: Json) -> None:
-        """Count one record."""
         sizes = {"stories": 1, **{part: len(record[part]) for part in PARTS}}
         self.by_split.setdefault(record["split"], Counter()).update(sizes)
         self.scene_counts[len(record["scenes"])] += 1
@@ -295,7 +294,6 @@ class Composition:
         self._add_source(record["story_id"], record["provenance"])
 
     def add_variants(self, split: str, count: int) -> None:
-        """Count the variants of one story."""
         self.by_split.setdefault(split, Counter())["variants"] += count
 
     def add_producers(self, fields: Sequence[Json]) -> None:
@@ -362,14 +360,12 @@ class Counted:
     moral_labels: Counter[str | None] = field(default_factory=Counter)  # moral label -> stories
 
     def add_record(self, record: Json) -> None:
-        """Count one record."""
         self.composition.add_record(record)
         self.composition.add_variants(record["split"], 0)
         self.moral_labels[record["moral_label"]] += 1
         self.statistics.add_record(record)
 
     def add_variant(self, split: str, variant: Json) -> None:
-        """Count one variant of a story of a split."""
         self.composition.add_variants(split, 1)
         self.statistics.add_variant(variant)
 
@@ -433,7 +429,6 @@ def record_rows(record: Json) -> Iterator[tuple[Table, dict[str, Json]]]:
 
 
 def variant_rows(variant: Json) -> Iterator[tuple[Table, dict[str, Json]]]:
-    """Yield the rows that a variant adds to the tables, with their table."""
     yield VARIANT_TABLE, row_of(VARIANT_TABLE, variant)
     for question in variant.get("questions") or ():
         yield VARIANT_QUESTIONS, row_of(VARIANT_QUESTIONS, question)

@@ -416,7 +416,6 @@ def _tables(facts: Facts) -> list[Table]:
 
 
 def render_licence(facts: Facts) -> str:
-    """Return the licence notice of a release."""
     return render_plain(
         facts.form.templates[1],
         about=facts.options.as_json(),
@@ -427,7 +426,6 @@ def render_licence(facts: Facts) -> str:
 
 
 def croissant_document(facts: Facts, files: Entries) -> dict[str, Json]:
-    """Return the Croissant metadata of a release."""
     makers, machines = facts.form.makers(facts)
     properties = render_properties(
         facts.form.templates[2],
@@ -582,7 +580,6 @@ class PackResult(Tabular):
             yield Grid("left_out", "Left out", columns, tuple(rows), words=(1, 2, 3, 4))
 
     def as_json(self) -> dict[str, Json]:
-        """Return the result as plain JSON."""
         return {
             "folder": str(self.folder),
             "hidden": None if self.hidden is None else str(self.hidden),
@@ -594,7 +591,6 @@ class PackResult(Tabular):
         }
 
     def summary(self) -> str:
-        """Return the result as lines for people."""
         counted = tallies(self.counts)
         lines = [f"packed version {self.version}: {counted}", f"  release: {self.folder}"]
         if self.hidden is not None:

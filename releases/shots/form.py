@@ -195,7 +195,6 @@ class ImageChange:
 
 
 def is_image(path: str) -> bool:
-    """Whether a path of a release is that of a reference image."""
     parts = path.split("/")
     return len(parts) > 4 and parts[0] == FOLDER and parts[2] == IMAGES
 
@@ -342,7 +341,6 @@ class ShotRelease(LoadedRelease[ShotRecord]):
 
 
 def load_shot_release(path: str | Path) -> ShotRelease:
-    """Load released shot scripts."""
     folder = Path(path)
     loaded = load_records(folder, SHOTS, SHOT_SCRIPTS, ShotRelease, ShotRecord)
     return ShotRelease(folder, *loaded, read_shot_set(folder)[0])

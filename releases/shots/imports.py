@@ -329,7 +329,6 @@ class ImportedSet:
     report: ValidationReport  # everything that is wrong with the source
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as plain JSON."""
         told = {"out": str(self.out), "sha256": self.shot_set.sha256, "written": self.shot_set.counts()}
         return told | self.report.as_json()
 
@@ -426,7 +425,6 @@ class ExportedInputs:
     unshown: tuple[tuple[str, str], ...]  # story and key of characters on stage without a reference image
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as plain JSON."""
         return {
             "files": list(self.files),
             "shots": self.shots,
@@ -481,7 +479,6 @@ OFFICIAL = "official"
 
 
 def shot_traits(story: ShotStory, facts: StoryFacts | None) -> Traits:
-    """Return what subsets are drawn by."""
     script = story.script
     known = facts if facts is not None else StoryFacts(story_id=story.story_id)
     kind = script.story_type.of("en") if script.story_type is not None else ""

@@ -226,7 +226,6 @@ class ShotSet:
 
     @property
     def by_id(self) -> dict[str, ShotStory]:
-        """Story id -> story."""
         return {story.story_id: story for story in self.stories}
 
     @property
@@ -244,7 +243,6 @@ class ShotSet:
         )
 
     def path(self, image: ReferenceImage) -> Path:
-        """Return where a reference image lies."""
         return below(self.folder / image.story_id, image.file)
 
     def counts(self) -> dict[str, int]:
@@ -396,7 +394,6 @@ class RequestOptions:
     seed: int = 42
 
     def checked(self) -> "RequestOptions":
-        """Return the options after checking them."""
         if self.language not in LANGUAGES:
             raise _wrong("--language", f"one of {', '.join(LANGUAGES)}", self.language)
         unknown = [part for part in self.parts if part not in PARTS]

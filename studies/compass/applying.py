@@ -112,7 +112,6 @@ class Repair:
     trials: tuple[Trial, ...] = ()  # the frames that were tried, by seed
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as plain JSON."""
         return {
             "verdict": self.verdict, "why": VERDICTS[self.verdict], "weakest_transition": self.transition,
             "transitions": [score.value for score in self.recovered],
@@ -317,7 +316,6 @@ class Applied:
         return {**self.document, "outputs": {name: str(path) for name, path in self.outputs.items()}}
 
     def lines(self) -> list[str]:
-        """Return it as lines for people."""
         return [
             f"{name}: {arm['storyboards']} storyboards"
             + ("" if arm["inserted"] is None else f", {arm['inserted']} of them with a frame more")
@@ -392,7 +390,6 @@ class _Making:
         return request
 
     def boards(self, arm: Arm, values: Recovered, repairs: Repairs, frames: Frames) -> Iterator[Board]:
-        """Yield the storyboards of an arm, by story."""
         if arm.start == "all":
             yield from (candidate.board for some in self.looked.stories.values() for candidate in some)
             return
@@ -468,7 +465,6 @@ class _Making:
 
     @cached_property
     def answers_each(self) -> int:
-        """Answers that each question gets."""
         return self.work.judging.answers_each(self.work.halved.selection)
 
     def _story(self, story: str, values: Recovered, repairs: Repairs) -> dict[str, Json]:

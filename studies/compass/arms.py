@@ -321,7 +321,6 @@ def frames_in(folder: Path) -> Render:
     """
 
     def render(requests: Sequence[FrameRequest]) -> Frames:
-        """Return the pictures."""
         there = {request.key: _file(folder, request.key) for request in requests}
         missing = [request for request in requests if there[request.key] is None]
         if missing:

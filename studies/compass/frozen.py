@@ -104,7 +104,6 @@ def write_frozen(path: Path, frozen: Frozen) -> None:
 
 
 def read_frozen(path: Path) -> Frozen:
-    """Return what a frozen file holds."""
     fix = "give the file that fabula baseline compass tune wrote, as it wrote it"
     with explaining(path, fix, what="this is no frozen file", of=MISSHAPEN):
         document = dict(read_json(path, follow=True))
@@ -189,7 +188,6 @@ class Cell:
         return f"{self.prompts.capitalize()} judge prompts, {self.questions} questions"
 
     def as_json(self) -> dict[str, Json]:
-        """Return it as plain JSON."""
         return {"prompts": self.prompts, "questions": self.questions, "label": self.label}
 
 
@@ -246,7 +244,6 @@ class Asked:
         return self.candidates + self.weakest + self.bridges
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as plain JSON."""
         return {**asdict(self), "calls": self.calls}
 
 
@@ -261,7 +258,6 @@ class Budget:
     text: int  # text-only calls of the final report, once for all arms
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as plain JSON."""
         return {
             "stories": self.stories, "answers_per_question": self.judges, "text_only_calls": self.text,
             "arms": {name: asked.as_json() for name, asked in self.arms.items()},
@@ -269,7 +265,6 @@ class Budget:
         }  # fmt: skip
 
     def lines(self) -> list[str]:
-        """Return it as lines for people."""
         rows = [*self.arms.items(), ("together", self.together)]
         widest = max(len(name) for name, _ in rows)
         return [

@@ -267,7 +267,6 @@ class HalvedRelease:
     reporting: Path  # folder of the half that reports
 
     def folder(self, half: Half) -> Path:
-        """Return the folder of a half."""
         return self.selection if half == SELECTION else self.reporting
 
     def sha256(self, half: Half) -> str:
@@ -356,7 +355,6 @@ class Spent:
     unpriced: int = 0  # calls whose price is not known
 
     def as_json(self) -> dict[str, Json]:
-        """Return it as plain JSON."""
         return {"calls": self.calls, "usd": round(self.usd, 6), "unpriced": self.unpriced}
 
 
@@ -374,7 +372,6 @@ class Ledger:
         return max(0.0, self.limit - sum(spent.usd for name, spent in self.spent.items() if name != run))
 
     def enter(self, run: str, report: "RunReport") -> None:
-        """Take in what a run cost."""
         self.spent[run] = Spent(
             sum(use.calls for use in report.models),
             sum(use.cost + use.uncertain_cost for use in report.models),

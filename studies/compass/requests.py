@@ -210,7 +210,6 @@ def tune_compass(
 
 
 def with_threshold(setting: Setting, threshold: float) -> Setting:
-    """Return a setting with another repair threshold."""
     return setting.model_copy(update={"repair_threshold": threshold})
 
 
@@ -340,7 +339,6 @@ class CompassRequest:
         return tuple(sorted(chosen, key=lambda record: record.story_id)[: self.limit])
 
     def candidates(self, release: Release) -> Candidates:
-        """Return the candidates of these stories."""
         return read_candidates(self.outputs, self.records(release), release.records)
 
     def encoders(self) -> Encoders:

@@ -230,7 +230,6 @@ def transition_asked(record: StoryRecord, question: Question) -> tuple[int, ...]
 
 
 def loss_named(name: str) -> Loss:
-    """Return a loss by its name."""
     for loss in LOSSES:
         if loss.name == name:
             return loss
@@ -491,7 +490,6 @@ class StudyForecast:
         return None if None in costs else sum(cost for cost in costs if cost is not None)
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as plain JSON."""
         return {
             "cells": self.cells, "pictures": self.pictures, "calls": sum(row.calls for row in self.rows),
             "usd": self.usd, "rows": [asdict(row) for row in self.rows],
@@ -499,7 +497,6 @@ class StudyForecast:
         }  # fmt: skip
 
     def lines(self) -> Iterator[str]:
-        """Yield it for people."""
         boards = sum(self.cells.values())
         yield tallies({"methods": len(self.cells), "storyboards": boards, "pictures": self.pictures})
         width = max((len(row.stage) for row in self.rows), default=5)

@@ -61,7 +61,6 @@ class BoxFile:
     lines: Mapping[Key, tuple[BoxLine, ...]] = field(repr=False)
 
     def of(self, story_id: str, seed: int | None, panel: int) -> Boxes:
-        """Return the boxes of a picture."""
         lines = self.lines.get((story_id, seed, panel), ())
         return Boxes(
             tuple(line.box for line in lines if line.kind == "decisive"),
@@ -71,7 +70,6 @@ class BoxFile:
 
 
 def read_boxes(path: Path) -> BoxFile:
-    """Return the boxes in a file."""
     lines: dict[Key, tuple[BoxLine, ...]] = {}
     problems = []
     for number, row in _rows(path, "see docs/drawn.md for the form of a file of boxes"):
@@ -233,7 +231,6 @@ class Known:
     boxes: "BoxFile" = field(repr=False)  # boxes that somebody drew
 
     def strip(self, board: Output, record: StoryRecord) -> Strip:
-        """Return the pictures of a storyboard."""
         if board.codes:
             raise CannotPlant(f"the storyboard cannot be judged: {', '.join(board.codes)}")
         scenes = self.manifest.scenes_of(record)

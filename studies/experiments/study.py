@@ -206,12 +206,10 @@ class Study(Own):
 
     @property
     def people_file(self) -> Path | None:
-        """The file of people's answers."""
         return None if self.people is None else Path(self.people)
 
     @property
     def labelled_file(self) -> Path | None:
-        """The file of labelled answers."""
         return None if self.labelled is None else Path(self.labelled)
 
     def sha256(self) -> str:
@@ -285,7 +283,6 @@ class Ordered:
 
     @property
     def pictures(self) -> int:
-        """How many pictures that are."""
         return sum(len(order.panels) for order in self.orders)
 
 
@@ -460,7 +457,6 @@ class Desk:
         )
 
     def outputs(self, method: str) -> Path:
-        """Return the folder of a method's outputs."""
         return self.study.finished().get(method) or self.folder / OUTPUTS / method
 
     def finished_boards(self) -> dict[str, list[str]]:
@@ -582,7 +578,6 @@ class StudyStatus(Tabular):
     notes: tuple[str, ...] = ()  # what a reader must know
 
     def grids(self) -> Iterator[Grid]:
-        """Yield the methods, and the parts of the study."""
         columns = ("method", "ordered", "made", "invalid", "judged", "to_judge")
         rows = (tuple(getattr(cell, name) for name in columns) for cell in self.cells)
         note = " ".join([f"{self.spent:.4f} USD spent.", *self.notes])
@@ -590,7 +585,6 @@ class StudyStatus(Tabular):
         yield Grid("parts", "Parts", ("part", "state"), tuple(self.parts.items()), words=(1,))
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as plain JSON."""
         cells = [
             {
                 "method": cell.method, "ordered": cell.ordered, "made": cell.made, "invalid": cell.invalid,
@@ -604,7 +598,6 @@ class StudyStatus(Tabular):
         }  # fmt: skip
 
     def lines(self) -> Iterator[str]:
-        """Yield the matrix, a method a line."""
         width = max((len(cell.method) for cell in self.cells), default=6)
         row = f"{{:{width}}}  {{:>13}}  {{:>8}}  {{:>13}}".format
         yield f"study {self.name}: {self.spent:.4f} USD spent"

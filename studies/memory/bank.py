@@ -168,7 +168,6 @@ class BankEpisode:
 
     @cached_property
     def by_key(self) -> Mapping[tuple[EntityType, str], BankEntry]:
-        """Type and name -> entry."""
         return {(entry.record.type, entry.record.name): entry for entry in self.entries}
 
 
@@ -181,7 +180,6 @@ class Bank:
 
     @cached_property
     def by_id(self) -> Mapping[str, BankEpisode]:
-        """Id -> episode."""
         return {episode.record.episode_id: episode for episode in self.episodes}
 
     def entry(self, episode_id: str, kind: EntityType, name: str) -> BankEntry | None:
@@ -195,13 +193,11 @@ class Bank:
         return None if owner is None else self.entry(entry.record.episode_id, owner.type, owner.name)
 
     def entries(self) -> Iterator[BankEntry]:
-        """Yield all entries."""
         for episode in self.episodes:
             yield from episode.entries
 
 
 def read_bank(folder: Path) -> Bank:
-    """Return the bank of a memory run."""
     root = folder / BANK if (folder / BANK).is_dir() else folder
     records = sorted(root.glob(f"*/{EPISODE}"))
     if not records:

@@ -118,7 +118,6 @@ WRITE_PROMPTS = OneStage(
 
 
 def read_prompt(reply: Json) -> str:
-    """Return the prompt in a reply, in one line."""
     text = " ".join(str(reply["prompt"]).split())
     if not text or len(text) > _LONGEST:
         raise BadReply(f"the prompt must have 1 to {_LONGEST} characters, not {len(text)}")
@@ -168,7 +167,6 @@ class DrawSettings(ModelSettings, VisionSettings):
         return tuple(dict.fromkeys(spec for spec in named if spec is not None))
 
     def looking(self) -> tuple[str, ...]:
-        """Return the names of the models that look."""
         return () if self.segmenter is None or self.model is None else (self.segmenter,)
 
 

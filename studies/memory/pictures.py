@@ -43,12 +43,10 @@ def png_bytes(image: "Image") -> bytes:
 
 
 def opened_rgb(data: bytes, name: str) -> "Image":
-    """Return a picture as RGB."""
     return open_picture(data, name=name).image
 
 
 def opened_rgba(data: bytes, name: str) -> "Image":
-    """Return a picture with its opacity, as RGBA."""
     from PIL import Image
 
     open_picture(data, name=name)  # the limits and the errors are the same
@@ -68,7 +66,6 @@ def checkered(size: tuple[int, int]) -> "Image":
 
 
 def on_checkers(cut: "Image") -> "Image":
-    """Return a cut-out on a checkered ground."""
     ground = checkered(cut.size)
     ground.paste(cut, mask=cut.getchannel("A"))
     return ground

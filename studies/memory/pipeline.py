@@ -302,7 +302,6 @@ class Hung:
 
     @property
     def status(self) -> str:
-        """Its status in words."""
         return STATUSES[self.entry.record.status]
 
     @property
@@ -425,7 +424,6 @@ class MemoryBudget(Plain):
     most_looks: int  # questions about pictures at most, whatever happens
 
     def lines(self) -> list[str]:
-        """Return it as lines for people."""
         lines = [
             f"{counted(self.episodes, 'episode')}: {counted(self.characters, 'character')},"
             f" {counted(self.locations, 'location')}, {counted(self.objects, 'object')}"
@@ -450,7 +448,6 @@ def budget_of(
     agent: bool,
     asks_style: bool,
 ) -> MemoryBudget:
-    """Return what a build of some episodes asks."""
     kept = set(listing.kept)
     counts = {"character": 0, "location": 0, "object": 0, "alone": 0, "kept": 0}
     portraits = panoramas = 0
@@ -580,7 +577,6 @@ RUN = RunKind(PIPELINE, tell_memory, after)
 
 
 def memory_request(episodes: Path | str, out: Path | str, options: MemoryOptions) -> RunRequest:
-    """Return what the engine is to execute."""
     _check_options(options)
     kept = kept_entities(Path(out))
     given: dict[str, object] = {
@@ -650,7 +646,6 @@ def _check_drawing(config: RunConfig, options: MemoryOptions) -> None:
 
 
 def scripts_chosen(request: RunRequest) -> tuple[MemoryScript, ...]:
-    """Return the episodes that a request chooses."""
     from ...evaluation.entities.episodes import chosen_episodes
     from .scripts import script_of
 

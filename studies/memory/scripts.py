@@ -69,7 +69,6 @@ class MemoryScript(Own):
         return tuple(entity.key for entity in self.entities if entity.described_by == "name")
 
     def of(self, kind: EntityType) -> tuple[ScriptEntity, ...]:
-        """Return the entities of a type."""
         return tuple(entity for entity in self.entities if entity.type == kind)
 
 
@@ -157,7 +156,6 @@ class EntityBox(Own):
 
 
 def read_boxes(path: Path) -> Mapping[str, tuple[EntityBox, ...]]:
-    """Return the boxes in a file, by episode."""
     with explaining(path, "check the path", of=OSError):
         lines = read_plain(path, follow=True).splitlines()
     problems: list[UserError] = []
@@ -182,7 +180,6 @@ EPISODES, OUTPUTS, BOXES = "episodes", "outputs", "boxes"
 
 
 def load_scripts(item: Item, tools: Tools) -> Iterator[Child]:
-    """Yield one child per episode."""
     settings = tools.own(EpisodeSelection)
     roles = [source["role"] for source in item["sources"]]
     paths = dict(zip(roles, tools.paths, strict=True))
@@ -532,7 +529,6 @@ INFER_STYLE = OneStage(
 
 
 def read_style(reply: Json) -> str:
-    """Return the style that a reply names."""
     style = " ".join(str(reply["style"]).split()).rstrip(".")
     if not style or len(style) > _LONGEST_STYLE:
         raise BadReply(f"the style must have 1 to {_LONGEST_STYLE} characters, not {len(style)}")

@@ -100,7 +100,6 @@ class Texts:
 
 
 def read_texts(view: EpisodeView) -> Texts:
-    """Return what is counted in the texts of an episode."""
     actions = [shot.action for shot in view.shots]
     lowered = [action.lower() for action in actions]
     tokens = [_TOKEN.findall(action) for action in lowered]
@@ -181,7 +180,6 @@ class Measures:
     texts: Texts  # what is counted in its texts
 
     def slots(self, kind: EntityType) -> int:
-        """Return how many slots of the schedule are of a type."""
         column = TYPES.index(kind)
         return sum(load[column] for load in self.loads)
 
@@ -199,7 +197,6 @@ class Measures:
 
 
 def measure(view: EpisodeView) -> Measures:
-    """Return the measures of an episode."""
     shown = [
         frozenset((kind, name) for kind in TYPES for name in shot.scheduled.names(kind))
         for shot in view.shots
@@ -411,7 +408,6 @@ class Tier:
         self.chains = [length for episode in episodes for length in episode.chains]
 
     def slots_of(self, kind: EntityType) -> int:
-        """Return how many slots are of a type."""
         return sum(episode.slots(kind) for episode in self.episodes)
 
     def declared_of(self, kind: EntityType) -> int:

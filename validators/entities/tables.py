@@ -23,7 +23,6 @@ class Row:
     published: Mapping[str, str]
 
     def as_json(self) -> Json:
-        """Return the row as plain JSON."""
         return {
             "label": self.label,
             "convention": self.convention,
@@ -41,7 +40,6 @@ class Table:
     rows: tuple[Row, ...]
 
     def as_json(self) -> Json:
-        """Return the table as plain JSON."""
         return {"title": self.title, "rows": {row.key: row.as_json() for row in self.rows}}
 
 

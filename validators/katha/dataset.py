@@ -50,7 +50,6 @@ class VariantIndex:
         return self._path is None or (self._mixed and not self._places)
 
     def read(self, path: Path, report: Report, *, only: bool) -> None:
-        """Note every variant of a file."""
         self._path, self._mixed = path, only
         for raw in raw_lines(path, path.name, ignore if only else report):
             if only and (b'"variant_id"' not in raw.text or b'"source_text"' in raw.text):
@@ -114,7 +113,6 @@ class Dataset:
 
     @property
     def main_file(self) -> Path:
-        """The file that holds the stories."""
         if self.kind == "file":
             return self.path
         return self.path / (RECORDS if self.kind == "run" else ANNOTATIONS)

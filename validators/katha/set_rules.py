@@ -341,7 +341,6 @@ class SplitSizes(SetRule):
     labels: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     def add(self, story: Story) -> None:
-        """Count a story."""
         split = story.record["split"]
         self.sizes[split] += 1
         self.types[str(story.record["narrative_type"]), split] += 1
@@ -469,7 +468,6 @@ class RunBalance:
     strata: dict[str, Counter[str]] = field(default_factory=dict)  # stratum -> split -> count
 
     def add(self, record: Mapping[str, Json], stratum: str) -> None:
-        """Count one record."""
         self.stories += 1
         self._count("narrative_types", record["narrative_type"])
         self._count("moral_labels", record["moral_label"])

@@ -104,7 +104,6 @@ class Statistics(_Computed):
     counts: StatisticsCollector = field(default_factory=StatisticsCollector)
 
     def add(self, story: Story) -> None:
-        """Count a story."""
         if self.dataset.kind == "release":
             self.counts.add_record(story.record)
             for variant in story.variants:
@@ -137,7 +136,6 @@ class MoralBalance(_Computed):
     labels: Counter[str | None] = field(default_factory=Counter)
 
     def add(self, story: Story) -> None:
-        """Count a label."""
         self.labels[story.record["moral_label"]] += 1
 
     def _expected(self, document: Json) -> Json:
@@ -292,7 +290,6 @@ class Votes(SetRule):
         self.parts[story.id] = parts_of(story.record, [part.data for part in story.variants])
 
     def finish(self) -> Iterator[Issue]:
-        """Yield what is wrong with the votes."""
         if self.dataset.kind != "release":
             return
         problems: list[Issue] = []

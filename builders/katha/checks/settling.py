@@ -33,7 +33,6 @@ class Applied:
     is_optional: bool = False  # whether a record lacks nothing where nobody made it
 
     def concerns(self, part: Json) -> bool:
-        """Return whether the check applies to one part."""
         return self.code != "question_depends_on_transition" or depends_on_transition(part)
 
 

@@ -201,7 +201,6 @@ class QuotaTally:
         return cls(Settings.model_validate(read_manifest(folder).settings["choose_stories"]))
 
     def add(self, record: Mapping[str, Json]) -> None:
-        """Count one record."""
         self.stories += 1
         collection = record["provenance"]["source_dataset"]
         for name, value in (

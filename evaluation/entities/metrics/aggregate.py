@@ -65,7 +65,6 @@ COUNTED = ("passed", "skipped", "unseen", "failed", "absent", "missing", "unknow
 
 
 def tally(metric: EntityMetric, facts: EpisodeFacts) -> Tally:
-    """Return the value and the counts of a metric in an episode."""
     instances = list(metric.instances(facts))
     fates = Counter(each.fate for each in instances)
     return Tally(
@@ -194,7 +193,6 @@ class Definitions(Uncertainty):
                 )  # fmt: skip
 
     def named(self) -> str:
-        """Return the definitions as a line for people."""
         names = ("coverage", "actions", "unseen", "gap")
         return ", ".join(f"{name}={getattr(self, name)}" for name in names)
 
@@ -228,7 +226,6 @@ class Number:
         return self.score.value
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as plain JSON."""
         parts = {name: getattr(self, name) for name in ("corrected", "raw", "coverage", "mean")}
         return {**self.score.as_json(), **parts}
 

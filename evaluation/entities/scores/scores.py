@@ -76,7 +76,6 @@ class EpisodeScore:
     pairs: tuple[GapPair, ...] = field(default=(), repr=False)  # pairs of appearances, with their gaps
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as plain JSON."""
         own = ("episode_id", "tier", "source", "shots", "gate", "entities")
         return {**{name: plain(getattr(self, name)) for name in own}, "metrics": plain(self.tallies)}
 
@@ -96,7 +95,6 @@ class MethodScores:
         return self.tiers[ALL]
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as plain JSON."""
         own = ("method", "tiers", "episodes")
         return {**{name: plain(getattr(self, name)) for name in own}, "gap_decay": plain(self.curves)}
 
@@ -110,7 +108,6 @@ class EntityScores:
     notes: tuple[str, ...] = ()  # what a reader must know before trusting a number
 
     def as_json(self) -> dict[str, Any]:
-        """Return the scores as plain JSON."""
         return {"kind": "episodes", **plain_fields(self)}
 
     def lines(self) -> Iterator[str]:
@@ -163,7 +160,6 @@ def _gate(facts: EpisodeFacts) -> GateCounts | None:
 def score_methods(
     episodes: Iterable[tuple[str, EpisodeScore]], definitions: Definitions
 ) -> tuple[MethodScores, ...]:
-    """Return the scores of methods."""
     methods: dict[str, list[EpisodeScore]] = defaultdict(list)
     for method, episode in episodes:
         methods[method].append(episode)
@@ -367,7 +363,6 @@ class Effect:
     paired: Paired | None = None  # interval, tests and wins over all episodes; None for a tier
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as plain JSON."""
         fields = {name: value for name, value in vars(self).items() if name != "paired"}
         return {**fields, "tests": None if self.paired is None else self.paired.as_json()}
 
@@ -400,7 +395,6 @@ class EntityComparisons:
         return {pair: (a, b, c, d) for pair, (a, b, c, d) in made.items()}
 
     def as_json(self) -> dict[str, Any]:
-        """Return everything as plain JSON."""
         return {
             "kind": "episodes",
             **plain_fields(self),
@@ -411,7 +405,6 @@ class EntityComparisons:
         }
 
     def lines(self) -> Iterator[str]:
-        """Yield the comparisons for people."""
         for difference in self.differences:
             yield f"the protocols differ in {difference.path}"
         yield f"differences of episodes ({self.definitions.named()})"

@@ -51,7 +51,6 @@ CONTROL_NAMES = {"raw": "raw", "filtered": "filtered", "common": "common-valid"}
 
 
 def controls(scores: KathaScores, subject: Mapping[str, Any]) -> CountTable:
-    """Return the controls as a table."""
     rows = [*_of_rankings(scores), *_of_methods(scores), *_leakage(subject)]
     return CountTable(
         name="controls", title="Other explanations of the gap", heading="Threat",

@@ -201,7 +201,6 @@ HMR = ("HMR@1", "HMR@3")
 
 
 def people_tables(document: Calibration) -> Iterator[ScoreTable]:
-    """Yield the tables of a calibration."""
     yield from asked_tables(document)
     yield from _recovered(document)
     yield from _by_dimension(document)

@@ -109,7 +109,6 @@ def judges_table(scores: KathaScores) -> ScoreTable:
 
 
 def comparisons(scores: KathaScores) -> tuple[Comparison, ...]:
-    """Return the comparisons of methods."""
     return tuple(
         comparison(one, "STG, valid for all methods", higher=False, better="loses less")
         for one in scores.comparisons

@@ -193,7 +193,6 @@ class Looked:
         return every
 
     def card(self, shot: ShotScore) -> ShotCard:
-        """Return one shot."""
         story = self.stories[shot.method, shot.story_id]
         file, whole = self._picture(shot, story)
         picture, size = self.snaps.whole(file) if shot.sha256 is not None else (_NOTHING, None)
@@ -468,7 +467,6 @@ def shown_stories(
 
 
 def story_grid(looked: Looked, story: str, why: str, methods: Sequence[str]) -> StoryGrid:
-    """Return one story by several methods."""
     made = []
     for method in methods:
         key = (method, story)

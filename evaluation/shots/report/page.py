@@ -207,7 +207,6 @@ def _check_release(release: Path | None, manifest: EvaluationManifest) -> None:
 
 
 def title_of(scores: ImageScores) -> str:
-    """Return the title of the page."""
     methods = [method.method for method in scores.methods]
     if not methods:
         return "Shot images of no method"

@@ -376,7 +376,6 @@ def score_tables(scores: ImageScores) -> Iterator[ScoreTable | CountTable]:
 
 
 def people_tables(document: Mapping[str, Any]) -> Iterator[ScoreTable]:
-    """Yield the tables of a calibration."""
     rows = [
         ScoreRow(
             label=method,

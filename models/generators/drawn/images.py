@@ -182,7 +182,6 @@ class DrawnImages:
         self._name = checked_name(spec)
 
     async def complete(self, request: ChatRequest) -> Reply:
-        """Draw one picture."""
         return drawn_reply(await asyncio.to_thread(self._make, PictureRequest.of(request)))
 
     async def close(self) -> None:
@@ -398,7 +397,6 @@ class DrawnVideos:
             )
 
     async def complete(self, request: ChatRequest) -> Reply:
-        """Draw one video."""
         return drawn_reply(await asyncio.to_thread(self._make, PictureRequest.of(request)))
 
     async def close(self) -> None:

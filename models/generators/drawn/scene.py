@@ -188,7 +188,6 @@ class Slot:
 
 
 def slot_at(frame: Frame, row: Row, column: int) -> Slot:
-    """Return the place in a row and column."""
     if row == "portrait":
         return Slot(row, column, frame.width / 2, frame.y(row), frame.unit * PORTRAIT_SCALE)
     return Slot(row, column, frame.x(column), frame.y(row), frame.unit)
@@ -345,14 +344,12 @@ class Canvas:
             )
 
     def line(self, points: Sequence[Point], width: float, colour: Colour = INK) -> None:
-        """Draw a line through points."""
         from PIL import ImageDraw
 
         corners = [(whole(x), whole(y)) for x, y in points]
         ImageDraw.Draw(self.image).line(corners, fill=colour, width=max(1, whole(width)))
 
     def emblem(self, slot: Slot, kind: MarkKind, code: str) -> None:
-        """Draw the emblem of a mark."""
         self.box(slot.around(EMBLEM), INK)
         left, top = (centre - SIDE * CELL * slot.unit / 2 for centre in (slot.x, slot.y))
         side = CELL * slot.unit

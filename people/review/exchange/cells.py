@@ -66,7 +66,6 @@ class Sheet:
 
     @property
     def item(self) -> Item:
-        """The item."""
         return self.shown.item
 
 
@@ -291,7 +290,6 @@ class Reading:
     passed: dict[str, int] = field(default_factory=dict)
 
     def wrong(self, where: str, what: str, fix: str) -> None:
-        """Note a problem."""
         self.problems.append(UserError(where, what=what, fix=fix))
 
     def pass_over(self, what: str, count: int = 1) -> None:
@@ -532,7 +530,6 @@ def token_of(question: Question, value: Json) -> str:
 
 
 def answer_of(asked: Asked, cell: str) -> Json:
-    """Return the answer that a text stands for."""
     question, text = asked.question, cell.strip()
     if question.unclear and text.lower() == UNCLEAR:
         return UNCLEAR

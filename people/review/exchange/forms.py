@@ -57,14 +57,12 @@ class Exported:
     returned: str  # what comes back
 
     def as_json(self) -> dict[str, Json]:
-        """Return it as plain JSON."""
         return {
             "folder": str(self.folder), "tool": self.tool, "not_held": list(self.limits),
             "returned": self.returned, "seats": {str(seat): items for seat, items in self.seats.items()},
         }  # fmt: skip
 
     def lines(self) -> Iterator[str]:
-        """Return it for people."""
         for seat, items in self.seats.items():
             yield f"seat {seat}: {items} items for {self.tool}"
         yield f"written to {self.folder}"
@@ -112,7 +110,6 @@ def export_seat(
 
 
 def form_of(tool: str) -> Form:
-    """Return a form by its name."""
     if tool not in FORMS:
         listed = ", ".join(FORMS)
         raise ConfigError("--to", expected=f"one of {listed}", found=repr(tool), fix="choose one of them")
@@ -147,14 +144,12 @@ class Imported:
     written: bool  # whether anything was written; not with a dry run
 
     def as_json(self) -> dict[str, Json]:
-        """Return it as plain JSON."""
         return {
             "votes": self.votes, "known": self.known, "people": dict(self.people),
             "passed_over": dict(self.passed), "written": self.written,
         }  # fmt: skip
 
     def lines(self) -> Iterator[str]:
-        """Return it for people."""
         yield f"votes taken: {self.votes}{'' if self.written else ' (dry run: nothing is written)'}"
         if self.known:
             yield f"votes that were there already: {self.known}"

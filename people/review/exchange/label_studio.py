@@ -118,7 +118,6 @@ def _least(load: Load, question: Question) -> int:
 
 
 def interface_of(load: Load) -> Interface:
-    """Return the interface of a seat."""
     maker = _Maker(load)
     return Interface(maker.controls, maker.xml(), tuple(dict.fromkeys(maker.limits)))
 

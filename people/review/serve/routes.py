@@ -32,7 +32,6 @@ LANGUAGE = "fabula_language"
 
 
 def application(server: Server, more: Callable[["Routes"], list[Any]] | None = None) -> "Starlette":
-    """Return the application that serves a study."""
     from starlette.applications import Starlette
     from starlette.middleware import Middleware
     from starlette.routing import Route
@@ -73,8 +72,6 @@ class Guard:
         ]
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:  # noqa: ANN401 - ASGI
-        """Serve one request."""
-
         async def sent(message: Any) -> None:  # noqa: ANN401 - ASGI
             if message["type"] == "http.response.start":
                 own = [pair for pair in message["headers"] if pair[0] != b"server"]
@@ -303,7 +300,6 @@ def _answers(draft: Any) -> Mapping[str, Json] | None:  # noqa: ANN401 - any JSO
 
 
 async def body_of(request: "Request") -> dict[str, Json]:
-    """Return the body of a request."""
     from starlette.requests import ClientDisconnect
 
     content = bytearray()

@@ -99,12 +99,10 @@ class Bounded(_Base):
         return now - self._since
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin."""
         super().connection_made(transport)
         self.house.enter(self)
 
     def connection_lost(self, error: Exception | None) -> None:
-        """End."""
         self.house.leave(self)
         super().connection_lost(error)
 
@@ -363,7 +361,6 @@ def _reason(reader: Reader) -> Question:
 
 
 def _text_of(question: Question, answer: Json) -> Any:  # noqa: ANN401 - texts by language
-    """Return how an answer reads, by language."""
     listed = answer if isinstance(answer, list) else [answer]
     texts = {option.value: dict(option.text) for option in question.choices}
     if len(listed) == 1:

@@ -104,7 +104,6 @@ class Pages:
     _evidence: "Template | None" = field(default=None, repr=False)
 
     def show(self, name: str, reader: Reader, **values: Any) -> str:  # noqa: ANN401 - whatever the page shows
-        """Return a page as HTML."""
         card, protocol = self.study.task.card, self.study.protocol
         known = [name for name in protocol.languages if name in languages()] or [FIRST]
         return str(
@@ -118,7 +117,6 @@ class Pages:
         )  # fmt: skip
 
     def item(self, reader: Reader, person: Reviewer, step: Step, given: "Given") -> str:
-        """Return the page of an item."""
         from markupsafe import Markup
 
         if step.place is None:
@@ -446,7 +444,6 @@ class Server:
         return None
 
     def step(self, person: Reviewer) -> Step:
-        """Return what a reviewer does next."""
         return next_step(self.study, self.standing, person, self.clock())
 
     def step_at(self, person: Reviewer, block: str, place: Place) -> Step:

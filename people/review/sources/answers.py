@@ -52,7 +52,6 @@ class GivenAnswer:
 
 
 def draw_answers(material: Material) -> Drawing:
-    """Draw answers and controls."""
     options, archive = material.options, read_archive(material.path)
     release = judged_release(material, archive)
     records = chosen_records(release, options)

@@ -63,7 +63,6 @@ class GivenItem(Own):
     explained: Mapping[str, str] = {}  # what training says after the answer
 
     def drawn(self, root: Path) -> Drawn:
-        """Return it as an item."""
         shown = {name: self.as_json()[name] for name in ("texts", "sides", "parts", "values")}
         return Drawn(
             self.about, self.story or self.about, self.texts,

@@ -274,7 +274,6 @@ def has_bridge(board: Shown) -> bool:
 def drawing_of(
     material: Material, items: Sequence[Drawn], boards: Boards, short: tuple[str, ...] = ()
 ) -> Drawing:
-    """Return what was drawn from storyboards."""
     if not items:
         what = "none of the chosen stories has what the task needs"
         fix = "choose other stories or methods; fabula outputs check tells what is there"

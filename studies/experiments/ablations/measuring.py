@@ -50,7 +50,6 @@ class Setting:
     record: Callable[[StoryRecord], StoryRecord] | None = field(default=None, repr=False)
 
     def of(self, view: View) -> View:
-        """Return an evaluator's view as the setting has it."""
         return view if self.cut is None else self.cut(view)
 
 

@@ -58,7 +58,6 @@ class Pool:
 
     @classmethod
     def of(cls, records: Iterable[StoryRecord]) -> "Pool":
-        """Return the pool of some stories."""
         texts: dict[tuple[str, str], set[tuple[str, str]]] = {}
         for record in records:
             language = primary_language(record.language)
@@ -94,7 +93,6 @@ class Asked:
     chance: float | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as plain JSON."""
         return {
             "question": self.question.as_json(), "parents": list(self.parents), "chance": self.chance,
         }  # fmt: skip
@@ -262,7 +260,6 @@ EVALUATORS = {
 
 @cache
 def evaluator_of(name: str) -> Evaluator:
-    """Return an evaluator by name."""
     address = EVALUATORS.get(name)
     if address is None:
         raise ConfigError(

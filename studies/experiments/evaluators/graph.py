@@ -137,7 +137,6 @@ def _rivals(judged: Judged) -> dict[int, list[int]]:
 
 
 def _about(question: Question) -> set[int]:
-    """Return the scenes that a question is about."""
     if question.target_transition is not None:
         return set(question.target_transition)
     return set(question.evidence_scenes) if question.target_scene is None else {question.target_scene}

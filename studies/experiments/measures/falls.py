@@ -77,7 +77,6 @@ class Plant(Own):
 
 
 def read_plants(path: Path) -> tuple[Plant, ...]:
-    """Return the lines of a file of plants."""
     problems: list[UserError] = []
     plants: list[Plant] = []
     fix = "write the plants again with `fabula experiment plant`"

@@ -184,5 +184,4 @@ def end_of(value: object) -> float | None:
 
 
 def undefined(reason: str, **counts: int) -> Score:
-    """Return the score of what has no value, with the reason."""
     return Score(value=None, status="undefined", reason=reason, counts=counts)

@@ -59,7 +59,6 @@ class CompassResults:
 
 
 def methods_by_name(judged: Judged) -> dict[str, Method]:
-    """Return name -> method."""
     return {method.name: method for method in judged.methods}
 
 

@@ -156,7 +156,6 @@ def failures_by_method(results: StudyResults) -> dict[str, list[Failure]]:
 
 
 def localisation(failures: Sequence[Failure]) -> Score:
-    """Return the localisation of a method."""
     known = [each.localised for each in failures if each.localised is not None]
     return Score.ratio(sum(known), len(known), NO_LOSS)
 

@@ -432,7 +432,6 @@ class StudyPage:
 
 
 def study_page(results: StudyResults, made: MadeTables) -> StudyPage:
-    """Return what the page of a study shows."""
     sections = [
         Section(
             name, title, note, _plot(results) if name == "results" else None, _tables(made, name),

@@ -108,7 +108,6 @@ class StudyResults:
 
     @cached_property
     def scores(self) -> KathaScores:
-        """Its scores."""
         return scores_of(self.evaluation, self.definitions)
 
     @cached_property

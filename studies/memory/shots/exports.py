@@ -47,7 +47,6 @@ Placed = tuple[Packet, Path]
 
 
 def write_strips(path: Path, packets: Sequence[Placed], run: Path) -> None:
-    """Write the storyboard of a run's packets."""
     save_page(path, render_strips(packets, _cost_lines(run)))
 
 
@@ -201,7 +200,6 @@ class PlacedPacket:
     packet: Packet
 
     def picture(self, file: str) -> bytes:
-        """Return the bytes of one of its pictures."""
         path = self.folder / file
         with explaining(path, FIX, of=OSError):
             return read_plain(path, follow=True)
@@ -326,14 +324,12 @@ class Exported:
     frames: int  # how many shots need the last frame of the one before, which the generator has to pass on
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as plain JSON."""
         return {
             "out": str(self.out), "files": list(self.files), "images": self.images, "shots": self.shots,
             "frames": self.frames,
         }  # fmt: skip
 
     def lines(self) -> list[str]:
-        """Return it as lines for people."""
         listed = self.files[0] if len(self.files) == 1 else tallied(len(self.files), "files")
         passed = f"{tallied(self.frames, 'shots')} beginning with the last frame of the shot before"
         return [
@@ -407,7 +403,6 @@ class _Filling(Templates):
         self.common["episodes"] = list(episodes.values())
 
     def files(self) -> Iterator[tuple[str, str]]:
-        """Yield path and text of each file."""
         seen = {path for path, _, _ in self.pictures}
         for number, file in enumerate(self._form.file, 1):
             where = f"file {number}"

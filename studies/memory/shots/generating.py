@@ -245,7 +245,6 @@ class PacketSelection(Own):
 
 
 def load_packets(item: Item, tools: Tools) -> Iterator[Child]:
-    """Yield one child per episode."""
     del item
     settings = tools.own(PacketSelection)
     episodes: dict[str, list[PlacedPacket]] = {}
@@ -321,7 +320,6 @@ class ShotOptions(RunOptions):
 
 
 def generate_request(packets: Path, run: Path, options: ShotOptions) -> RunRequest:
-    """Return what the engine is to execute."""
     if options.model is None or parse_spec(options.model).makes != "video":
         raise ConfigError(
             "--model", what="a model that makes videos is needed",
@@ -373,14 +371,12 @@ class GeneratedShots:
     cost: float | None  # USD; None where a price is not known
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as plain JSON."""
         return {
             "run": str(self.run), "outputs": str(self.outputs), "outcomes": dict(self.outcomes),
             "shots": sum(self.outcomes.values()), "cost": self.cost,
         }  # fmt: skip
 
     def lines(self) -> list[str]:
-        """Return it as lines for people."""
         listed = ", ".join(f"{count} {outcome}" for outcome, count in sorted(self.outcomes.items()))
         price = "price unknown" if self.cost is None else f"{self.cost:.4f} USD"
         return [

@@ -379,7 +379,6 @@ async def _asked(cast: ShotCast, overview: str, tools: Tools) -> ShotLayout:
 
 
 def read_layout(cast: ShotCast, reply: Json) -> ShotLayout:
-    """Return the layout in a reply."""
     keyframes = tuple(_keyframe(entry) for entry in reply["keyframes"])
     if not keyframes:
         raise BadReply("there is no keyframe")
