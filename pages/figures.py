@@ -320,7 +320,8 @@ def _ridges(figure: Ridges) -> Markup:
         marks = [axis[0] + part * (axis[1] - axis[0]) / 4 for part in range(5)]
         ticks = [(mark, _tick(mark, figure.unit)) for mark in marks]
     described = " ".join(
-        f"{readable(ridge.label)}: {sum(ridge.counts):,} values, median {_median_text(ridge, figure.unit)}."
+        f"{readable(ridge.label)}: {counted(sum(ridge.counts), 'value')}, "
+        f"median {_median_text(ridge, figure.unit)}."
         for ridge in figure.ridges
     )
     grid = _grid(axis, ticks, top)

@@ -68,11 +68,17 @@ def heat(*rows: tuple[float | None, ...], names: tuple[str, ...] = ("a", "b")) -
     )  # fmt: skip
 
 
+def in_elements(figure: Figure) -> str:
+    """Return a drawn figure with its legend, an element a line."""
+    legend = [f"{mark} {name}" for mark, name in legend_of(figure)]
+    return "\n".join([str(draw_figure(figure)), *legend]).replace("><", ">\n<")
+
+
 def spread(values: dict[str, Any], edges: tuple[float, ...], unit: Any = "number") -> Ridges:
     return Ridges(name="r", title="T", unit=unit, edges=edges, ridges=ridges(values, edges))
 
 
-def test_plot_when_drawn_places_values_and_describes_them_with_their_intervals() -> None:
+def test_plot_when_drawn_places_values_and_describes_them_with_their_intervals(snapshot) -> None:
     # The axis goes from -0.2 to 0.4 (a mark each 0.1), 78 % of the width, from 3 % on.
     drawn = plot(0.37, -0.17)
     text = str(draw_figure(drawn))
@@ -81,16 +87,20 @@ def test_plot_when_drawn_places_values_and_describes_them_with_their_intervals()
     assert f"Causal: m0 +37.0 [+34.0, +40.0]; m1 {MINUS}17.0 [{MINUS}20.0, {MINUS}14.0]." in text
     assert [name for _, name in legend_of(drawn)] == ["m0", "m1"]
     assert figure_table(drawn) is None and list(figure_rows(drawn)) == []
+    assert in_elements(drawn) == snapshot
 
 
-def test_plot_when_a_score_is_undefined_says_so_and_keeps_the_others() -> None:
+def test_plot_when_a_score_is_undefined_says_so_and_keeps_the_others(snapshot) -> None:
     text = str(draw_figure(plot(None, 0.3)))
     assert "undefined" in text and "+30.0" in text
+    two = plot(0.01, None)
+    bands = {**two.groups, "Temporal": two.groups["Causal"][:1]}
+    assert in_elements(two.model_copy(update={"groups": bands, "unit": "usd", "axis": "a" * 61})) == snapshot
     ElementTree.fromstring(str(draw_figure(plot(None))))
     ElementTree.fromstring(str(draw_figure(Plot(name="p", title="T", groups={}))))
 
 
-def test_ridges_when_made_count_the_values_between_edges_and_draw_their_shares() -> None:
+def test_ridges_when_made_count_the_values_between_edges_and_draw_their_shares(snapshot) -> None:
     figure = spread({"a": (0.0, 0.4, 0.5, 1.0), "b": (0.1,), "c": ()}, (0.0, 0.5, 1.0))
     assert [ridge.counts for ridge in figure.ridges] == [(2, 2), (1, 0), (0, 0)]  # 1.0 belongs to the last
     assert [ridge.middle for ridge in figure.ridges] == [0.45, 0.1, None]
@@ -100,13 +110,14 @@ def test_ridges_when_made_count_the_values_between_edges_and_draw_their_shares()
         "0,46 0.00,23.0 50.00,23.0 50.00,23.0 100.00,23.0 100,46",
         "0,46 0.00,0.0 50.00,0.0 50.00,46.0 100.00,46.0 100,46",
     ]
-    assert "a: 4 values, median 0.450. b: 1 values, median 0.100." in text
+    assert "a: 4 values, median 0.450. b: 1 value, median 0.100." in text
     table = figure_table(figure)
     assert table is not None and table[1][2] == ["0.000 to 0.500", "2", "1", "0"]
     assert next(iter(figure_rows(figure))) == ("a", "from 0", "values", 2)
+    assert in_elements(figure) == snapshot
 
 
-def test_ridges_when_values_are_whole_numbers_have_a_step_for_each() -> None:
+def test_ridges_when_values_are_whole_numbers_have_a_step_for_each(snapshot) -> None:
     figure = spread({"a": (1, 1, 2, 3)}, (1, 2, 3, 4), "count")
     text = str(draw_figure(figure))
     # Three steps of 26 % from 3 % on: a number stands in the middle of its step, and so does a median.
@@ -116,9 +127,10 @@ def test_ridges_when_values_are_whole_numbers_have_a_step_for_each() -> None:
     assert 'class="median" x1="29.000%"' in text and ">1.5<" in text
     table = figure_table(figure)
     assert table is not None and table[1][2:] == [["1", "2"], ["2", "1"], ["3", "1"]]
+    assert in_elements(figure) == snapshot
 
 
-def test_strip_when_drawn_has_darker_cells_for_higher_values_and_says_what_is_missing() -> None:
+def test_strip_when_drawn_has_darker_cells_for_higher_values_and_says_what_is_missing(snapshot) -> None:
     figure = heat((0.1, 0.95), (None, 0.5))
     text = str(draw_figure(figure))
     # Eight tones from 0 to 1: 0.1 is of the first, 0.95 of the last, 0.5 of the fifth.
@@ -126,9 +138,10 @@ def test_strip_when_drawn_has_darker_cells_for_higher_values_and_says_what_is_mi
     assert "a: 1 0.100, 2 0.950. b: 1 none, 2 0.500." in text
     assert figure_table(figure) == (["Method", "1", "2"], [["a", "0.100", "0.950"], ["b", "none", "0.500"]])
     assert list(figure_rows(figure))[-1] == ("b", "2", "value", 0.5)
+    assert in_elements(figure) == snapshot
 
 
-def test_scatter_when_drawn_places_points_and_joins_those_at_one_place() -> None:
+def test_scatter_when_drawn_places_points_and_joins_those_at_one_place(snapshot) -> None:
     figure = scatter(("m", 0.0, 0.0), ("m", 0.5, 1.0), ("m", 0.5, 1.0), ("n", 1.0, 0.25))
     text = str(draw_figure(figure))
     marks = re.findall(
@@ -141,6 +154,7 @@ def test_scatter_when_drawn_places_points_and_joins_those_at_one_place() -> None
     assert marks[1][2] == "m: 50.0 across, 100.0 up, 2 storyboards"
     assert "n: 1 storyboard; on average People 100.0 %, Judge 25.0 %." in text
     assert list(figure_rows(figure))[:2] == [("s0", "m", "across", 0.0), ("s0", "m", "up", 0.0)]
+    assert in_elements(figure) == snapshot
 
 
 def test_axis_when_drawn_on_a_page_has_its_title_with_the_unit() -> None:

@@ -255,7 +255,9 @@ def test_recovery_when_dimensions_have_different_sizes_weighs_them_alike(line, q
     rows = [line("answer", "p", item, right=False) for item in causal]
     rows.append(line("answer", "p", emotional, right=True))
     rows[0] = line("answer", "p", causal[0], answer="Unclear")  # which is wrong
+    rows.append(line("answer", "p", emotional, right=True, condition="text"))
     found = human_recovery(rows, questions, "m", questions, FEW)
+    assert found.recoverability["text"]["overall"].counts["dimensions"] == 1
     assert found.recoverability["image"]["overall"].value == pytest.approx((0 + 1) / 2)  # not 1/4
     assert found.recoverability["image"]["overall"].counts["dimensions"] == 2
     assert found.recoverability["image"]["overall"].low is None  # one person says nothing about others

@@ -249,6 +249,18 @@ def test_hidden_folder_when_it_holds_one_split_has_no_sizes_to_check(tmp_path: P
     assert {found.code for found in validate(folder).issues} == {"missing-file"}  # the producers
 
 
+def test_release_when_its_files_hold_other_things_or_are_gone_names_them(tmp_path: Path) -> None:
+    release = write_release(tmp_path / "release", sample_bundles(2))
+    with (release / "contrastive_variants.jsonl").open("a", encoding="utf-8") as file:
+        file.write('{"name": "x"}\n{"variant_id": "v", "base_story_id": "nobody"}\n')
+    strange = {(found.where, found.code) for found in validate(release).issues}
+    assert {("contrastive_variants.jsonl:5", "kind"), ("contrastive_variants.jsonl:6 v", "schema")} <= strange
+    (release / "annotations.jsonl").unlink()
+    assert ("annotations.jsonl", "missing-file") in {
+        (found.where, found.code) for found in validate(release).issues
+    }
+
+
 # -- The fast schema validator agrees with the reference implementation, and never leaves the machine
 
 RECORD = sample_bundles(1)[0]["record"]

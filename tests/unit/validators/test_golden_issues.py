@@ -63,7 +63,10 @@ EDITS: dict[str, dict[str, Any]] = {
     "question-scene": {
         "0.record.questions.0.target_scene": 6, "0.record.questions.1.evidence_scenes": [0, 3],
     },
-    "question-transition": {"0.record.questions.0.target_transition": [2, 4]},
+    "question-transition": {
+        "0.record.questions.0.target_transition": [2, 4], "0.record.questions.1.target_transition": [5, 6],
+        "1.record.questions.0.target_transition": [0, 1], "1.record.questions.1.target_transition": [4, 5],
+    },
     "question-evidence": {
         "0.record.questions.0.evidence_scenes": [], "0.record.questions.1.evidence_scenes": [3, 3],
     },
@@ -76,8 +79,8 @@ EDITS: dict[str, dict[str, Any]] = {
     },
     "secret-removed": {"0.record.scenes.1.action": f"The {MARK} waits.", "1.variants.0.semantic_delta": MARK},
     "rights-notice": {
-        "0.record.source_text": "Copyright 2019 by A. Writer. All rights reserved.\nISBN 978-3-16-148410-0",
-        "1.record.source_text": "Copyright 1911 by B. Teller. Published by Heron House Press, London, 1987.",
+        "0.record.source_text": "Copyright 1931 by A. Writer. All rights reserved.\nISBN 978-3-16-148410-0",
+        "1.record.source_text": "Copyright 1930 by B. Teller. Published by Heron House Press, London, 1987.",
     },
     "rights": {"0.record.provenance.source_rights_status": "unresolved"},
     "license": {"0.record.provenance.dataset_license": ""},

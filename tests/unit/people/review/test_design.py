@@ -146,6 +146,28 @@ def test_design_when_of_any_size_gives_nobody_an_item_twice_and_all_as_much(numb
     assert not plan.once or all(len({story_of[item] for item in items}) == len(items) for items in held)
 
 
+@pytest.mark.parametrize("number", [16, 22, 26, 36, 59])
+def test_design_when_made_again_is_what_people_were_asked_before(number: int, snapshot) -> None:
+    units, gold, plan = drawn_study(number)
+    seats = design(units, gold, plan)
+    marks = {"flip": "<>", "repeat": "again", "check": "gold"}
+    assert [
+        f"seat {seat.number}, block {place.block}: {place.item} "
+        + " ".join(text for name, text in marks.items() if getattr(place, name))
+        for seat in seats
+        for place in seat.places
+    ] == snapshot
+
+
+def test_design_when_conditions_have_different_votes_seats_them_in_proportion() -> None:
+    # 5 votes of text, 3 of images, a seat each; then text (5 to 3) and images (3 to 5/2) get one.
+    units = conditions(1, 5, ["text"]) + conditions(1, 3, ["image"])
+    held = [items_of(seat) for seat in design(units, [], Plan(raters=1, apart=True, seats=4))]
+    assert sorted((items[0].split("/")[1], len(items)) for items in held) == [
+        ("image", 1), ("image", 2), ("text", 2), ("text", 3)
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize("number", range(30))
 def test_seats_when_one_person_takes_all_that_fit_show_no_item_and_no_story_twice(number: int) -> None:
     units, _, plan = drawn_study(number)

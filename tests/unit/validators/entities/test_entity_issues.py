@@ -131,7 +131,11 @@ CHANGES: dict[str, Change] = {
     "window-gap": setting(_window_shot_ids__4="ep_a__shot0012"),
     "first-cut": setting(scenes__1__cut__0=False),
     "secret-removed": lambda one: action(one, 1, 1, f"{MARK} waits."),
-    "empty-text": lambda one: (setting(story_overview=" ")(one), action(one, 1, 1, "")),
+    "empty-text": lambda one: (
+        setting(story_overview=" ")(one),
+        action(one, 1, 1, ""),
+        action(one, 1, 2, ""),
+    ),
     "repeated-action": lambda one: action(one, 1, 2, one["scenes"][0]["action_descriptions"][1]),
     "label-key": setting(**{"entity_descriptions__Object 1__label": "Object 2"}),
     "label-form": lambda one: relabel(one, "Object 2", "Thing B"),
@@ -316,6 +320,17 @@ def row(statistics: EntityStatistics, table: str, key: str) -> dict[str, Any]:
     found = next(one for one in statistics.tables if one.key == table)
     values: dict[str, Any] = next(one for one in found.rows if one.key == key).as_json()["values"]
     return values
+
+
+def test_statistics_when_episodes_are_counted_are_these(statistics: EntityStatistics, snapshot) -> None:
+    said = [
+        f"{table.key}, {row.key}: {'; '.join(map(value_text, row.values.values()))}"
+        for table in statistics.tables
+        for row in table.rows
+    ]
+    whole = statistics.as_json()
+    rest = [f"{name}: {whole[name]}" for name in ("totals", "distributions", "episodes")]
+    assert "\n".join([*said, *rest]) == snapshot
 
 
 def test_gaps_when_counted_by_hand_are_as_index_and_as_shots_between(statistics: EntityStatistics) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from fabula.models.keys import MARK
-from fabula.schemas.shots import ShotScript, StoryFacts
+from fabula.schemas.shots import CharacterFacts, ShotScript, StoryFacts
 from fabula.testing.drawn_shots import drawn_script
 from fabula.validators.shots.script_rules import (
     Camera,
@@ -16,6 +16,7 @@ from fabula.validators.shots.script_rules import (
     is_jump,
     is_repeated,
     read_camera,
+    shot_statistics,
 )
 
 
@@ -222,6 +223,18 @@ def test_neighbouring_shots_are_told_to_be_alike_or_to_jump() -> None:
 # Whether the plots of a script are the whole story.
 
 STORY = "A fox saw grapes.  It leapt. It left."
+
+
+def test_statistics_when_two_stories_are_counted_say_who_is_known_how_well(in_lines, snapshot) -> None:
+    facts = StoryFacts(
+        story_id="01", style="ink_painting", culture="indian", realistic=True,
+        characters={"Mira": CharacterFacts(gender="female")},
+    )  # fmt: skip
+    one = ShotScript.model_validate({**drawn_script(), "Shots": drawn_script()["Shots"][:1]})
+    whole = ShotScript.model_validate(drawn_script())
+    found = shot_statistics([(whole, facts, {"Mira": 2}), (one, None, {"Mira": 1})])
+    assert in_lines({name: found[name] for name in found if name != "published"}) == snapshot
+    assert shot_statistics([])["totals"]["shots_per_story"] == 0.0
 
 
 def plot_findings(plots: list[str], language: str = "en") -> list[str]:

@@ -11,7 +11,8 @@ import pytest
 from fabula.kinds.verbs import validate
 from fabula.models.keys import MARK
 from fabula.releases.events.form import suite_bytes
-from fabula.schemas.events import video_name
+from fabula.schemas.events import SuiteRecord, video_name
+from fabula.validators.events.rules import suite_statistics
 
 GOLDEN = Path(__file__).parents[3] / "golden" / "validators" / "suites"
 SUITE = "all_prompts.json"
@@ -135,6 +136,23 @@ def test_validate_when_one_rule_is_broken_reports_the_pinned_issues(code: str, t
         golden.write_text(text, "utf-8")
     assert report.counts.keys() == {code}
     assert text == golden.read_text("utf-8")
+
+
+def test_statistics_when_a_suite_has_two_prompts_count_their_classes_events_and_words() -> None:
+    records = [SuiteRecord.model_validate(line) for line in lines(sound())]
+    whole, half = {"count": 2, "share": 1.0}, {"count": 1, "share": 0.5}
+    assert suite_statistics(records) == {
+        "kind": "events",
+        "totals": {"prompts": 2, "events": 5},
+        "classes": dict.fromkeys(("animal", "object", "creative", "hard", "2_events", "3_events"), half),
+        "events_per_prompt": {"2": half, "3": half},
+        "words_per_prompt": {"least": 6, "most": 7, "mean": 6.5},
+        "origins": {"brainstorm": whole},
+        "producers": {"prompt: author": 2},
+    }
+    empty = suite_statistics([])
+    assert empty["words_per_prompt"] == {"least": 0, "most": 0, "mean": 0.0}
+    assert empty["totals"] == {"prompts": 0, "events": 0}
 
 
 def test_a_sound_suite_breaks_no_rule_alone_and_in_a_folder(tmp_path: Path) -> None:
