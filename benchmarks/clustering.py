@@ -1,4 +1,4 @@
-"""Measure telling people apart: clustering under constraints as it grows, and identities of a drawn film.
+"""Measure telling people apart: clustering under constraints as it grows, and identities of a known film.
 
     python benchmarks/clustering.py --sizes 500,1000,2000,5000 --seconds 180
 
@@ -7,8 +7,8 @@ the same time; ``whole`` is the stage's own work on them, distances among it. Th
 whole matrix for every merge (cubic, small sizes only), and scikit-learn without constraints. Growth is the
 exponent of seconds between a size and the one before. Memory is the peak of a process of its own.
 
-The film's vectors are colours of drawings, and its limits were chosen on it: its table shows what constraints
-change, and says nothing about real films.
+The film's vectors are made up, and its limits were chosen on it: its table shows what constraints change, and
+says nothing about real films.
 """
 
 import argparse
@@ -35,9 +35,8 @@ from fabula.builders.entities.identities import (
 )
 from fabula.builders.entities.names import Seen, Tracklet
 from fabula.builders.entities.tracking import DetectPeopleSettings
-from fabula.testing.drawn_detections import detections, write_detections
-from fabula.testing.drawn_film import DrawnFilm
-from fabula.testing.film_identities import LIMITS, clustered, film_scores, film_shots, tracked
+from fabula.testing.drawn_episode import write_detections
+from fabula.testing.known_film import CAST, LIMITS, KnownFilm, clustered, film_scores, tracked
 
 PEOPLE, TOGETHER = 100, 3
 THRESHOLD = 0.5
@@ -144,30 +143,30 @@ def scale(sizes: list[int]) -> None:
 
 
 def film(seconds: int) -> None:
-    """Print how right the people of the drawn film are, with and without constraints."""
-    drawn = DrawnFilm(seconds)
+    """Print how right the people of the known film are, with and without constraints."""
+    from sklearn.metrics import adjusted_rand_score
+
+    known = KnownFilm(seconds)
     with tempfile.TemporaryDirectory() as folder:
-        path = write_detections(Path(folder) / "film.jsonl", detections(drawn))
-        fields = tracked(
-            film_shots(drawn, Path(folder) / "film.mp4"), DetectPeopleSettings(detections=str(path))
-        )
+        path = write_detections(Path(folder) / "film.jsonl", known.detections())
+        shots = known.builder_shots(Path(folder) / "film.mp4")
+        fields = tracked(shots, DetectPeopleSettings(detections=str(path)))
     print("\n| constraints | tracklets | people | true | precision | recall | F1 | adjusted Rand |")
     print("|---|---|---|---|---|---|---|---|")
     for constraints in (True, False):
         settings = LIMITS.model_copy(update={"constraints": constraints})
-        scores = film_scores(drawn, fields, clustered(fields, settings)["people"])
-        one = scores.identity
-        numbers = " | ".join(f"{value:.3f}" for value in (one.precision, one.recall, one.f1, scores.rand))
-        counts = f"{scores.tracklets} | {scores.people} | {len(drawn.cast)}"
+        scores = film_scores(known, fields, clustered(fields, settings)["people"])
+        one, rand = scores.identity, adjusted_rand_score(scores.shown, scores.people)
+        numbers = " | ".join(f"{value:.3f}" for value in (one.precision, one.recall, one.f1, rand))
+        counts = f"{len(scores.people)} | {len(set(scores.people))} | {len(CAST)}"
         print(f"| {'with' if constraints else 'without'} | {counts} | {numbers} |", flush=True)
-    tracks = scores.tracks
-    print(f"\ntracklets in their shots: IDF1 {tracks.f1:.3f}, {scores.switches} switches")
+    print(f"\ntracklets in their shots: IDF1 {scores.tracks.f1:.3f}")
 
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--sizes", default="500,1000,2000,5000", help="numbers of tracklets")
-    options.add_argument("--seconds", type=int, default=180, help="length of the drawn film; 0 for none")
+    options.add_argument("--seconds", type=int, default=180, help="length of the known film; 0 for none")
     options.add_argument("--one", help=argparse.SUPPRESS)
     given = options.parse_args()
     sizes = [int(one) for one in given.sizes.split(",")]

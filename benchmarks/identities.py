@@ -27,7 +27,7 @@ from fabula.builders.entities.names import Seen, Tracklet
 from fabula.media.video import frames_at
 from fabula.models.vision.registry import open_vision
 from fabula.models.vision.weights import Place
-from fabula.testing.track_metrics import identity_scores
+from fabula.testing.known_film import identity_scores
 
 LABELS = Path(__file__).with_suffix(".json")
 LAST_OF_FIRST_HALF = 66

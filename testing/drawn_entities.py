@@ -17,8 +17,8 @@ from ..models.vision.store import Box, Rows, TextRows, vector_key
 from ..models.vision.weights import Place
 from ..schemas.canonical import digest
 from ..schemas.entities import LISTS, EntityEpisode, EpisodeShot
-from .drawn_detections import Plain, colours
 from .drawn_videos import Encoder, write_frames
+from .table_detector import Plain
 from .written_episodes import CAST
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ _NEAR = 5  # most by which a channel may be off
 _LEAST = 0.001  # share of a picture that shows of what is found
 _CHANGED = 0.6  # from there down, what is changed has its faded colour
 _SLOT = 78  # pixels between the left edges of what stands beside each other
+_BINS = 6  # of each channel in how colours are spread
 
 SETTINGS = (
     f"ground_entities.detector={__name__}:load_truth_grounder",
@@ -201,16 +202,30 @@ class TruthTexts(Plain):
         return TextRows(rows, tuple(max(0, len(text.split()) - 77) for text in texts))
 
 
+def colours(image: "Image") -> Rows:
+    """Return the square roots of how the colours of a picture are spread over 216 bins with soft edges."""
+    pixels = np.asarray(image.convert("RGB"), dtype=np.float64).reshape(-1, 3) / 255 * (_BINS - 1)
+    low = np.minimum(pixels.astype(np.int64), _BINS - 2)
+    part = pixels - low
+    shares = np.zeros(_BINS**3)
+    for corner in np.ndindex(2, 2, 2):
+        weight = np.prod(np.where(corner, part, 1 - part), axis=1)
+        codes = (low + corner) @ np.array([_BINS * _BINS, _BINS, 1])
+        shares += np.bincount(codes, weights=weight, minlength=_BINS**3)
+    unit: Rows = np.sqrt(shares / shares.sum()).astype(np.float32)
+    return unit
+
+
 class TruthVectors(Plain):
     """An encoder: how the colours of a picture are spread, looked at in 32 x 32 of its pixels."""
 
     def __init__(self) -> None:
-        super().__init__("truth-vectors", 216)
+        super().__init__("truth-vectors", _BINS**3)
 
     def encode(self, images: "Sequence[Image]") -> Rows:
         """Return unit vectors, shape (images, 216)."""
         rows = [colours(image.resize((32, 32), 0)) for image in images]
-        return np.stack(rows) if rows else np.empty((0, 216), dtype=np.float32)
+        return np.stack(rows) if rows else np.empty((0, _BINS**3), dtype=np.float32)
 
 
 def load_truth_vectors(place: Place) -> TruthVectors:

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..media.images import open_picture
-from ..models.vision.store import Box, Rows, TextRows, vector_key
+from ..models.vision.store import Box, Card, Rows, TextRows, identity_of, vector_key
 from ..models.vision.weights import Place
-from .drawn_detections import Plain
 from .drawn_shots import CAST, draw_shot
 
 if TYPE_CHECKING:
@@ -32,6 +31,17 @@ SETTINGS = (
     f"encode_pictures.clip={__name__}:load_colour_texts",
 )
 """Settings, as ``--set`` takes them, with which ``evaluate images`` uses the models here."""
+
+
+class Plain:
+    """What models for tests share: a card, and an identity that depends on nothing else."""
+
+    def __init__(self, name: str, dimensions: int) -> None:
+        self.card = Card(name, type(self).__module__, "1", "RGB as it is", dimensions, 0.0, "Apache-2.0")
+
+    @property
+    def identity(self) -> str:
+        return identity_of(self.card, "float32", "cpu")
 
 
 class TableDetector(Plain):

@@ -13,14 +13,15 @@ from fabula.engine.estimate import plan_calls
 from fabula.engine.execute import execute
 from fabula.schemas.canonical import Json
 from fabula.testing.asked_prompts import user_text
-from fabula.testing.drawn_detections import detections, write_detections
-from fabula.testing.drawn_film import DrawnFilm
+from fabula.testing.drawn_episode import write_detections
+from fabula.testing.drawn_videos import Take, write_takes
+from fabula.testing.known_film import HEIGHT, SHOT_FRAMES, WIDTH, KnownFilm
 from fabula.testing.model_server import Answer, Asked, ModelServer, Refused
 from fabula.testing.stage_pipelines import LINES, people_request
 
 pytestmark = pytest.mark.slow
 
-FILM = DrawnFilm(16)
+FILM = KnownFilm(16, seed=9)
 
 
 @pytest.fixture(autouse=True)
@@ -32,15 +33,16 @@ def key(monkeypatch: pytest.MonkeyPatch) -> None:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     pytest.importorskip("av")
     place = tmp_path_factory.mktemp("people")
-    FILM.write(place / "film.mp4")
-    write_detections(place / "film.jsonl", detections(FILM))
+    takes = [Take(SHOT_FRAMES, 10 * shot.number) for shot in FILM.shots]
+    write_takes(place / "film.mp4", takes, (WIDTH, HEIGHT))
+    write_detections(place / "film.jsonl", FILM.detections())
     yield place
 
 
 def build(
     folder: Path, out: Path, handler: Callable[[Asked], Any] | None = None, *sets: str
 ) -> tuple[dict[str, Any], list[Asked]]:
-    # Colours of drawn figures are near each other; so small a limit leaves work for a model.
+    # So small a limit leaves work for a model.
     given = [
         f"detect_people.detections={json.dumps(str(folder / 'film.jsonl'))}",
         "cluster_people.face_limit=0.02", "cluster_people.body_limit=0.02", *sets,
