@@ -381,10 +381,12 @@ def check_model(
         MissingRequirement: the key or the service's library is missing.
     """
     from ..models.prices import check_extra, highest_cost, price_of
+    from ..models.registry import check_adapter
     from ..prompts.loader import load_prompt
 
     spec = parse_spec(text)
     options = options_for(spec, sections)
+    check_adapter(spec, options)
     check_extra(spec, options)
     if spec.encodes:
         request = encode_request(spec.text, STORY)

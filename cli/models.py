@@ -34,8 +34,9 @@ def check(
     if libraries or weights are missing.
 
     Options:
-        spec: openai:NAME, google:NAME, anthropic:NAME or http(s)://HOST/v1#NAME; embedding:, image: or
-            video: before it; or vision: the models that look at pictures.
+        spec: The model: openai:NAME, google:NAME, anthropic:NAME, http(s)://HOST/v1#NAME, vllm:ORG/NAME,
+            sglang:ORG/NAME, llamacpp:FILE.gguf or hf:ORG/NAME; embedding:, image: or video: before it;
+            or vision: the models that look at pictures.
         full: Ask questions about a story and two pictures, too; what they cost at most is told first.
         model: With vision: only this model.
         device: With vision: cpu, cuda, mps, or auto for the fastest here.

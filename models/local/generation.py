@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from pydantic import Field, ValidationError
 
-from ...errors import ConfigError, FabulaError, MissingRequirement
+from ...errors import ConfigError, FabulaError, MissingRequirement, ModelUnavailable
 from ...schemas.canonical import Json
 from ...schemas.plain_files import reason_of
 from ...schemas.values import Own
@@ -450,10 +450,13 @@ class InProcess:
                 for question in batch:
                     question.answer(failure)
 
-    def _fault(self, error: Exception, model: LocalModel | None) -> CallFault:
+    def _fault(self, error: Exception, model: LocalModel | None) -> CallFault | FabulaError:
         said = one_line(self._redactor.redact(f"{type(error).__name__}: {error}"))
         if model is None:
-            return CallFault("unsupported", f"transformers cannot load {self._spec.name}: {said}")
+            return ModelUnavailable(
+                f"model {self._spec}", what=f"transformers cannot load it: {said}",
+                fix="see whether its files are whole and of a kind that transformers reads",
+            )  # fmt: skip
         return CallFault("bad_request", f"the model failed: {said}")
 
     def _next_batch(self) -> list[Question]:

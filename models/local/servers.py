@@ -9,8 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ...errors import ConfigError, MissingRequirement
+from ...errors import ConfigError, FabulaError, MissingRequirement
 from ...schemas.canonical import digest
+from ..faults import one_line
 from ..options import ModelOptions
 from ..programs import allowed_environment
 from ..spec import ModelSpec, OpenWeights, setting_lines
@@ -120,24 +121,33 @@ def gguf_files(weights: OpenWeights, commit: str) -> tuple[Path, Path | None]:
     """Return the GGUF file of a repository, and the one that lets it see if there is one; fetches them."""
     from ..vision.weights import hub_file
 
-    names = _names(weights.repository, commit)
-    quantization = re.compile(
-        rf"(?<![A-Za-z0-9]){re.escape(weights.quantization or '')}(?![A-Za-z0-9_])", re.I
-    )
-    models = sorted(name for name in names if "mmproj" not in name.lower() and quantization.search(name))
-    if not models:
-        kinds = ", ".join(sorted(names)[:12]) or "none"
-        raise ConfigError(
-            f"llamacpp:{weights.public}",
-            what=f"no GGUF file of the repository has this name in it; it has: {kinds}",
-            fix="name one of them, for example Q4_K_M",
-        )  # fmt: skip
-    seeing = sorted(name for name in names if "mmproj" in name.lower())
-    best = next((name for name in seeing if quantization.search(name)), None) or next(
-        (name for name in seeing if "f16" in name.lower()), seeing[0] if seeing else None
-    )
-    parts = [hub_file(weights.repository, name, commit) for name in models if _is_part(name, models[0])]
-    return parts[0], None if best is None else hub_file(weights.repository, best, commit)
+    where = f"model llamacpp:{weights.public}"
+    try:
+        names = _names(weights.repository, commit)
+        quantization = re.compile(
+            rf"(?<![A-Za-z0-9]){re.escape(weights.quantization or '')}(?![A-Za-z0-9_])", re.I
+        )
+        models = sorted(name for name in names if "mmproj" not in name.lower() and quantization.search(name))
+        if not models:
+            kinds = ", ".join(sorted(names)[:12]) or "none"
+            raise ConfigError(
+                where, what=f"no GGUF file of the repository that is known here has this name in it: {kinds}",
+                fix="name one of them, for example Q4_K_M",
+            )  # fmt: skip
+        seeing = sorted(name for name in names if "mmproj" in name.lower())
+        best = next((name for name in seeing if quantization.search(name)), None) or next(
+            (name for name in seeing if "f16" in name.lower()), seeing[0] if seeing else None
+        )
+        parts = [hub_file(weights.repository, name, commit) for name in models if _is_part(name, models[0])]
+        return parts[0], None if best is None else hub_file(weights.repository, best, commit)
+    except FabulaError:
+        raise
+    except Exception as error:  # adapter boundary: no network, no such commit, no access
+        raise MissingRequirement(
+            where, what=f"its files cannot be had: {one_line(str(error))}",
+            fix=f'hf download {weights.repository} --revision {commit} --include "*{weights.quantization}*" '
+            '"*mmproj*" with network access (with a token where it is gated)',
+        ) from error  # fmt: skip
 
 
 def _is_part(name: str, first: str) -> bool:
@@ -147,14 +157,20 @@ def _is_part(name: str, first: str) -> bool:
 
 
 def _names(repository: str, commit: str) -> list[str]:
+    """Return the GGUF files of a commit: what the Hub lists, or what is here where it cannot be asked."""
     from huggingface_hub import HfApi, constants
+
+    from ..vision.weights import unreachable
 
     folder = Path(constants.HF_HUB_CACHE) / f"models--{repository.replace('/', '--')}/snapshots" / commit
     here = [path.relative_to(folder).as_posix() for path in folder.rglob("*.gguf")]
-    if here or constants.HF_HUB_OFFLINE:
-        return here
-    listed = HfApi().list_repo_files(repository, revision=commit)
-    return [name for name in listed if name.endswith(".gguf")]
+    lost = unreachable()
+    if lost is None:
+        listed = HfApi().list_repo_files(repository, revision=commit)
+        return [name for name in listed if name.endswith(".gguf")]
+    if not here:
+        raise ConnectionError(f"none of them is in the cache, and {lost}")
+    return here
 
 
 SERVERS: Mapping[str, Server] = {

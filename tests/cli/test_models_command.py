@@ -13,7 +13,7 @@ import pytest
 from PIL import Image as Pictures
 
 from fabula.cli.model_check import ModelCheck, check_model
-from fabula.errors import MissingRequirement
+from fabula.errors import ConfigError, MissingRequirement
 from fabula.models.chat import Image
 from fabula.testing import stand_in
 from fabula.testing.model_server import (
@@ -142,6 +142,12 @@ def test_check_when_the_key_is_missing_names_the_variable(monkeypatch: pytest.Mo
     monkeypatch.delenv("OPENAI_API_KEY")
     with pytest.raises(MissingRequirement, match="OPENAI_API_KEY"):
         check_model("openai:m", {})
+
+
+@pytest.mark.parametrize("spec", ["llamacpp:none.gguf", "hf:none.gguf", "vllm:./none"])
+def test_check_when_weights_are_not_there_says_so_as_a_run_does_and_starts_nothing(spec: str) -> None:
+    with pytest.raises(ConfigError, match="does not exist, or holds no weights"):
+        check_model(spec, {})
 
 
 def test_command_when_all_is_well_exits_zero_and_reads_the_settings_file(fabula_command, server, tmp_path):

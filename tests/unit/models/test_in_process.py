@@ -17,7 +17,7 @@ from PIL import Image as Pictures
 
 import fabula
 from fabula.cli.model_check import check_model
-from fabula.errors import ConfigError, MissingRequirement
+from fabula.errors import ConfigError, MissingRequirement, ModelUnavailable
 from fabula.models import options
 from fabula.models.chat import CallFault, ChatRequest, Image, Message, Reply, ReplySchema
 from fabula.models.edge import LARGEST
@@ -285,6 +285,14 @@ def test_template_without_a_system_message_gets_it_with_the_first_question(tmp_p
 def test_model_without_a_chat_template_says_so(tmp_path: Path) -> None:
     (problem,) = ask(spec := write_text_model(tmp_path, None), question(spec))
     assert isinstance(problem, MissingRequirement) and "no chat template" in str(problem)
+
+
+def test_model_that_cannot_be_loaded_is_told_apart_from_a_request_that_it_refuses(tmp_path: Path) -> None:
+    spec, config = write_text_model(tmp_path), tmp_path / "config.json"
+    config.write_text(config.read_text().replace('"llama"', '"of-tomorrow"'))
+    (problem,) = ask(spec, question(spec))
+    assert isinstance(problem, ModelUnavailable) and "transformers cannot load it" in str(problem)
+    assert "its files are whole" in problem.fix
 
 
 def test_memory_when_it_does_not_suffice_for_a_batch_is_tried_with_halves(talking, monkeypatch):

@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import psutil
 import pytest
@@ -165,7 +166,18 @@ def test_gguf_files_of_a_repository_are_chosen_by_quantization_with_what_lets_th
         "Q4_K_M": (Path("m-Q4_K_M.gguf"), Path("mmproj-m-f16.gguf")),
         "q8_0": (Path("m-Q8_0.gguf"), Path("mmproj-m-Q8_0.gguf")),
     }
-    with pytest.raises(ConfigError, match=r"it has: m-Q4_K_M\.gguf"):
+    with pytest.raises(ConfigError, match=r"has this name in it: m-Q4_K_M\.gguf"):
+        gguf_files(OpenWeights("org/g", None, "F16"), COMMIT)
+    with pytest.raises(
+        MissingRequirement, match=r"forbids to ask the Hub(?s:.)*hf download org/h --revision 01"
+    ):
+        gguf_files(OpenWeights("org/h", None, "Q4_K_M"), COMMIT)
+    # Where the Hub can be asked, what it lists counts, not what happens to lie here; what it refuses is said.
+    monkeypatch.setattr("fabula.models.vision.weights.unreachable", lambda: None)
+    monkeypatch.setattr("huggingface_hub.HfApi.list_repo_files", lambda *_, **__: ["m-F16.gguf"])
+    assert gguf_files(OpenWeights("org/g", None, "F16"), COMMIT) == (Path("m-F16.gguf"), None)
+    monkeypatch.setattr("huggingface_hub.HfApi.list_repo_files", Mock(side_effect=OSError("403 Forbidden")))
+    with pytest.raises(MissingRequirement, match="403 Forbidden"):
         gguf_files(OpenWeights("org/g", None, "F16"), COMMIT)
 
 
