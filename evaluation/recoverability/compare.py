@@ -333,6 +333,12 @@ class Strongest:
     baselines: Mapping[str, str]  # measure -> the baseline
     pairs: Mapping[str, tuple[Paired, ...]] = field(repr=False)  # measure -> the others against it
     notes: tuple[str, ...] = ()  # what a reader must know before trusting a number
+    against: str = STRONGEST  # or the method that is the baseline of all measures
+
+    @property
+    def baseline(self) -> str:
+        """What the methods are compared with, in words."""
+        return "the strongest baseline" if self.against == STRONGEST else self.against
 
     @property
     def comparisons(self) -> tuple[Paired, ...]:
@@ -358,11 +364,16 @@ class Strongest:
     def lines(self) -> Iterator[str]:
         for name, baseline in self.baselines.items():
             scale, digits = (1, 2) if name == "human" else (100, 1)
-            yield f"{AIMS[name].label}: the strongest baseline is {baseline}"
+            chosen = (
+                f"the strongest baseline is {baseline}"
+                if self.against == STRONGEST
+                else f"against {baseline}"
+            )
+            yield f"{AIMS[name].label}: {chosen}"
             for pair in self.pairs[name]:
                 mark = f" {DAGGER}" if self.is_marked(name, pair.first) else ""
                 yield f"  {pair.line(scale, digits)}{mark}"
-        yield f"{DAGGER}: better than the strongest baseline, Bonferroni-corrected p < {SURE} (bootstrap)"
+        yield f"{DAGGER}: better than {self.baseline}, Bonferroni-corrected p < {SURE} (bootstrap)"
         for note in self.notes:
             yield f"note: {note}"
 
@@ -401,7 +412,7 @@ def against_strongest(
         twosomes = [_against(name, best, stories, estimates, measure) for name in others]
         pairs[measure] = paired(twosomes, "story", used)
     notes = (*judge_notes(judged), *definitions.notes(judged.items.stories, "story"))
-    return Strongest(values, baselines, pairs, notes)
+    return Strongest(values, baselines, pairs, notes, against)
 
 
 def _best(measure: str, values: Mapping[str, Score], references: Collection[str]) -> str:

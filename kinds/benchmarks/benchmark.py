@@ -129,7 +129,8 @@ class Benchmark:
     orders: Callable[[Path, Path, str | None], Orders]
     options: Mapping[str, Any] = field(default_factory=dict)  # of ``evaluate``, besides judge and protocol
     metrics: tuple[str, ...] = ()  # as ``fabula models fetch --metrics`` takes them: those that need weights
-    prompts: str | None = None  # official set of prompts; None where none were published
+    prompts: str | None = None  # official set of prompts; None where no code has them
+    paper_prompts: str | None = None  # set that ``prompts fetch --from`` takes out of the paper
     libraries: Mapping[str, str] = field(default_factory=dict)  # that must be there -> extra that brings them
     forms: tuple[str, ...] = ()  # forms of generators that ``orders --for`` writes
     printed: tuple[Printed, ...] = ()  # rows to compare with, the main table first

@@ -53,6 +53,7 @@ KATHABENCH = Benchmark(
     protocol="katha",
     judges=ENSEMBLE,
     judge="google:gemini-2.5-flash",
+    paper_prompts="kathatrace",
     per_call=PerCall(pictures=5, tokens=500, reply=80),
     layout="STORY/01.png to STORY/05.png; with several seeds STORY/seed_42/01.png",
     counted=("generations_requested", "generations_valid", "storyboards"),
@@ -67,7 +68,7 @@ KATHABENCH = Benchmark(
     untried=(
         "the download: the paper names this data set, and no file of it was at hand; a generated package in "
         "the form of the paper's tables stood in",
-        "the prompts of the paper's judges: not published, so judges are asked in our words",
+        "the prompts that the paper prints; those of moral targets and pairs are not published",
         "any real judge",
     ),
 )  # fmt: skip

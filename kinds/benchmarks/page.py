@@ -40,7 +40,9 @@ def _facts(benchmark: Benchmark) -> Iterator[tuple[str, str]]:
     yield "judged as", f"`{benchmark.evaluated}` with `{protocol}`"
     yield "judges of the paper", ", ".join(benchmark.judges) or "none"
     yield "files of outputs", benchmark.layout
-    yield "official prompts", f"`{benchmark.prompts}`" if benchmark.prompts else "not published: ours"
+    paper = f"`{benchmark.paper_prompts}`, in the paper alone; `run` asks in ours"
+    official = f"`{benchmark.prompts}`" if benchmark.prompts else "not published: ours"
+    yield "official prompts", paper if benchmark.paper_prompts else official
     if benchmark.forms:
         yield "forms of orders", f"`--for` {', '.join(benchmark.forms)}"
 

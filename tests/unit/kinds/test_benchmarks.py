@@ -26,7 +26,8 @@ from fabula.schemas.values import vocabulary
 
 PAGES = Path(fabula.__file__).parent / "docs" / "benchmarks"
 MAY_BE_EMPTY = {
-    "homepage", "options", "metrics", "prompts", "libraries", "forms", "printed", "drafts", "judges",
+    "homepage", "options", "metrics", "prompts", "paper_prompts", "libraries", "forms", "printed", "drafts",
+    "judges",
 }  # fmt: skip
 named = pytest.mark.parametrize("name", OURS)
 
@@ -39,6 +40,8 @@ def test_benchmark_when_listed_says_everything_that_a_run_needs(name: str) -> No
     assert value.printed or name == "kathatrace-demo", "what a row is compared with"
     assert judging_named(value.noun).evaluating is not None
     assert bool(value.home.files) != bool(value.home.holds), "files are known, or which one must be there"
+    if value.paper_prompts is not None:
+        assert value.prompts is None and official(value.paper_prompts).passages
     if value.prompts is not None:
         source = official(value.prompts)
         assert value.protocol == f"{value.prompts}@{source.commit}"

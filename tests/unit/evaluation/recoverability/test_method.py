@@ -627,6 +627,9 @@ def test_strongest_baseline_when_compared_with_equals_a_bootstrap_by_hand(bench,
     assert compared.is_marked("human", "mine")  # 0.6 more of every story
     latex = written([strongest_table(compared)], "latex")
     assert latex.count(r"$^\dagger$") == 4  # three cells and the note
+    named = against_strongest(judged, used, against="weak", measures=("image",))
+    assert set(named.baselines.values()) == {"weak"} and "strongest" not in "\n".join(named.lines())
+    assert "against weak" in strongest_table(named).title and "STG: strong" in strongest_table(compared).note
     page = tmp_path / "page.html"
     write_report(katha_report(made.run, None, definitions=used, strongest=lambda _: compared), page)
     assert page.read_text().count("†") >= 4
