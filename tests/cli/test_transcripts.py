@@ -335,9 +335,10 @@ def call_apart(starter: Any, words: list[str], here: Path) -> tuple[int | str, s
         started = starter.start(words, stdout=out, stderr=out, cwd=here)
         code: int | str = "hung"
         try:
-            resource.prlimit(started.pid, resource.RLIMIT_DATA, (MEMORY, MEMORY))
+            with suppress(ProcessLookupError):  # it has ended already
+                resource.prlimit(started.pid, resource.RLIMIT_DATA, (MEMORY, MEMORY))
             with suppress(subprocess.TimeoutExpired):
-                code = started.wait(120)
+                code = started.wait(300)
         finally:
             started.kill()
             started.wait()

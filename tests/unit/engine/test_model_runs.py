@@ -1,9 +1,9 @@
 """Runs that ask a model, through the real SDK: nothing asked twice, every failure named, the budget held."""
 
+import asyncio
 import json
 import re
 import shutil
-import time
 from collections import Counter
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -347,15 +347,19 @@ def kept(request: RunRequest) -> tuple[set[object], bytes, list[object]]:
 
 
 def test_run_when_stages_that_ask_follow_each_other_lets_no_item_wait_for_a_slow_one(twice, server):
-    asked: dict[str, float] = {}
+    asked: list[str] = []
 
-    def latency(question: Asked) -> float:
-        asked[question.text[:7]] = time.monotonic()
-        return 1.0 if question.text.startswith("a: ") else 0.0
+    async def answer(question: Asked) -> dict[str, Any]:
+        asked.append(question.text[:7])
+        if question.text.startswith("a: "):
+            async with asyncio.timeout(60):
+                while "b again" not in asked:
+                    await asyncio.sleep(0.01)
+        return reply_to(question)
 
-    server.latency = latency
+    server.handler = answer
     report = execute(twice("a cat\nb bee\n"))
-    assert asked["b again"] - asked["a: cat"] < 1.0 < asked["a again"] - asked["a: cat"]
+    assert asked.index("b again") < asked.index("a again") == 3
     assert [stage.ran for stage in report.stages] == [2, 2, 2, 2]
 
 
@@ -386,12 +390,23 @@ def test_run_when_items_run_ahead_holds_what_one_stage_by_stage_holds(
 
 def test_run_when_answers_are_slow_tells_how_many_are_under_way(twice, server, monkeypatch):
     monkeypatch.setattr(runner, "STILL", 0.0)
-    server.latency = 0.7
     told: list[Event] = []
+    waiting = {"done": 0, "total": 2, "under_way": 2}
+
+    def of_answers() -> list[dict[str, Any]]:
+        return [dict(event.data) for event in told if (event.kind, event.stage) == ("progress", "answer")]
+
+    async def answer(question: Asked) -> dict[str, Any]:
+        async with asyncio.timeout(60):
+            while not any(data.items() >= waiting.items() for data in of_answers()):
+                await asyncio.sleep(0.01)
+        return reply_to(question)
+
+    server.handler = answer
     execute(twice("a cat\nb bee\n"), SimpleNamespace(emit=told.append, close=lambda: None))
-    progress = [(event.stage, dict(event.data)) for event in told if event.kind == "progress"]
-    assert ("answer", {"done": 0, "total": 2, "under_way": 2, "longest": 0}) in progress
-    last = dict(progress)["rephrase"]
+    (first, *_) = (data for data in of_answers() if data.items() >= waiting.items())
+    assert first.keys() - waiting.keys() == {"longest"} and 0 <= first["longest"] < 60
+    last = [dict(event.data) for event in told if (event.kind, event.stage) == ("progress", "rephrase")][-1]
     assert (last["done"], last["total"], "under_way" in last) == (2, 2, False)
 
 

@@ -402,24 +402,24 @@ def written(folder: Path, items: int) -> Path:
 
 
 def rate_of(server: ModelServer) -> float:
-    """Requests a second as the server counts them, from the first to the last; half a second is left out for
-    how much later than others one may have come in."""
+    """Requests a second as the server counts them, from the first to the last; 1.5 s are left out for how
+    much later than others one may have come in."""
     times = [exchange.asked.at for exchange in server.log]
-    return (len(times) - 1) / (times[-1] - times[0] + 0.5)
+    return (len(times) - 1) / (times[-1] - times[0] + 1.5)
 
 
 def test_runs_when_two_go_on_at_once_never_exceed_the_limit_that_they_share(tmp_path, start):
-    source = written(tmp_path, 20)
+    source = written(tmp_path, 40)  # each with the limit to itself, they would take 2 s: 79 / 3.5 is over it
     with ModelServer(reply_to) as server:
         runs = [start(tmp_path / name, source, server) for name in ("a", "b")]
         assert [run.wait() for run in runs] == [0, 0]
-        assert server.count == 40
+        assert server.count == 80
         assert rate_of(server) <= PER_SECOND
     assert (tmp_path / "a" / "lines.jsonl").read_bytes() == (tmp_path / "b" / "lines.jsonl").read_bytes()
 
 
 def test_run_when_it_has_a_share_keeps_to_that_and_says_nothing_of_it_in_its_manifest(tmp_path, start):
-    source = written(tmp_path, 8)
+    source = written(tmp_path, 24)  # with the whole limit, it would take 1.2 s: 23 / 2.7 is over its share
     with ModelServer(reply_to) as server:
         assert start(tmp_path / "a", source, server, share=0.25).wait() == 0
         assert rate_of(server) <= PER_SECOND / 4

@@ -1,10 +1,10 @@
 """The worker pool: crashes and hangs name the item, neighbours succeed, results never depend on workers."""
 
 import os
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 
 import psutil
 import pytest
@@ -35,7 +35,7 @@ def outcomes(pool: WorkerPool, tasks: list[Task], job: Job = JOB) -> dict[str, t
 
 @pytest.fixture(scope="module")
 def shared() -> Iterator[WorkerPool]:
-    with WorkerPool(2, item_timeout=1.0) as pool:
+    with WorkerPool(2, item_timeout=300.0) as pool:  # a worker that was just started reads the stage first
         yield pool
 
 
@@ -55,7 +55,7 @@ def test_run_when_workers_crash_names_the_items_and_spares_the_neighbours(shared
 def test_run_when_item_hangs_names_it_and_spares_the_neighbours(shared: WorkerPool) -> None:
     tasks = [task(f"m{number}") for number in range(20)]
     tasks[3:3] = [task("stuck", "hang")]
-    found = outcomes(shared, tasks)
+    found = outcomes(shared, tasks, Job(JOB.path, JOB.tools, patience=0.02))  # 6 s
     assert found.pop("stuck") == ("failed", "timeout")
     assert found == {f"m{number}": ("made", None) for number in range(20)}
 
@@ -103,8 +103,9 @@ def test_run_when_all_workers_are_killed_from_outside_still_finishes(shared: Wor
         if len(found) > 20 and not killed:
             killed = True
             for child in psutil.Process().children():
-                if "spawn_main" in " ".join(child.cmdline()):
-                    os.kill(child.pid, signal.SIGKILL)
+                with suppress(psutil.NoSuchProcess):  # one that an earlier test lost may just go
+                    if "spawn_main" in " ".join(child.cmdline()):
+                        child.kill()
     assert set(found) == {f"m{number}" for number in range(100)}
     assert list(found.values()).count("made") >= 98
 

@@ -220,8 +220,9 @@ def test_open_picture_when_it_cannot_be_used_names_the_problem(data: bytes, code
 
 
 def test_open_picture_when_pixels_are_many_takes_no_memory_for_them() -> None:
-    tracemalloc.start()
-    for side in (9_000, 60_000):
+    for number, side in enumerate((9_000, 9_000, 60_000)):
+        if number == 1:  # the first loads what Pillow reads PNG with
+            tracemalloc.start()
         with pytest.raises(MediaProblem):
             open_picture(png_header(side, side))
     assert tracemalloc.get_traced_memory()[1] < 5_000_000

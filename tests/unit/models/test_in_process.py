@@ -323,7 +323,7 @@ def test_call_when_it_is_given_up_frees_the_thread_for_the_next(talking: str) ->
         await model.complete(question(talking))
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(model.complete(question(talking, max_tokens=10_000)), 0.05)
-        reply = await asyncio.wait_for(model.complete(question(talking)), 20)
+        reply = await asyncio.wait_for(model.complete(question(talking)), 300)
         left = asyncio.ensure_future(model.complete(question(talking)))
         await asyncio.sleep(0)
         await model.close()

@@ -44,7 +44,7 @@ def run(built: Path, tmp_path: Path) -> Path:
 def client(run: Path):
     """Somebody who has opened the link; ``token`` is what our page sends."""
     with open_shelf(run) as shelf:
-        assert shelf.rows["records"].wait(30)
+        assert shelf.rows["records"].wait(120)
         editing = Editing(Site(shelf), editable_of(run))
         with TestClient(editing.application(), base_url=HERE) as made:
             made.link = f"/enter/{editing.token}"

@@ -67,7 +67,7 @@ def served() -> Iterator[Callable[..., Get]]:
         def serve(folder: Path, other: Path | None = None) -> Get:
             shelf = stack.enter_context(open_shelf(folder))
             for rows in shelf.rows.values():
-                assert rows.wait(30) or rows.problem
+                assert rows.wait(120) or rows.problem
             second = None if other is None else stack.enter_context(open_shelf(other))
             differing = None if second is None else stack.enter_context(Differing(shelf, second))
             server = stack.enter_context(Server(0, Site(shelf, differing)))
@@ -373,14 +373,13 @@ def test_server_when_clients_keep_it_waiting_lets_them_go_and_serves_the_others(
         running(server, 0.05) as place,
     ):
         server.most = 5
-        idle = [socket.create_connection(server.server_address[:2], timeout=5) for _ in range(30)]
+        idle = [socket.create_connection(server.server_address[:2], timeout=60) for _ in range(30)]
         assert got(f"{place}/")[0] == 200
-        begun = time.monotonic()
-        with suppress(OSError):  # a line of a head that never ends
-            while time.monotonic() - begun < 5:
+        end = time.monotonic() + 60
+        with pytest.raises(OSError, match=r"reset|pipe"):  # a line of a head that never ends
+            while time.monotonic() < end:
                 idle[-1].sendall(b"GET / HTTP/1.1\r\nX: ")
                 time.sleep(0.05)
-        assert time.monotonic() - begun < 2
         for client in idle:
             with suppress(OSError):
                 assert client.recv(10) == b""

