@@ -5,13 +5,15 @@ answer stands for anything. A block with a title is a file.
 """
 
 import os
+import random
 import re
 import signal
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 PORTS = tuple(map(str, range(8123, 8130)))
@@ -42,10 +44,7 @@ class Shell:
     """
 
     def __init__(self, folder: Path, commands: Path, variables: Mapping[str, str]) -> None:
-        sockets = [socket.create_server(("127.0.0.1", 0)) for _ in PORTS]
-        self._ports = dict(zip(PORTS, (str(each.getsockname()[1]) for each in sockets), strict=True))
-        for each in sockets:
-            each.close()
+        self._ports = dict(zip(PORTS, map(str, free_ports()), strict=False))
         self._folder = folder.resolve()
         self.status = 0
         """Exit code of what was typed last."""
@@ -93,6 +92,14 @@ class Shell:
         """Kill it, and what it started."""
         os.killpg(self._process.pid, signal.SIGKILL)
         self._process.communicate()
+
+
+def free_ports() -> Iterator[int]:
+    """Yield ports that nobody has now; a system that is asked for any takes another, from 32768 on."""
+    for port in random.SystemRandom().sample(range(20_000, 32_000), 1000):
+        with suppress(OSError):
+            socket.create_server(("127.0.0.1", port)).close()
+            yield port
 
 
 def _wait_for(port: int) -> None:

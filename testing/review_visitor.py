@@ -4,15 +4,6 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlsplit
 
-WIDTHS = (320, 375, 768, 1440)
-WIDEST = """() => [...document.querySelectorAll("body *")]
-    .filter((element) => element.getBoundingClientRect().right > innerWidth + 1)
-    .filter((element) => {
-        for (let box = element.parentElement; box; box = box.parentElement)
-            if (getComputedStyle(box).overflowX !== "visible") return false;
-        return true;
-    })
-    .map((element) => element.outerHTML.slice(0, 120))"""
 KEPT = "() => JSON.parse(localStorage.getItem('fabula-review-waiting') ?? '[]').length"
 ONLINE = "() => { dispatchEvent(new Event('online')); }"
 HOLLOW = """() => {
@@ -31,10 +22,6 @@ HOLLOW = """() => {
 }"""
 """Headings below which nothing is to be seen."""
 MOST_TABS = 80
-UNDECIDED = frozenset(("color-contrast", "heading-order", "skip-link"))
-"""Rules of axe that may be left undecided: text over layers, parts of pages, where a skip link leads."""
-WRONG = {"resultTypes": ["violations", "incomplete"]}
-CONTRAST = {**WRONG, "runOnly": ["color-contrast"]}
 
 
 def follow(page: Any, link: Any) -> None:  # noqa: ANN401 - Playwright's
@@ -123,32 +110,6 @@ class Visitor:
             if self.page.locator(selector).evaluate_all("(all) => all.includes(document.activeElement)"):
                 return
         raise AssertionError(f"{selector} cannot be reached with the tabulator")
-
-    # -- what is checked
-
-    def check(self, *, may_doubt: frozenset[str] = UNDECIDED) -> None:
-        """Check a page for everybody: no violation in two widths by day and night; none scrolls or is empty.
-
-        Day and night differ in colours only, so that each width is checked whole in one of them.
-        """
-        from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]
-
-        for scheme, width, options in (
-            ("light", 375, WRONG), ("dark", 1280, WRONG), ("dark", 375, CONTRAST), ("light", 1280, CONTRAST),
-        ):  # fmt: skip
-            self.page.emulate_media(color_scheme=scheme)
-            self.page.set_viewport_size({"width": width, "height": 900})
-            response = Axe().run(self.page, options=options).response
-            wrong = [(rule["id"], rule["nodes"][0]["html"]) for rule in response["violations"]]
-            assert wrong == [], (self.heading, width, scheme, wrong)
-            doubts = {rule["id"] for rule in response["incomplete"]}
-            assert doubts <= may_doubt, (self.heading, width, scheme, doubts)
-        assert self.page.evaluate(HOLLOW) == [], self.heading
-        for width in WIDTHS:
-            self.page.set_viewport_size({"width": width, "height": 900})
-            assert self.page.evaluate(WIDEST) == [], (self.heading, width)
-            assert self.page.evaluate("() => document.documentElement.scrollWidth") <= width
-        self.page.set_viewport_size({"width": 1280, "height": 900})
 
     def close(self) -> None:
         """Close the browser of this person."""

@@ -211,12 +211,6 @@ def warm() -> Any:
 
 
 @pytest.fixture(scope="session")
-def started_with() -> dict[str, str]:
-    """The environment that this process was started with; libraries change it as they are imported."""
-    return dict(STARTED_WITH)
-
-
-@pytest.fixture(scope="session")
 def starter(warm: Any) -> Iterator[Any]:
     """Starts the real command in processes that need not read the libraries first; see ``warm.py``."""
     with warm.starter(STARTED_WITH) as made:

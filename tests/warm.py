@@ -11,6 +11,7 @@ really started where a variable is set that it reads as it starts.
 import atexit
 import gc
 import json
+import marshal
 import os
 import pkgutil
 import runpy
@@ -54,6 +55,8 @@ READ_AT_START = (
     "PYTHON", "LC_", "LANG", "TZ", "OMP_", "MALLOC_", "LD_", "TERM", "COLUMNS", "NO_COLOR", "FORCE_", "TYPER",
     "_TYPER",
 )  # fmt: skip
+READ_WHEN_RUN = {"PYTHONIOENCODING", "PYTHONUNBUFFERED", "COLUMNS", "NO_COLOR", "TERM"}
+"""What of these is not read before a fork, or is heeded in it."""
 
 
 class Started:
@@ -217,23 +220,22 @@ class Starter(Server):
     def fits(self, environment: Mapping[str, str]) -> bool:
         """Whether a fork behaves as Python does when started with these variables."""
         names = {name for name in {*environment, *self._environment} if name.startswith(READ_AT_START)}
-        return all(
-            environment.get(name) == self._environment.get(name) for name in names - {"PYTHONIOENCODING"}
-        )
+        return all(environment.get(name) == self._environment.get(name) for name in names - READ_WHEN_RUN)
 
 
 _TYPED = """#!{python} -SEI
-import json, os, socket, sys
+import _socket, marshal, os, sys  # json and socket would take as long as Python itself
 module, args, real = {module!r}, sys.argv[1:], {real!r}
 if not module and args[:1] == ["-m"] and len(args) > 1 and args[1].startswith("fabula."):
     module, args = args[1], args[2:]
 code = b"real"
 if module:
-    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as door:
-        door.connect({door!r})
-        wanted = dict(module=module, args=args, env=dict(os.environ), cwd=os.getcwd())
-        socket.send_fds(door, [json.dumps(wanted).encode()], [0, 1, 2])
-        code = door.recv(100)
+    door = _socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET)
+    door.connect({door!r})
+    wanted = dict(module=module, args=args, env=dict(os.environ), cwd=os.getcwd())
+    files = b"".join(number.to_bytes(4, sys.byteorder) for number in (0, 1, 2))
+    door.sendmsg([marshal.dumps(wanted)], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, files)])
+    code = door.recv(100)
 if code == b"real":
     os.execv(real, [real, *sys.argv[1:]])
 sys.exit(int(code or 1))
@@ -279,7 +281,7 @@ class Typed:
             body, files, _, _ = socket.recv_fds(asked, 1 << 20, 3)
             if not body:  # what was typed was killed at once
                 return
-            wanted, started = json.loads(body), None
+            wanted, started = marshal.loads(body), None
             if self._starter.fits(wanted["env"]):
                 stdin, stdout, stderr = files
                 started = self._starter.start(

@@ -401,7 +401,8 @@ def _longest_first(texts: Iterable[str]) -> list[str]:
 def _without(text: str, exempt: Sequence[str]) -> str:
     """Return a normalised text without the exempt ones and without index labels."""
     for words in exempt:
-        text = re.sub(rf"(?<!\w){re.escape(words)}(?!\w)", _CUT, text)
+        if words in text:  # most are of other packets, and each would be a pattern to compile
+            text = re.sub(rf"(?<!\w){re.escape(words)}(?!\w)", _CUT, text)
     return _INDEX_LABEL.sub(_CUT, text)
 
 

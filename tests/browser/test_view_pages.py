@@ -68,9 +68,7 @@ def address(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 
 @pytest.mark.parametrize("dark", [False, True])
-def test_pages_when_walked_through_are_accessible_quiet_and_fit(chromium, address, dark):
-    from axe_playwright_python.sync_playwright import Axe
-
+def test_pages_when_walked_through_are_accessible_quiet_and_fit(chromium, address, axe_found, dark):
     context = chromium.new_context(
         viewport={"width": 400, "height": 800}, color_scheme="dark" if dark else "light"
     )
@@ -81,7 +79,7 @@ def test_pages_when_walked_through_are_accessible_quiet_and_fit(chromium, addres
     page.goto(address)
     for step in ("first", "unit", "calls", "call"):
         assert page.evaluate(HOLLOW) == [], step
-        assert Axe().run(page).response["violations"] == [], step
+        assert axe_found(page) == [], step
         assert page.evaluate("document.documentElement.scrollWidth") <= 400, step
         if step == "unit" and "/row/" in page.url:
             page.set_viewport_size({"width": 1400, "height": 800})
@@ -91,7 +89,7 @@ def test_pages_when_walked_through_are_accessible_quiet_and_fit(chromium, addres
             follow(page, page.locator('tbody a:is([href^="/unit/"], [href^="/row/"])').first)
         elif step == "unit":
             page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
-            assert Axe().run(page).response["violations"] == [], "unfolded"
+            assert axe_found(page) == [], "unfolded"
             assert page.evaluate("document.documentElement.scrollWidth") <= 400, "unfolded"
             assert page.evaluate("[...document.images].every(image => image.complete && image.naturalWidth)")
             follow(page, page.get_by_role("link", name="calls of models"))
@@ -147,9 +145,9 @@ def editing(tmp_path: Path) -> Iterator[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("dark", [False, True])
-def test_field_when_edited_shows_findings_at_once_and_is_saved_as_a_line(chromium, editing, tmp_path, dark):
-    from axe_playwright_python.sync_playwright import Axe
-
+def test_field_when_edited_shows_findings_at_once_and_is_saved_as_a_line(
+    chromium, editing, axe_found, tmp_path, dark
+):
     context = chromium.new_context(
         viewport={"width": 400, "height": 800}, color_scheme="dark" if dark else "light"
     )
@@ -159,7 +157,7 @@ def test_field_when_edited_shows_findings_at_once_and_is_saved_as_a_line(chromiu
     page.on("pageerror", lambda error: complaints.append(str(error)))
     page.goto(editing)
     follow(page, page.locator('tbody a[href^="/row/"]').first)
-    assert Axe().run(page).response["violations"] == []
+    assert axe_found(page) == []
     page.set_viewport_size({"width": 1400, "height": 800})
     assert page.evaluate("document.documentElement.scrollHeight") <= HIGHEST_RECORD
     page.set_viewport_size({"width": 400, "height": 800})
@@ -172,7 +170,7 @@ def test_field_when_edited_shows_findings_at_once_and_is_saved_as_a_line(chromiu
     page.get_by_label("edit $.title").click()
     dialog.locator("textarea").fill("A new title")
     dialog.locator("li", has_text="No rule finds anything.").wait_for()
-    assert Axe().run(page).response["violations"] == []
+    assert axe_found(page) == []
     assert page.evaluate("document.documentElement.scrollWidth") <= 400
     assert not (tmp_path / "run" / "edits.jsonl").exists()
     dialog.locator("[name=who]").fill("ana")
@@ -190,7 +188,7 @@ def test_field_when_edited_shows_findings_at_once_and_is_saved_as_a_line(chromiu
     form.locator("[name=new]").fill("THE")
     form.get_by_role("button", name="try").click()
     form.locator("li", has_text="Would change").wait_for()
-    assert Axe().run(page).response["violations"] == []
+    assert axe_found(page) == []
     assert page.evaluate("document.documentElement.scrollWidth") <= 400
     assert complaints == []
     context.close()

@@ -4,14 +4,13 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import fabula
-from fabula.testing.page_shell import TERMINAL
 
 SAMPLES = Path(fabula.__file__).parent / "builders" / "katha" / "samples"
 CREATED = "2026-01-01T00:00:00Z"
@@ -42,13 +41,10 @@ def fabula_command(starter: Any) -> Fabula:
     return run_fabula
 
 
-@pytest.fixture(scope="module")
-def commands(warm: Any, started_with: dict[str, str]) -> Iterator[Path]:
+@pytest.fixture(scope="session")
+def commands(typed: str) -> Path:
     """A folder of the commands ``fabula`` and ``python``, which start fast."""
-    with warm.starter({**started_with, **TERMINAL}) as starter:
-        typed = warm.Typed(starter)
-        yield typed.folder
-        typed.close()
+    return Path(typed.partition(os.pathsep)[0])
 
 
 @pytest.fixture(scope="session")

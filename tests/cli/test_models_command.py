@@ -2,7 +2,6 @@
 
 import io
 import json
-import socket
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
@@ -34,6 +33,7 @@ from fabula.testing.model_server import (
     Unauthorized,
     Unsupported,
 )
+from fabula.testing.page_shell import free_ports
 
 REPLY = {"characters": [{"name": "fox"}, {"name": "crow"}], "moral_label": "generosity"}
 KEY = "planted-secret-0123456789"
@@ -125,8 +125,7 @@ def test_check_when_nothing_listens_says_so(monkeypatch: pytest.MonkeyPatch, cap
 
 
 def test_check_when_the_server_starts_a_moment_later_waits_for_it() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port = probe.getsockname()[1]
+    port = next(free_ports())
     late = ModelServer(lambda _: REPLY, port=port)
     timer = threading.Timer(0.5, late.__enter__)
     timer.start()

@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import socket
 import subprocess
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -22,6 +21,7 @@ from fabula.testing.drawn_shots import draw_shot_outputs, draw_shot_set
 from fabula.testing.drawn_storyboards import draw_outputs, drawn_release, judged_release
 from fabula.testing.katha_samples import sample_bundles
 from fabula.testing.model_server import Asked, ModelServer
+from fabula.testing.page_shell import free_ports
 from fabula.testing.table_detector import SETTINGS
 from fabula.testing.written_episodes import SECOND, write_episodes, written_episode
 
@@ -270,12 +270,6 @@ def test_stand_in_when_a_command_asks_it_is_understood_at_once(fabula_command, t
     assert asked_to_mend == [], "a reply that its reader takes needs no second one"
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 @pytest.mark.skipif(
     not README.exists(), reason="the suite runs against an installed wheel, which has no docs"
 )
@@ -284,7 +278,7 @@ def test_readme_when_its_second_example_is_run_as_printed_needs_no_key(fabula_co
     blocks = re.findall(r"```\w*\n(.*?)```", page, re.DOTALL)
     first, second = (block for block in blocks if block.startswith((". .venv", "python -m")))
     assert "fabula init ../mine" in first and "--model" in second
-    port = str(free_port())
+    port = str(next(free_ports()))
     assert fabula_command("init", tmp_path / "mine").returncode == 0
     toml = tmp_path / "mine" / "fabula.toml"
     toml.write_text(toml.read_text("utf-8").replace("8123", port))
