@@ -122,6 +122,25 @@ def test_pages_when_opened_or_filtered_show_something_below_every_heading(chromi
     page.close()
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("faint", "rules"),
+    [
+        ('<p style="color: #aaa">faint</p>', ["color-contrast"]),
+        ('<div style="background: #555"><b><p>hidden</p></b></div>', ["color-contrast"]),
+        ('<p><span style="opacity: .3">pale</span></p>', ["color-contrast"]),
+        ('<img src="data:,">', ["image-alt"]),
+        ('<p style="display: none; color: #aaa">not to be seen</p>', []),
+    ],
+)
+def test_axe_when_one_text_of_many_cannot_be_read_finds_it(opened, axe_found, tmp_path, faint, rules):
+    body = "<p>A text like many.</p>" * 20 + faint
+    (tmp_path / "page.html").write_text(
+        f"<!doctype html><html lang=en><title>t</title><main><h1>t</h1>{body}</main></html>"
+    )
+    assert [rule for rule, _ in axe_found(opened(tmp_path / "page.html"))] == rules
+
+
 # -- Editing: a field, with what the rules say of it, and one change to all records of a list
 
 
