@@ -29,6 +29,19 @@ def served(made: Callable[..., Path], tmp_path: Path) -> Iterator[Served]:
         yield serve
 
 
+@pytest.fixture
+def begun(served: Served, visiting: Visiting) -> Callable[..., tuple[StudyServer, Visitor, Any]]:
+    """Serve a study, and open its first item as somebody who agreed to take part."""
+
+    def begin(task: str = "compared", **settings: Any) -> tuple[StudyServer, Visitor, Any]:
+        server, visitor = served(task, **settings), visiting()
+        visitor.agree(server.invite()[0])
+        visitor.ready()
+        return server, visitor, visitor.page
+
+    return begin
+
+
 def test_pages_when_looked_at_from_link_to_end_are_accessible_quiet_and_ask_nobody_else(served, visiting):
     server, visitor = served("all-types", items=2, training=1), visiting()
     page = visitor.page
@@ -112,11 +125,8 @@ def test_study_when_only_the_keyboard_is_used_is_done_from_link_to_end(served, v
     assert visitor.complaints == []
 
 
-def test_item_when_answers_are_missing_goes_to_the_first_and_lists_them_all(served, visiting):
-    server, visitor = served("all-types"), visiting()
-    visitor.agree(server.invite()[0])
-    visitor.ready()
-    page = visitor.page
+def test_item_when_answers_are_missing_goes_to_the_first_and_lists_them_all(begun):
+    server, _, page = begun("all-types")
     page.locator("#save").click()
     assert page.locator(":focus").get_attribute("name") == "sound"
     links = page.locator("#faults a")
@@ -130,11 +140,8 @@ def test_item_when_answers_are_missing_goes_to_the_first_and_lists_them_all(serv
     assert server.votes() == []
 
 
-def test_question_when_it_depends_on_another_appears_and_answers_only_while_it_is_asked(served, visiting):
-    server, visitor = served("all-types"), visiting()
-    visitor.agree(server.invite()[0])
-    visitor.ready()
-    page = visitor.page
+def test_question_when_it_depends_on_another_appears_and_answers_only_while_it_is_asked(begun):
+    server, visitor, page = begun("all-types")
     edits = page.locator("[data-name=edits]")
     assert edits.is_hidden()
     page.locator("[name=sound][value='\"no\"']").check()
@@ -164,11 +171,8 @@ def test_question_when_it_depends_on_another_appears_and_answers_only_while_it_i
     ]  # fmt: skip
 
 
-def test_correction_when_it_is_of_the_wrong_kind_or_changes_nothing_is_not_kept(served, visiting):
-    server, visitor = served("all-types"), visiting()
-    visitor.agree(server.invite()[0])
-    visitor.ready()
-    page = visitor.page
+def test_correction_when_it_is_of_the_wrong_kind_or_changes_nothing_is_not_kept(begun):
+    _, _, page = begun("all-types")
     page.locator("[name=sound][value='\"no\"']").check()
     page.locator("[data-add]").click()
     for path, value, fault in (
@@ -183,11 +187,8 @@ def test_correction_when_it_is_of_the_wrong_kind_or_changes_nothing_is_not_kept(
     assert page.locator("[data-corrected] li").count() == 0
 
 
-def test_labels_when_moved_by_keyboard_are_voted_in_the_order_shown(served, visiting):
-    server, visitor = served("all-types"), visiting()
-    visitor.agree(server.invite()[0])
-    visitor.ready()
-    page = visitor.page
+def test_labels_when_moved_by_keyboard_are_voted_in_the_order_shown(begun):
+    server, visitor, page = begun("all-types")
     visitor.answer_all()
     page.locator("[data-name=moral] [data-unclear]").uncheck()
     for word in ("honesty", "wisdom", "courage"):
@@ -205,12 +206,10 @@ def test_labels_when_moved_by_keyboard_are_voted_in_the_order_shown(served, visi
     assert server.votes()[0]["answers"]["moral"] == ["courage", "wisdom"]
 
 
-def test_training_when_answered_says_what_was_right_and_why_and_again_when_opened_again(served, visiting):
-    server, visitor = served("all-types"), visiting()
-    visitor.agree(server.invite()[0])
-    visitor.ready()
+def test_training_when_answered_says_what_was_right_and_why_and_again_when_opened_again(begun):
+    server, visitor, page = begun("all-types")
     visitor.answer_all()  # Yes is right, the first of the scale is not
-    page, key = visitor.page, visitor.key
+    key = visitor.key
     page.locator("#save").click()
     for _ in range(2):
         feedback = page.locator("#feedback")
@@ -224,11 +223,9 @@ def test_training_when_answered_says_what_was_right_and_why_and_again_when_opene
     page.locator("#closing").wait_for()
 
 
-def test_picture_when_enlarged_by_keyboard_is_turned_over_made_larger_and_left(served, visiting):
-    server, visitor = served(training=0), visiting()
-    visitor.agree(server.invite()[0])
-    visitor.ready()
-    page, keys = visitor.page, visitor.page.keyboard
+def test_picture_when_enlarged_by_keyboard_is_turned_over_made_larger_and_left(begun):
+    _, visitor, page = begun(training=0)
+    keys = page.keyboard
     visitor.tab_to("[data-enlarge]")
     keys.press("Enter")
     title, stage = page.locator("#enlarged-name"), page.locator(".stage")
@@ -292,11 +289,8 @@ def test_break_when_its_time_is_over_opens_the_way_without_being_loaded_again(se
     assert "You can go on." in page.locator("[data-said]").first.inner_text()
 
 
-def test_pages_when_another_language_is_chosen_speak_it_and_keep_what_was_begun(served, visiting):
-    server, visitor = served("all-types"), visiting()
-    visitor.agree(server.invite()[0])
-    visitor.ready()
-    page = visitor.page
+def test_pages_when_another_language_is_chosen_speak_it_and_keep_what_was_begun(begun):
+    _, visitor, page = begun("all-types")
     page.locator("[data-type=text] textarea").first.fill("It was thirsty")
     page.locator(".menu a[lang=zh]").click()
     page.locator("html[lang=zh]").wait_for()
@@ -308,11 +302,8 @@ def test_pages_when_another_language_is_chosen_speak_it_and_keep_what_was_begun(
     assert page.locator("html").get_attribute("lang") == "zh"
 
 
-def test_study_when_it_is_left_asks_first_and_then_says_so(served: Served, visiting: Visiting) -> None:
-    server, visitor = served(training=0), visiting()
-    visitor.agree(server.invite()[0])
-    visitor.ready()
-    page = visitor.page
+def test_study_when_it_is_left_asks_first_and_then_says_so(begun) -> None:
+    _, _, page = begun(training=0)
     page.locator("[data-opens=leaving]").click()
     page.locator("[data-closes]").click()
     assert page.locator("#leaving").is_hidden()

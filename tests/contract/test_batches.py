@@ -18,7 +18,8 @@ from fabula.models.registry import BATCHES, has_batches, open_batches, open_mode
 from fabula.models.spec import parse_spec
 from fabula.testing.model_server import Fate, ModelServer
 
-KEY = "planted-key-0123456789abcdef0123456789"
+from .services import KEY
+
 SCHEMA = ReplySchema(
     "moral_of",
     {

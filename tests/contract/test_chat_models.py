@@ -19,42 +19,11 @@ from fabula.models.keys import MARK, Redactor
 from fabula.models.options import ModelOptions
 from fabula.models.registry import ADAPTERS, open_model
 from fabula.models.replies import Malformed, parse_reply
-from fabula.models.spec import OPEN, ModelSpec, parse_spec
-from fabula.testing.model_server import (
-    Answer,
-    BadRequestFault,
-    ContentFilter,
-    DeliveryFault,
-    Dripping,
-    Dropped,
-    EchoSecrets,
-    EchoSecretsInReply,
-    EmptyChoices,
-    EmptyText,
-    Fenced,
-    HtmlPage,
-    Huge,
-    MalformedJson,
-    ModelServer,
-    NoQuota,
-    NoStructuredOutput,
-    NoSuchModel,
-    NotJson,
-    Prose,
-    RateLimited,
-    Refused,
-    SafetyBlock,
-    ServerError,
-    Slow,
-    Thinking,
-    TooLong,
-    TruncatedBody,
-    TruncatedJson,
-    Unauthorized,
-    Unsupported,
-)
+from fabula.models.spec import OPEN, parse_spec
+from fabula.testing import model_server as service
 
-KEY = "planted-key-0123456789abcdef0123456789"
+from .services import FAULTS, KEY, ask, place
+
 PICTURE = Image(b"\x89PNG\r\n\x1a\n\xfb\xff picture", "image/png")
 SCHEMA = ReplySchema(
     "moral_of",
@@ -79,12 +48,12 @@ def keys(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="module")
 def running() -> Any:
-    with ModelServer() as server:
+    with service.ModelServer() as server:
         yield server
 
 
 @pytest.fixture
-def server(running: ModelServer) -> ModelServer:
+def server(running: service.ModelServer) -> service.ModelServer:
     running.handler, running.faults, running.latency = (lambda _: VALUE), None, 0.0
     return running
 
@@ -97,21 +66,11 @@ def provider(request: pytest.FixtureRequest) -> str:
 class Chat:
     """A model at the server, and what is needed to ask it."""
 
-    def __init__(self, provider: str, server: ModelServer, **options: Any) -> None:
+    def __init__(self, provider: str, server: service.ModelServer, **options: Any) -> None:
         self.provider, self.server = provider, server
-        self.urls = {
-            "openai": server.openai_url,
-            "google": server.google_url,
-            "anthropic": server.anthropic_url,
-        }
-        self.spec: ModelSpec
-        if provider == "compatible":
-            self.spec = parse_spec(f"{server.openai_url}#tiny")
-            options.setdefault("api_key_env", "LOCAL_KEY")
-        else:
-            self.spec = parse_spec(f"{provider}:tiny")
-            options.setdefault("base_url", self.urls[provider])
-        self.options = ModelOptions(**options)
+        self.spec, where = place(server, provider)
+        keys = {"api_key_env": "LOCAL_KEY"} if provider == "compatible" else {}
+        self.options = ModelOptions(**{**where, **keys, **options})
 
     def request(self, **changes: Any) -> ChatRequest:
         request = ChatRequest(
@@ -125,7 +84,7 @@ class Chat:
         return replace(request, **changes)
 
     def ask(self, **changes: Any) -> Reply:
-        return asyncio.run(self._ask(self.request(**changes)))
+        return ask(self.spec, self.options, self.request(**changes))
 
     def fault(self, **changes: Any) -> CallFault:
         with pytest.raises(CallFault) as caught:
@@ -135,26 +94,19 @@ class Chat:
         assert caught.value.message.isprintable()
         return caught.value
 
-    async def _ask(self, request: ChatRequest) -> Reply:
-        model = open_model(self.spec, self.options, Redactor())
-        try:
-            return await model.complete(request)
-        finally:
-            await model.close()
-
 
 @pytest.fixture
-def chat(provider: str, server: ModelServer) -> Chat:
+def chat(provider: str, server: service.ModelServer) -> Chat:
     return Chat(provider, server)
 
 
 @pytest.fixture
-def chat_with(provider: str, server: ModelServer) -> Callable[..., Chat]:
+def chat_with(provider: str, server: service.ModelServer) -> Callable[..., Chat]:
     return lambda **options: Chat(provider, server, **options)
 
 
 def test_reply_when_all_is_well_comes_back_whole(chat: Chat) -> None:
-    chat.server.handler = lambda _: Answer(
+    chat.server.handler = lambda _: service.Answer(
         json.dumps(VALUE), usage=Usage(100, 50, cached_tokens=30, thinking_tokens=20), model="tiny-2026"
     )
     reply = chat.ask()
@@ -164,7 +116,7 @@ def test_reply_when_all_is_well_comes_back_whole(chat: Chat) -> None:
 
 
 def test_usage_when_no_call_can_have_so_much_is_not_known(chat: Chat) -> None:
-    chat.server.handler = lambda _: Answer(json.dumps(VALUE), usage=Usage(2**63, 10**12))
+    chat.server.handler = lambda _: service.Answer(json.dumps(VALUE), usage=Usage(2**63, 10**12))
     assert chat.ask().usage in (None, Usage(None, None))
 
 
@@ -241,7 +193,7 @@ def test_request_when_a_proxy_is_set_goes_through_it(chat_with, server, monkeypa
         chat.spec = parse_spec("http://model.invalid/v1#tiny")
     else:
         chat.options = chat.options.model_copy(
-            update={"base_url": chat.urls[chat.provider].replace(address, "model.invalid")}
+            update={"base_url": str(chat.options.base_url).replace(address, "model.invalid")}
         )
     assert chat.ask().outcome == "ok"
     assert server.log[-1].asked.target.startswith("http://model.invalid/")
@@ -266,14 +218,14 @@ def test_request_when_a_foreign_environment_is_around_is_not_moved_by_it(chat, m
 
 
 OUTCOMES: list[tuple[Any, str]] = [
-    (TruncatedJson(), "truncated"),
-    (EmptyChoices(), "empty"),
-    (EmptyText(), "empty"),
-    (ContentFilter(), "blocked"),
-    (SafetyBlock(), "blocked"),
-    (SafetyBlock("prompt", "PROHIBITED_CONTENT"), "blocked"),
-    (SafetyBlock("reply", "RECITATION"), "blocked"),
-    (Refused(), "refused"),
+    (service.TruncatedJson(), "truncated"),
+    (service.EmptyChoices(), "empty"),
+    (service.EmptyText(), "empty"),
+    (service.ContentFilter(), "blocked"),
+    (service.SafetyBlock(), "blocked"),
+    (service.SafetyBlock("prompt", "PROHIBITED_CONTENT"), "blocked"),
+    (service.SafetyBlock("reply", "RECITATION"), "blocked"),
+    (service.Refused(), "refused"),
 ]
 
 
@@ -281,53 +233,24 @@ OUTCOMES: list[tuple[Any, str]] = [
 def test_outcome_when_the_service_gives_none_or_half_an_answer_is_named(fault, outcome, chat):
     chat.server.faults = fault
     # Gemini has no word for a refusal, and Anthropic's filters end as one.
-    if isinstance(fault, Refused) and chat.provider == "google":
+    if isinstance(fault, service.Refused) and chat.provider == "google":
         outcome = "ok"
-    if isinstance(fault, SafetyBlock) and chat.provider == "anthropic":
+    if isinstance(fault, service.SafetyBlock) and chat.provider == "anthropic":
         outcome = "refused"
     reply = chat.ask()
     assert reply.outcome == outcome
-    if isinstance(fault, Refused):
+    if isinstance(fault, service.Refused):
         assert reply.text == fault.text
     if outcome == "blocked":
         assert reply.detail
-    if isinstance(fault, SafetyBlock) and chat.provider == "google":
+    if isinstance(fault, service.SafetyBlock) and chat.provider == "google":
         assert fault.reason in (reply.detail or "")
 
 
-KINDS: list[tuple[Any, str]] = [
-    (RateLimited(), "rate_limited"),
-    *((ServerError(status), "server_error") for status in (500, 502, 503, 504, 529)),
-    (Unauthorized(), "key_refused"),
-    (Unauthorized(403), "key_refused"),
-    (EchoSecrets(), "key_refused"),
-    (NoQuota(), "no_quota"),
-    (NoQuota(402), "no_quota"),
-    (NoSuchModel(), "no_such_model"),
-    (NoStructuredOutput(), "unsupported"),
-    (Unsupported(), "unsupported"),
-    (TooLong(), "too_long"),
-    (BadRequestFault(), "bad_request"),
-    (HtmlPage(), "not_an_api"),
-    (HtmlPage(404), "not_an_api"),
-    (HtmlPage(302), "not_an_api"),
-    (HtmlPage(405), "not_an_api"),
-    (HtmlPage(502), "server_error"),
-    (NotJson(b"Not Found"), "not_an_api"),
-    (NotJson(b'{"status": "up"}'), "not_an_api"),
-    (NotJson(), "broken_reply"),
-    (NotJson(b"[]"), "broken_reply"),
-    (NotJson(b""), "broken_reply"),
-    (NotJson(b'{"choices": [3], "candidates": [3], "content": [{"type": "text"'), "broken_reply"),
-    (NotJson(b'{"error": {"code": 429, "message": "slow down"}}'), "rate_limited"),
-    (NotJson(b'{"error": {"message": "upstream is down"}}'), "server_error"),
-    (Huge(), "too_long"),
-    (Dropped(), "connection"),
-    (Dropped(40), "connection"),
-    (TruncatedBody(), "broken_reply"),
-    (TruncatedBody(announced=True), "broken_reply"),
-    (TruncatedBody(at=0.0), "broken_reply"),
-]
+KINDS = [
+    *FAULTS, (service.NoStructuredOutput(), "unsupported"), (service.Unsupported(), "unsupported"),
+    (service.Huge(), "too_long"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("fault", "kind"), KINDS, ids=lambda value: str(value)[:40])
@@ -338,14 +261,14 @@ def test_fault_when_no_reply_arrives_is_named(fault: Any, kind: str, chat: Chat)
     assert found.kind == kind, found
     assert chat.server.count - before == 1, "neither SDK nor adapter asks again"
     assert found.retry_after is None
-    if isinstance(fault, Dropped | TruncatedBody | Huge):
+    if isinstance(fault, service.Dropped | service.TruncatedBody | service.Huge):
         assert found.maybe_paid
     if kind in ("rate_limited", "key_refused", "no_quota"):
         assert not found.maybe_paid
 
 
 @dataclass(frozen=True)
-class Said(DeliveryFault):
+class Said(service.DeliveryFault):
     """A response as a real service or gateway gave it."""
 
     status: int
@@ -572,10 +495,10 @@ def test_stream_when_nobody_asked_for_one_is_read_to_its_end_or_is_a_fault(body,
 @pytest.mark.parametrize(
     "fault",
     [
-        RateLimited(2.0),
-        RateLimited(2.0, as_date=True),
-        RateLimited(2.0, as_date=True, clock_error=-90_000.0),
-        ServerError(503, retry_after=2.0),
+        service.RateLimited(2.0),
+        service.RateLimited(2.0, as_date=True),
+        service.RateLimited(2.0, as_date=True, clock_error=-90_000.0),
+        service.ServerError(503, retry_after=2.0),
     ],
     ids=lambda value: str(value)[:60],
 )
@@ -588,14 +511,14 @@ def test_fault_when_the_service_says_when_to_come_back_tells_by_no_clock_of_ours
 def test_fault_when_a_parameter_is_refused_says_which_setting_helps(name: str, chat: Chat) -> None:
     if name == "seed" and chat.provider == "anthropic":
         pytest.skip("there is no seed to refuse")
-    chat.server.faults = Unsupported(name)
+    chat.server.faults = service.Unsupported(name)
     fault = chat.fault()
     assert f'unsupported = ["{name}"] in [models."{chat.spec}"]' in fault.message
     assert chat.ask(**{name: None}).outcome == "ok"
 
 
 def test_fault_when_schemas_are_refused_says_which_setting_helps(chat: Chat) -> None:
-    chat.server.faults = NoStructuredOutput(json_too=True)
+    chat.server.faults = service.NoStructuredOutput(json_too=True)
     assert 'structured = "json"' in chat.fault().message
     assert 'structured = "prompt"' in chat.fault(structured="json").message
     assert chat.ask(structured="prompt").outcome == "ok"
@@ -604,15 +527,15 @@ def test_fault_when_schemas_are_refused_says_which_setting_helps(chat: Chat) -> 
 @pytest.mark.parametrize(
     ("fault", "good"),
     [
-        (Fenced(), True),
-        (Thinking(), True),
-        (Prose(around=True), True),
-        (MalformedJson("quotes"), True),
-        (MalformedJson("unclosed"), False),
-        (MalformedJson("wrong_type"), False),
-        (Thinking(closed=False), False),
-        (TruncatedJson(said=False), False),
-        (Prose(), False),
+        (service.Fenced(), True),
+        (service.Thinking(), True),
+        (service.Prose(around=True), True),
+        (service.MalformedJson("quotes"), True),
+        (service.MalformedJson("unclosed"), False),
+        (service.MalformedJson("wrong_type"), False),
+        (service.Thinking(closed=False), False),
+        (service.TruncatedJson(said=False), False),
+        (service.Prose(), False),
     ],
     ids=lambda value: str(value)[:40],
 )
@@ -628,7 +551,7 @@ def test_text_when_not_plain_json_reaches_the_parser_as_it_is(fault: Any, good: 
 
 
 def test_text_when_it_holds_the_key_loses_it(chat: Chat) -> None:
-    chat.server.faults = EchoSecretsInReply()
+    chat.server.faults = service.EchoSecretsInReply()
     assert "planted" not in json.dumps(chat.ask().as_json())
 
 
@@ -652,20 +575,22 @@ def test_text_when_it_holds_the_key_in_other_forms_loses_them_before_and_after_r
     chat = chat_with(api_key_env="ECHOED_KEY")
     echoes = [echo(key) for echo in ECHOES.values()]
     words = ", ".join(f'"see {echo} there"' for echo in echoes)
-    chat.server.handler = lambda _: Answer(f'{{"moral": "x", "words": [{words}]}}', model=quote(key, safe=""))
+    chat.server.handler = lambda _: service.Answer(
+        f'{{"moral": "x", "words": [{words}]}}', model=quote(key, safe="")
+    )
     reply = chat.ask()
     read = parse_reply(reply.text, SCHEMA).value["words"]
     assert len(read) == len(echoes) and all(MARK in word for word in read)
     for shown in (reply.text, *read, *map(unquote, read), *map(html.unescape, read)):
         assert key not in shown and not any(echo in shown for echo in echoes)
     assert reply.reported_model == MARK
-    chat.server.handler = lambda _: Answer(" ".join(echoes))
+    chat.server.handler = lambda _: service.Answer(" ".join(echoes))
     text = chat.ask(schema=None).text
     assert [name for name, echo in zip(ECHOES, echoes, strict=True) if echo in text] == ["HTML in escapes"]
 
 
 def test_text_when_it_holds_half_a_surrogate_pair_can_be_stored(chat: Chat) -> None:
-    chat.server.handler = lambda _: Answer('{"moral": "\ud83e", "words": ["a", "b"]}')
+    chat.server.handler = lambda _: service.Answer('{"moral": "\ud83e", "words": ["a", "b"]}')
     assert "\ufffd" in chat.ask(schema=None).text
     assert chat.ask(schema=None).text.encode()
 
@@ -676,7 +601,7 @@ def test_request_when_it_cannot_be_encoded_is_a_fault_of_that_request(chat: Chat
 
 
 def test_cancellation_when_a_call_is_slow_leaves_nothing_open(chat: Chat) -> None:
-    script = iter([Slow(20.0), Dripping(4, 0.2)])
+    script = iter([service.Slow(20.0), service.Dripping(4, 0.2)])
     chat.server.faults = lambda _: next(script, None)
 
     async def play() -> None:

@@ -25,41 +25,16 @@ from fabula.models.options import ModelOptions
 from fabula.models.prices import price_of
 from fabula.models.registry import IMAGES, VIDEOS, open_model
 from fabula.models.spec import LOCAL, parse_spec
-from fabula.testing.model_server import (
-    Asked,
-    BadRequestFault,
-    ContentFilter,
-    CorruptPicture,
-    Dropped,
-    EchoSecrets,
-    EchoSecretsInReply,
-    EmptyChoices,
-    EmptyText,
-    HtmlPage,
-    Huge,
-    ModelServer,
-    NoQuota,
-    NoSuchModel,
-    NotJson,
-    OddUsage,
-    Picture,
-    Prose,
-    RateLimited,
-    Refused,
-    SafetyBlock,
-    ServerError,
-    TooLong,
-    TruncatedBody,
-    TruncatedJson,
-    Unauthorized,
-    key_of,
-    plain_png,
-    plain_video,
-)
+from fabula.testing import model_server as service
 
-KEY = "planted-key-0123456789abcdef0123456789"
-PNG, MP4 = plain_png(96, 64, "fox"), plain_video("fox")
-REFERENCES = (Image(plain_png(8, 8, "\r\nfirst"), "image/png"), Image(b"\r\n--\xff second", "image/jpeg"))
+from .services import FAULTS, KEY, ask, place
+
+PNG, MP4 = service.plain_png(96, 64, "fox"), service.plain_video("fox")
+REFERENCES = (
+    Image(service.plain_png(8, 8, "\r\nfirst"), "image/png"),
+    Image(b"\r\n--\xff second", "image/jpeg"),
+)
+BAD_GATEWAY = service.HtmlPage(502)
 SERVICES = [
     (makes, provider)
     for makes, adapters in (("image", IMAGES), ("video", VIDEOS))
@@ -84,14 +59,10 @@ class Instant:
 class Studio:
     """A model at the server, and what is needed to ask it."""
 
-    def __init__(self, makes: str, provider: str, server: ModelServer, **options: Any) -> None:
+    def __init__(self, makes: str, provider: str, server: service.ModelServer, **options: Any) -> None:
         self.makes, self.provider, self.server = makes, provider, server
-        options.setdefault("api_key_env", "MY_KEY")
-        where = f"{server.openai_url}#tiny" if provider == "compatible" else f"{provider}:tiny"
-        if provider != "compatible":
-            options.setdefault("base_url", server.google_url if provider == "google" else server.openai_url)
-        self.spec = parse_spec(f"{makes}:{where}")
-        self.options = ModelOptions(**options)
+        self.spec, where = place(server, provider, f"{makes}:")
+        self.options = ModelOptions(**{"api_key_env": "MY_KEY", **where, **options})
 
     @property
     def file(self) -> bytes:
@@ -115,14 +86,7 @@ class Studio:
         return self.send(self.options.apply(self.request(**changes).chat()))
 
     def send(self, request: ChatRequest) -> Reply:
-        async def play() -> Reply:
-            model = self.model()
-            try:
-                return await model.complete(request)
-            finally:
-                await model.close()
-
-        return asyncio.run(play())
+        return ask(self.spec, self.options, request, self.model())
 
     def made(self, **changes: Any) -> Generated:
         reply = self.ask(**changes)
@@ -144,14 +108,14 @@ def keys(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def server() -> Any:
-    with ModelServer(
-        lambda asked: Picture(MP4, "video/mp4") if asked.wants == "video" else Picture(PNG)
+    with service.ModelServer(
+        lambda asked: service.Picture(MP4, "video/mp4") if asked.wants == "video" else service.Picture(PNG)
     ) as it:
         yield it
 
 
 @pytest.fixture(params=SERVICES, ids=":".join)
-def studio_with(request: pytest.FixtureRequest, server: ModelServer) -> Callable[..., Studio]:
+def studio_with(request: pytest.FixtureRequest, server: service.ModelServer) -> Callable[..., Studio]:
     return lambda **options: Studio(*request.param, server, **options)
 
 
@@ -208,18 +172,18 @@ def test_extras_when_set_are_sent_as_they_are(studio_with: Callable[..., Studio]
 def test_key_when_made_from_a_request_is_the_servers(studio: Studio) -> None:
     request = studio.request(references=REFERENCES, width=2048, height=1152)
     studio.send(request.chat())
-    assert studio.server.log[0].asked.key == key_of(request.chat(), "tiny")
+    assert studio.server.log[0].asked.key == service.key_of(request.chat(), "tiny")
 
 
 OUTCOMES: list[tuple[Any, str, str]] = [
-    (EmptyChoices(), "empty", "empty"),
-    (EmptyText(), "empty", "empty"),
-    (ContentFilter(), "blocked", "blocked"),
-    (SafetyBlock("prompt", "PROHIBITED_CONTENT"), "blocked", "blocked"),
-    (SafetyBlock("reply", "IMAGE_SAFETY"), "blocked", "blocked"),
-    (Refused(), "blocked", "refused"),
-    (Prose(), "empty", "refused"),
-    (TruncatedJson(), "empty", "truncated"),
+    (service.EmptyChoices(), "empty", "empty"),
+    (service.EmptyText(), "empty", "empty"),
+    (service.ContentFilter(), "blocked", "blocked"),
+    (service.SafetyBlock("prompt", "PROHIBITED_CONTENT"), "blocked", "blocked"),
+    (service.SafetyBlock("reply", "IMAGE_SAFETY"), "blocked", "blocked"),
+    (service.Refused(), "blocked", "refused"),
+    (service.Prose(), "empty", "refused"),
+    (service.TruncatedJson(), "empty", "truncated"),
 ]
 
 
@@ -236,52 +200,25 @@ def test_outcome_when_there_is_no_picture_is_named(fault, openai, google, studio
 
 @pytest.mark.parametrize("how", ["cut", "noise", "words"])
 def test_file_when_corrupt_is_kept_as_it_came(how: Any, studio: Studio) -> None:
-    studio.server.faults = CorruptPicture(how)
+    studio.server.faults = service.CorruptPicture(how)
     made = studio.made()
     answered = studio.server.log[0].answer
     assert answered is not None and answered.picture is not None
     assert made.file.data == answered.picture.data != studio.file
 
 
-KINDS: list[tuple[Any, str]] = [
-    (RateLimited(), "rate_limited"),
-    *((ServerError(status), "server_error") for status in (500, 502, 503, 504, 529)),
-    (Unauthorized(), "key_refused"),
-    (Unauthorized(403), "key_refused"),
-    (EchoSecrets(), "key_refused"),
-    (NoQuota(), "no_quota"),
-    (NoQuota(402), "no_quota"),
-    (NoSuchModel(), "no_such_model"),
-    (TooLong(), "too_long"),
-    (BadRequestFault(), "bad_request"),
-    (HtmlPage(), "not_an_api"),
-    (HtmlPage(404), "not_an_api"),
-    (HtmlPage(502), "server_error"),
-    (NotJson(b"Not Found"), "not_an_api"),
-    (NotJson(b'{"status": "up"}'), "not_an_api"),
-    (NotJson(), "broken_reply"),
-    (NotJson(b""), "broken_reply"),
-    (NotJson(b'{"data": [3], "candidates": [3], "id": '), "broken_reply"),
-    (NotJson(b'{"error": {"code": 429, "message": "slow down"}}'), "rate_limited"),
-    (Dropped(), "connection"),
-    (Dropped(40), "connection"),
-    (TruncatedBody(), "broken_reply"),
-    (TruncatedBody(announced=True), "broken_reply"),
-]
-
-
-@pytest.mark.parametrize(("fault", "kind"), KINDS, ids=lambda value: str(value)[:40])
+@pytest.mark.parametrize(("fault", "kind"), FAULTS, ids=lambda value: str(value)[:40])
 def test_fault_when_no_reply_arrives_is_named_and_nothing_is_asked_twice(fault, kind, studio):
     studio.server.faults = fault
     found = studio.fault()
     assert found.kind == kind, found
     assert studio.server.count == 1, "neither SDK nor adapter asks again"
-    assert found.maybe_paid == (isinstance(fault, Dropped | TruncatedBody) or "broken" in kind or
-                                fault in (ServerError(502), ServerError(504), HtmlPage(502)))  # fmt: skip
+    lost = isinstance(fault, service.Dropped | service.TruncatedBody) or "broken" in kind
+    assert found.maybe_paid == (lost or fault in map(service.ServerError, (502, 504)) or fault == BAD_GATEWAY)
 
 
 def test_fault_when_the_service_says_when_to_come_back_tells(studio: Studio) -> None:
-    studio.server.faults = ServerError(503, retry_after=2.0)
+    studio.server.faults = service.ServerError(503, retry_after=2.0)
     assert studio.fault().retry_after == pytest.approx(2.0)
 
 
@@ -301,7 +238,7 @@ def test_connection_when_nobody_listens_is_unpaid(studio_with: Callable[..., Stu
 
 
 def test_words_when_they_hold_the_key_lose_it(studio: Studio) -> None:
-    studio.server.faults = EchoSecretsInReply()
+    studio.server.faults = service.EchoSecretsInReply()
     reply = studio.ask()
     assert reply.outcome == "ok"
     assert "planted" not in json.dumps(reply.as_json())
@@ -311,7 +248,7 @@ def test_words_when_they_hold_the_key_lose_it(studio: Studio) -> None:
 
 
 def test_revised_prompt_when_the_service_gives_one_is_kept(studio: Studio) -> None:
-    studio.server.handler = lambda _: Picture(studio.file, "image/png", "A red fox at dawn")
+    studio.server.handler = lambda _: service.Picture(studio.file, "image/png", "A red fox at dawn")
     revised = None if studio.provider == "google" else "A red fox at dawn"
     assert studio.made().revised_prompt == revised
 
@@ -327,7 +264,7 @@ def test_revised_prompt_when_the_service_gives_one_is_kept(studio: Studio) -> No
     ids=["bare", "words", "escapes", "in a picture"],
 )
 def test_file_when_it_holds_the_key_loses_it(echo: bytes, studio: Studio) -> None:
-    studio.server.handler = lambda _: Picture(echo, "image/png")
+    studio.server.handler = lambda _: service.Picture(echo, "image/png")
     data = studio.made().file.data
     assert MARK.encode() in data
     assert KEY.encode() not in data and b"\\u0070\\u006c" not in data
@@ -339,7 +276,7 @@ def test_file_when_it_holds_the_key_loses_it(echo: bytes, studio: Studio) -> Non
 @pytest.mark.slow
 @pytest.mark.parametrize("megabytes", [10])
 def test_file_when_large_comes_through(megabytes: int, studio: Studio) -> None:
-    studio.server.faults = Huge(megabytes * 1_000_000)
+    studio.server.faults = service.Huge(megabytes * 1_000_000)
     assert len(studio.made().file.data) == megabytes * 1_000_000
 
 
@@ -352,14 +289,14 @@ def test_file_when_larger_than_is_read_is_a_fault(studio_with, monkeypatch):
     ):  # fmt: skip
         monkeypatch.setattr(module, name, 100_000)
     studio = studio_with()
-    studio.server.faults = Huge(200_000)
+    studio.server.faults = service.Huge(200_000)
     fault = studio.fault()
     assert (fault.kind, fault.maybe_paid) == ("too_long", True)
     assert "more than 100,000 bytes" in fault.message
 
 
 def test_address_when_given_in_place_of_a_picture_is_not_followed_and_may_have_been_paid(server):
-    server.faults = NotJson(b'{"data": [{"url": "http://127.0.0.1:9/fox.png"}]}')
+    server.faults = service.NotJson(b'{"data": [{"url": "http://127.0.0.1:9/fox.png"}]}')
     fault = Studio("image", "openai", server).fault()
     assert (fault.kind, fault.maybe_paid) == ("unsupported", True)
     assert 'extra of [models."image:openai:tiny"]' in fault.message and server.count == 1
@@ -420,7 +357,7 @@ PRICED = {"prices": {"picture": 0.04, "second": 0.1}}
 @pytest.mark.slow
 def test_desk_when_a_picture_was_made_pays_once_and_gives_it_again_without_the_service(studio_with, tmp_path):
     studio = studio_with(**PRICED)
-    studio.server.faults = [Huge(10_000_000), None, None]
+    studio.server.faults = [service.Huge(10_000_000), None, None]
     request = studio.options.apply(studio.request().chat())
     books = Books(tmp_path, studio, limit=5.0)
     first = books.ask(request, 0)
@@ -440,7 +377,7 @@ def test_desk_when_a_picture_was_made_pays_once_and_gives_it_again_without_the_s
 def test_desk_when_two_samples_are_wanted_makes_two(studio_with, tmp_path):
     studio = studio_with(**PRICED)
     turn = iter(range(2))
-    studio.server.handler = lambda asked: Picture(studio.file + bytes([next(turn)]))
+    studio.server.handler = lambda asked: service.Picture(studio.file + bytes([next(turn)]))
     books = Books(tmp_path, studio)
     replies = books.ask(studio.options.apply(studio.request().chat()), 0, 1)
     books.close()
@@ -450,7 +387,7 @@ def test_desk_when_two_samples_are_wanted_makes_two(studio_with, tmp_path):
 
 def test_desk_when_the_service_recovers_tries_again_and_books_one(studio_with, tmp_path):
     studio = studio_with(**PRICED)
-    studio.server.faults = [RateLimited(), ServerError(503)]
+    studio.server.faults = [service.RateLimited(), service.ServerError(503)]
     books = Books(tmp_path, studio, limit=5.0)
     assert books.ask(studio.options.apply(studio.request().chat()), 0)[0].outcome == "ok"
     assert books.budget.spent == pytest.approx(0.44 if studio.makes == "video" else 0.04)
@@ -477,7 +414,7 @@ def test_price_when_unknown_and_the_cost_is_limited_says_how_it_is_given(studio:
 
 def test_usage_when_not_told_is_booked_at_the_most_where_tokens_are_priced(studio_with, tmp_path):
     studio = studio_with(prices={"input": 10.0, "output": 20.0})
-    studio.server.faults = OddUsage(missing=True)
+    studio.server.faults = service.OddUsage(missing=True)
     books = Books(tmp_path, studio, limit=50.0)
     request = studio.options.apply(studio.request().chat())
     reply = books.ask(request, 0)[0]
@@ -488,12 +425,12 @@ def test_usage_when_not_told_is_booked_at_the_most_where_tokens_are_priced(studi
     books.close()
 
 
-def test_handler_when_asked_sees_prompt_seed_and_size(server: ModelServer) -> None:
-    seen: list[Asked] = []
+def test_handler_when_asked_sees_prompt_seed_and_size(server: service.ModelServer) -> None:
+    seen: list[service.Asked] = []
 
-    def draw(asked: Asked) -> Picture:
+    def draw(asked: service.Asked) -> service.Picture:
         seen.append(asked)
-        return Picture(PNG)
+        return service.Picture(PNG)
 
     server.handler = draw
     studio = Studio("image", "compatible", server, extra={"takes": {"seed": "seed"}})
@@ -541,16 +478,9 @@ def test_generator_when_asked_a_question_says_that_it_answers_none(pair, tmp_pat
         local(makes, provider, tmp_path) if provider in LOCAL else (f"{makes}:{provider}:x", ModelOptions())
     )
     spec = parse_spec(f"{makes}:http://127.0.0.1:1/v1#x" if provider == "compatible" else text)
-
-    async def play() -> None:
-        model = open_model(spec, options, Redactor())
-        try:
-            await model.complete(ChatRequest(spec.text, (Message("user", ("Who is it?",)),)))
-        finally:
-            await model.close()
-
+    request = ChatRequest(spec.text, (Message("user", ("Who is it?",)),))
     with pytest.raises(CallFault, match="answers no questions") as caught:
-        asyncio.run(play())
+        ask(spec, options, request)
     assert caught.value.kind == "unsupported"
 
 

@@ -14,28 +14,17 @@ from fabula.models.keys import Redactor
 from fabula.models.options import ModelOptions, Prices
 from fabula.models.prices import MostTokens, Price, book, highest_cost, most_tokens, price_of
 from fabula.models.registry import ADAPTERS, ENCODERS, open_model
-from fabula.models.spec import OPEN, ModelSpec, parse_spec
+from fabula.models.spec import OPEN, ModelSpec
 from fabula.testing.model_server import Answer, ModelServer, OddUsage, word_vector
 
-KEY = "planted-key-0123456789abcdef0123456789"
+from .services import KEY, place
+
 TEXT = "The fox ran."
 USED = Usage(900, 40, cached_tokens=300, thinking_tokens=10, cache_write_tokens=200)
 PRICES = Prices(input=1, output=10, cached_input=0.1, cache_write=1.25)
 NO_COUNTS: list[Any] = [
-    "12",
-    "",
-    float("nan"),
-    float("inf"),
-    -1,
-    -1.5,
-    12.0,
-    10**30,
-    True,
-    False,
-    None,
-    [],
-    {},
-]
+    "12", "", float("nan"), float("inf"), -1, -1.5, 12.0, 10**30, True, False, None, [], {},
+]  # fmt: skip
 SERVICES = [
     *(("", provider) for provider, _ in ADAPTERS if provider not in OPEN),
     *(("embedding:", provider) for provider, _ in ENCODERS),
@@ -92,11 +81,8 @@ def asker(
 ) -> Iterator[Asker]:
     monkeypatch.setenv("MY_KEY", KEY)
     kind, provider = request.param
-    place = f"{running.openai_url}#tiny" if provider == "compatible" else f"{provider}:tiny"
-    spec = parse_spec(kind + place)
-    urls = {"google": running.google_url, "anthropic": running.anthropic_url}
-    base = {} if spec.base_url else {"base_url": urls.get(provider, running.openai_url)}
-    options = ModelOptions.model_validate({**base, "api_key_env": "MY_KEY", "prices": PRICES.model_dump()})
+    spec, where = place(running, provider, kind)
+    options = ModelOptions.model_validate({**where, "api_key_env": "MY_KEY", "prices": PRICES.model_dump()})
     text = json.dumps(word_vector(TEXT)) if spec.encodes else TEXT
     used = Usage(900, 0) if spec.encodes else USED
     if provider == "google":  # it does not say what it wrote into its cache

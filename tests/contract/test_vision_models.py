@@ -12,19 +12,9 @@ import numpy as np
 import pytest
 
 from fabula.errors import ConfigError, MissingRequirement
+from fabula.models.vision import store
 from fabula.models.vision.detectors import LAYOUTS
 from fabula.models.vision.registry import MODELS, Registered, check_vision, open_vision
-from fabula.models.vision.store import (
-    Box,
-    Detector,
-    Encoder,
-    Flow,
-    Grounder,
-    Predictor,
-    Segmenter,
-    TextEncoder,
-    VisionModel,
-)
 from fabula.models.vision.weights import Place
 from fabula.testing.drawn_shots import draw_shot, onstage
 from fabula.testing.tiny_vision import draw_faces, tiny_settings
@@ -35,7 +25,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 HOME = {"HF_HUB_OFFLINE": "1", "YOLO_OFFLINE": "1", "YOLO_AUTOINSTALL": "0"}
-Open = Callable[..., VisionModel]
+Open = Callable[..., store.VisionModel]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -67,7 +57,7 @@ def settings(registered: Registered, tmp_path_factory: pytest.TempPathFactory) -
 
 
 @pytest.fixture(scope="module")
-def model(registered: Registered, settings: dict[str, Any]) -> VisionModel:
+def model(registered: Registered, settings: dict[str, Any]) -> store.VisionModel:
     return open_vision(registered.name, Place(), settings, registered.kind)
 
 
@@ -82,23 +72,23 @@ def pictures() -> "list[Image]":
 
 
 @pytest.fixture(scope="module")
-def rows(model: VisionModel, pictures: "list[Image]") -> Any:
+def rows(model: store.VisionModel, pictures: "list[Image]") -> Any:
     return rows_of(model, pictures)
 
 
-def rows_of(model: VisionModel, images: "list[Image]") -> Any:
-    if isinstance(model, Encoder):
+def rows_of(model: store.VisionModel, images: "list[Image]") -> Any:
+    if isinstance(model, store.Encoder):
         return model.encode(images)
-    if isinstance(model, Predictor):
+    if isinstance(model, store.Predictor):
         return model.predict(images)
-    if isinstance(model, Flow):
+    if isinstance(model, store.Flow):
         pairs = [(image.resize((136, 96)), image.resize((136, 96)).rotate(3)) for image in images]
         return model.flows(pairs).reshape(len(images), -1)
-    if isinstance(model, Segmenter):
+    if isinstance(model, store.Segmenter):
         masks = model.segment(images, [LAYOUTS["character"]] * len(images))
         assert [mask.shape for mask in masks] == [(image.height, image.width) for image in images]
         return np.array([[mask.mean(), mask[: len(mask) // 2].mean()] for mask in masks])
-    assert isinstance(model, Detector)
+    assert isinstance(model, store.Detector)
     found = model.detect(images)
     assert len(found) == len(images)
     rows = np.full((len(images), 64 * 5), np.nan)
@@ -119,9 +109,9 @@ def test_model_when_batches_differ_gives_the_same_within_its_tolerance(model, pi
 
 def test_text_encoder_when_batches_differ_gives_the_same_and_tells_what_it_cut(model, registered, pictures):
     if registered.kind != "text encoder":
-        assert not isinstance(model, TextEncoder)
+        assert not isinstance(model, store.TextEncoder)
         return
-    assert isinstance(model, TextEncoder)
+    assert isinstance(model, store.TextEncoder)
     texts = ["Mira stands still", "a dry well, daytime", "x", "walks on and on " * 60, "站着"]
     whole = model.encode_texts(texts)
     assert whole.rows.dtype == np.float32 and whole.rows.shape == (5, model.encode(pictures[:1]).shape[1])
@@ -136,12 +126,12 @@ def test_text_encoder_when_batches_differ_gives_the_same_and_tells_what_it_cut(m
 
 
 def test_grounder_when_texts_and_pictures_are_batched_finds_the_same_within_its_tolerance(
-    model: VisionModel, registered: Registered, pictures: "list[Image]"
+    model: store.VisionModel, registered: Registered, pictures: "list[Image]"
 ) -> None:
     if registered.kind != "grounder":
-        assert not isinstance(model, Grounder)
+        assert not isinstance(model, store.Grounder)
         return
-    assert isinstance(model, Grounder)
+    assert isinstance(model, store.Grounder)
     some = [pictures[0], pictures[0].rotate(180), pictures[1]]
     texts = [["person", "character", "a person. character"], ["person"], ["character", "person"]]
     whole = model.ground(some, texts, 16)
@@ -165,7 +155,7 @@ def test_grounder_when_one_text_is_asked_finds_what_the_plain_detector_does(sett
     if registered.kind != "grounder":
         return
     model = open_vision(registered.name, Place(), {**settings, "prompt": "person"}, "grounder")
-    assert isinstance(model, Grounder) and isinstance(model, Detector)
+    assert isinstance(model, store.Grounder) and isinstance(model, store.Detector)
     found = model.ground(pictures, [["Person."]] * len(pictures), 1)
     plain = [model.detect([picture])[0] for picture in pictures]
     assert [[edges_of(box) for box in boxes] for (boxes,) in found] == [
@@ -173,7 +163,7 @@ def test_grounder_when_one_text_is_asked_finds_what_the_plain_detector_does(sett
     ]
 
 
-def edges_of(box: Box) -> tuple[float, ...]:
+def edges_of(box: store.Box) -> tuple[float, ...]:
     return (box.left, box.top, box.right, box.bottom, box.score)
 
 
@@ -189,7 +179,7 @@ def test_model_when_it_has_a_kind_keeps_its_promises(model, registered, pictures
     elif registered.kind == "predictor":
         assert rows.dtype == np.float32 and np.isfinite(rows).all()
     else:
-        assert isinstance(model, Detector)
+        assert isinstance(model, store.Detector)
         found = model.detect(pictures)
         assert any(found), "something is found somewhere"
         for picture, boxes in zip(pictures, found, strict=True):
@@ -200,7 +190,11 @@ def test_model_when_it_has_a_kind_keeps_its_promises(model, registered, pictures
 
 
 def test_model_when_loaded_again_has_the_same_identity_and_gives_the_same(
-    model: VisionModel, registered: Registered, settings: dict[str, Any], pictures: "list[Image]", rows: Any
+    model: store.VisionModel,
+    registered: Registered,
+    settings: dict[str, Any],
+    pictures: "list[Image]",
+    rows: Any,
 ) -> None:
     again = open_vision(registered.name, Place(), {key: as_text(value) for key, value in settings.items()})
     assert again.identity == model.identity

@@ -1,7 +1,12 @@
 """What the parity tests share."""
 
+import importlib.util
 import json
+import logging
+import sys
+from functools import cache
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -13,6 +18,25 @@ from fabula.testing.katha_model import KathaModel
 from fabula.testing.model_server import ModelServer
 
 CREATED = "2026-01-01T00:00:00Z"
+
+
+def load_module(path: Path, name: str) -> ModuleType:
+    """Load a file of public code as a module of its own; where messages are logged to stays as it is."""
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # its data classes look for their module there
+    handlers = list(logging.root.handlers)
+    try:
+        spec.loader.exec_module(module)
+    finally:
+        logging.root.handlers[:] = handlers
+    return module
+
+
+@cache
+def evaluator(reference: Path, name: str = "official_entitybench") -> ModuleType:
+    return load_module(reference / "official/entitybench/eval/evaluate_benchmark.py", name)
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """EntityBench's public evaluator, through stubs for its networks, against looking as ``code`` defines it."""
 
-import importlib.util
 import sys
 from collections import Counter
 from functools import cache
@@ -23,6 +22,8 @@ from fabula.releases.entities.tree import read_entity_set
 from fabula.studies.memory.references import references_of
 from fabula.studies.memory.scripts import Classified, MemoryScript, classify_by_rules, script_of
 
+from .conftest import evaluator
+
 WIDTH, HEIGHT = 96, 64
 CASES = 100
 DESCRIPTIONS = {
@@ -31,17 +32,6 @@ DESCRIPTIONS = {
     "The Hall": "Long room. It has a floor of oak, nine windows and a ceiling that nobody painted.",
 }
 TYPES = {"Ana": "character", "the cup": "object", "The Hall": "location"}
-
-
-@cache
-def evaluator(reference: Path) -> ModuleType:
-    path = reference / "official" / "entitybench" / "eval" / "evaluate_benchmark.py"
-    spec = importlib.util.spec_from_file_location("official_entitybench_looking", path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
 
 
 def test_frames_when_the_public_code_takes_them_are_the_same(reference, tmp_path, monkeypatch):

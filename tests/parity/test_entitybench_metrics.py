@@ -5,12 +5,9 @@ failed or lack a value. The evaluator sees pictures whose colours say which shot
 makes of them, of the vectors and of the replies must be what ours makes of the same facts.
 """
 
-import importlib.util
 import json
-import logging
 import math
 import os
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -40,6 +37,8 @@ from fabula.evaluation.entities.metrics.catalogue import METRICS, admitted, anch
 from fabula.evaluation.entities.published import import_results, unseen
 from fabula.evaluation.entities.scores.scores import score_episode, score_folder
 from fabula.schemas.entities import LISTS, EntityEpisode, EntityType
+
+from .conftest import evaluator
 
 CASES = 200
 SIZE, CELL = 32, 4
@@ -347,17 +346,7 @@ def _key(video: str) -> str:
 
 @cache
 def driven(reference: Path) -> Driven:
-    path = reference / "official" / "entitybench" / "eval" / "evaluate_benchmark.py"
-    spec = importlib.util.spec_from_file_location("public_evaluator", path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # its data classes look for their module there
-    handlers = list(logging.root.handlers)
-    try:
-        spec.loader.exec_module(module)
-    finally:
-        logging.root.handlers[:] = handlers
-        del sys.modules[spec.name]
+    module = evaluator(reference, "public_evaluator")
     module.logger.disabled = True
     return Driven(module)
 

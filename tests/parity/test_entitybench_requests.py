@@ -1,13 +1,10 @@
 """EntityBench's public code and ours on the same crops: requests part by part, replies value by value."""
 
 import base64
-import importlib.util
-import sys
 from collections import Counter
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -31,20 +28,13 @@ from fabula.releases.entities.tree import read_entity_set
 from fabula.schemas.canonical import sha256_bytes
 from fabula.studies.memory.bank import read_bank
 from fabula.studies.memory.pipeline import MemoryOptions, build_memory
+from fabula.studies.memory.shots import packets as packing
 from fabula.studies.memory.shots.exports import read_packets
 from fabula.studies.memory.shots.layout import ShotLayout, cast_of, goes_on, plain_layout
-from fabula.studies.memory.shots.packets import (
-    Condition,
-    KnownEntities,
-    KnownEntity,
-    KnownPicture,
-    Packet,
-    known_entities,
-    packet_of,
-    scripted_shots,
-)
 from fabula.studies.memory.shots.pipeline import PacketOptions, layout_faults, make_packets
 from fabula.validators.entities.view import view_of
+
+from .conftest import evaluator
 
 ENTITIES = [
     ("Ana", "character", "A {tall} woman."), ("Ben", "character", "A man in \"red\"."),
@@ -71,17 +61,6 @@ REPLIES = {
         '{"consistency": "5", "all_consistent": 0, "outlier_indices": [1, 99]}', '{"layout": 3}', "[1]",
     ],
 }  # fmt: skip
-
-
-@cache
-def evaluator(reference: Path) -> ModuleType:
-    path = reference / "official" / "entitybench" / "eval" / "evaluate_benchmark.py"
-    spec = importlib.util.spec_from_file_location("official_entitybench_requests", path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
 
 
 class Client:
@@ -312,14 +291,14 @@ def test_locations_when_asked_about_by_both_are_asked_and_read_alike(
 USES = {"character": ("labelled", "cutout"), "object": ("cutout",), "location": ("left", "centre", "right")}
 
 
-def pictured(known: KnownEntities) -> KnownEntities:
+def pictured(known: packing.KnownEntities) -> packing.KnownEntities:
     """The same entities as if all of them had pictures; nobody opens any."""
 
-    def with_pictures(entity: KnownEntity) -> KnownEntity:
-        pictures = {use: KnownPicture(path=use, sha256=use) for use in USES[entity.type]}
+    def with_pictures(entity: packing.KnownEntity) -> packing.KnownEntity:
+        pictures = {use: packing.KnownPicture(path=use, sha256=use) for use in USES[entity.type]}
         return entity.model_copy(update={"pictures": pictures, "status": "verified"})
 
-    return KnownEntities(entities=tuple(map(with_pictures, known.entities)))
+    return packing.KnownEntities(entities=tuple(map(with_pictures, known.entities)))
 
 
 def as_if_composed(layout: ShotLayout) -> list[dict[str, object]]:
@@ -344,16 +323,16 @@ def test_packets_of_published_episodes_when_made_by_rules_lose_no_scheduled_enti
     unregistered: set[tuple[str, str]] = set()
     for episode in read_entity_set(reference / "entitybench")[0].episodes:
         counts["episodes"] += 1
-        known = known_entities(episode.episode_id, episode.script, None)
+        known = packing.known_entities(episode.episode_id, episode.script, None)
         known = pictured(known) if has_pictures else known
-        packet: Packet | None = None
-        for scripted in scripted_shots(view_of(episode.episode_id, episode.script)):
+        packet: packing.Packet | None = None
+        for scripted in packing.scripted_shots(view_of(episode.episode_id, episode.script)):
             goes = packet is not None and goes_on(scripted.shot, scripted.before)
             cast = cast_of(scripted.shot, known.alone, packet.layout.state if goes and packet else None)
             layout = plain_layout(cast)
             assert layout_faults(layout, cast) == []
             composed = as_if_composed(layout) if has_pictures else [None] * len(layout.keyframes)
-            packet = packet_of(scripted, known, layout, composed, Condition())
+            packet = packing.packet_of(scripted, known, layout, composed, packing.Condition())
             assert packet.lost == ()
             counts["shots"] += 1
             counts["slots"] += len(packet.entities)

@@ -130,10 +130,8 @@ def stems(text: str) -> set[str]:
 CREATED = "2026-01-01T00:00:00Z"
 
 
-@pytest.mark.parity
-@pytest.mark.slow
-def test_published_storyboards_when_judged_give_the_answers_of_the_table(demo, tmp_path):
-    release, shown = demo
+def judge_of(release: Any, shown: Path) -> JudgeModel:
+    """A judge that knows the published storyboards by their pictures."""
     boards = {
         record.story_id: [
             picture.sha256
@@ -141,7 +139,14 @@ def test_published_storyboards_when_judged_give_the_answers_of_the_table(demo, t
         ]
         for record in release
     }
-    judge = JudgeModel(release.records, {"text": 0.9, "image": 0.5}, boards=boards)
+    return JudgeModel(release.records, {"text": 0.9, "image": 0.5}, boards=boards)
+
+
+@pytest.mark.parity
+@pytest.mark.slow
+def test_published_storyboards_when_judged_give_the_answers_of_the_table(demo, tmp_path):
+    release, shown = demo
+    judge = judge_of(*demo)
     with ModelServer(judge) as server:
         given = EvaluateOptions(judges=(f"{server.openai_url}#stand-in",), workers=0, created_at=CREATED)
         report = evaluate_katha(release.path, shown, tmp_path / "run", given)
@@ -168,14 +173,7 @@ def test_published_storyboards_when_judged_give_the_answers_of_the_table(demo, t
 @pytest.mark.slow
 def test_report_on_published_storyboards_shows_every_transition_with_frames_and_verdicts(demo, tmp_path):
     release, shown = demo
-    boards = {
-        record.story_id: [
-            picture.sha256
-            for picture in prepare_storyboard(sorted((shown / record.story_id).iterdir()), ImageSettings())
-        ]
-        for record in release
-    }
-    judge = JudgeModel(release.records, {"text": 0.9, "image": 0.5}, boards=boards)
+    judge = judge_of(*demo)
     with ModelServer(judge) as server:
         judges = tuple(f"{server.openai_url}#{name}" for name in ("one", "two"))
         options = EvaluateOptions(judges=judges, workers=0, created_at="2026-01-01T00:00:00Z")

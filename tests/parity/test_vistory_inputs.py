@@ -21,6 +21,8 @@ from fabula.releases.shots.tree import RequestOptions, read_shot_set
 from fabula.schemas.values import Score
 from fabula.testing.drawn_shots import draw_shot_set
 
+from .conftest import load_module
+
 Files = dict[str, Any]
 SCRIPTS = "data_process/dataset_process"
 
@@ -143,14 +145,9 @@ RANKED = {
 
 
 @pytest.fixture
-def summary(reference: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    path = reference / "official" / "vistorybench" / "utils" / "summarize_leaderboard.py"
-    spec = importlib.util.spec_from_file_location("summarize_leaderboard", path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    monkeypatch.setitem(sys.modules, spec.name, module)
-    spec.loader.exec_module(module)
-    return module
+def summary(reference: Path) -> ModuleType:
+    path = reference / "official/vistorybench/utils/summarize_leaderboard.py"
+    return load_module(path, "summarize_leaderboard")
 
 
 def drawn(number: int) -> tuple[dict[str, dict[str, float]], dict[str, str]]:

@@ -21,6 +21,11 @@ GATHERS = ("load_stories", "find_duplicates", "choose_stories", "find_retellings
 MAPS = tuple(name for name in STAGES if name not in GATHERS)
 
 
+@pytest.fixture(autouse=True)
+def key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "test-key-0123456789")
+
+
 def stage(name: str) -> Any:
     place = next(one for one in PIPELINE.stages if name == re.split("[.:]", one)[-1].lower())
     stage = load_object(place)

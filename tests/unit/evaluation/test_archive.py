@@ -1,7 +1,7 @@
 """Archives: what is written is read, what contradicts itself is refused, and every problem is named."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -260,17 +260,6 @@ Evaluate = Callable[..., Path]
 @pytest.fixture
 def release(tmp_path: Path) -> Release:
     return drawn_release(tmp_path / "release", 3)
-
-
-@pytest.fixture
-def boards(tmp_path: Path, release: Release) -> Path:
-    return draw_outputs(tmp_path / "drawn", release.records)
-
-
-@pytest.fixture
-def server(release: Release) -> Iterator[ModelServer]:
-    with ModelServer(JudgeModel(release.records)) as running:
-        yield running
 
 
 @pytest.fixture

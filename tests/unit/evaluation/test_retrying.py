@@ -4,7 +4,6 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,36 +21,24 @@ from fabula.evaluation.recoverability.score import score_folder
 from fabula.kinds.evaluations import merge_archives
 from fabula.kinds.verbs import continue_run
 from fabula.releases.events.form import suite_bytes
-from fabula.releases.loading import Release
 from fabula.schemas.canonical import canonical_text, digest
 from fabula.schemas.judgement import Judgement
+from fabula.testing import model_server as service
 from fabula.testing.asked_prompts import prompt_of
 from fabula.testing.drawn import write_video
-from fabula.testing.drawn_storyboards import draw_outputs, drawn_release
 from fabula.testing.judge_model import JudgeModel
-from fabula.testing.model_server import (
-    Asked,
-    EmptyChoices,
-    EmptyText,
-    MalformedJson,
-    ModelServer,
-    Prose,
-    Refused,
-    SafetyBlock,
-    TruncatedJson,
-)
 from fabula.testing.stand_in_models import EventModel
 
 CREATED = "2026-01-01T00:00:00Z"
 QUICK = Definitions(resamples=50)
 FAULTS: dict[str, Any] = {
-    "refused": Refused(),
-    "blocked": SafetyBlock(),
-    "empty": EmptyText(),
-    "no choice": EmptyChoices(),
-    "truncated": TruncatedJson(),
-    "prose": Prose("Who can tell."),
-    "malformed": MalformedJson("wrong_type"),
+    "refused": service.Refused(),
+    "blocked": service.SafetyBlock(),
+    "empty": service.EmptyText(),
+    "no choice": service.EmptyChoices(),
+    "truncated": service.TruncatedJson(),
+    "prose": service.Prose("Who can tell."),
+    "malformed": service.MalformedJson("wrong_type"),
 }
 """How a reply can be of no use, by name."""
 
@@ -59,19 +46,19 @@ FAULTS: dict[str, Any] = {
 class Spoiler:
     """Spoils the replies to one in four requests, as long as it is on."""
 
-    def __init__(self, model: Callable[[Asked], Any], fault: Any) -> None:
+    def __init__(self, model: Callable[[service.Asked], Any], fault: Any) -> None:
         self.model, self.fault, self.on = model, fault, True
         self.log: list[tuple[str, bool]] = []
 
-    def spoils(self, asked: Asked) -> bool:
+    def spoils(self, asked: service.Asked) -> bool:
         return int(digest(self.name(asked))[:8], 16) % 4 == 0
 
     @staticmethod
-    def name(asked: Asked) -> str:
+    def name(asked: service.Asked) -> str:
         pictures = [digest(image.data.hex()) for image in asked.images]
         return json.dumps([asked.system, asked.text, pictures])
 
-    def __call__(self, asked: Asked) -> Any:
+    def __call__(self, asked: service.Asked) -> Any:
         spoilt = self.spoils(asked)
         self.log.append((self.name(asked), spoilt))
         return self.fault if spoilt and self.on else self.model(asked)
@@ -80,17 +67,7 @@ class Spoiler:
         return sorted(name for name, spoilt in self.log if spoilt)
 
 
-@pytest.fixture
-def release(tmp_path: Path) -> Release:
-    return drawn_release(tmp_path / "release")
-
-
-@pytest.fixture
-def boards(tmp_path: Path, release: Release) -> Path:
-    return draw_outputs(tmp_path / "drawn", release.records)
-
-
-def options(server: ModelServer, **given: Any) -> EvaluateOptions:
+def options(server: service.ModelServer, **given: Any) -> EvaluateOptions:
     judge = f"{server.openai_url}#one"
     prices = {"input": 1.0, "output": 2.0}
     models = {judge: {"attempts": 1, "prices": prices}}
@@ -110,7 +87,7 @@ def by_attempt(archive: Archive) -> Counter[tuple[int, str]]:
 @pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
 def test_evaluation_when_retried_asks_exactly_for_what_had_no_answer(tmp_path, release, boards, fault):
     spoiler, out = Spoiler(JudgeModel(release.records), fault), tmp_path / "run"
-    with ModelServer(spoiler) as server:
+    with service.ModelServer(spoiler) as server:
         plain = options(server)
         retry = replace(plain, retry_failed=True)
         evaluate_katha(release.path, boards, out, plain)
@@ -142,8 +119,8 @@ def test_evaluation_when_retried_asks_exactly_for_what_had_no_answer(tmp_path, r
 @pytest.mark.slow
 def test_scores_when_answers_came_later_are_those_of_an_evaluation_without_a_fault(tmp_path, release, boards):
     model = JudgeModel(release.records, {"text": 0.9, "image": 0.5})
-    spoiler = Spoiler(model, Refused())
-    with ModelServer(spoiler) as server:
+    spoiler = Spoiler(model, service.Refused())
+    with service.ModelServer(spoiler) as server:
         plain = options(server)
         evaluate_katha(release.path, boards, tmp_path / "run", plain)
         spoiler.on = False
@@ -167,12 +144,12 @@ def test_matching_when_a_matcher_had_failed_is_asked_again_under_the_same_answer
     model = JudgeModel(release.records)
 
     class Matching(Spoiler):
-        def spoils(self, asked: Asked) -> bool:
+        def spoils(self, asked: service.Asked) -> bool:
             is_match = asked.protocol == "embeddings" or "match" in (prompt_of(asked) or "")
             return is_match and super().spoils(asked)
 
-    spoiler = Matching(model, EmptyText())
-    with ModelServer(spoiler) as server:
+    spoiler = Matching(model, service.EmptyText())
+    with service.ModelServer(spoiler) as server:
         plain = options(server, matcher=f"{server.openai_url}#matcher")
         evaluate_katha(release.path, boards, tmp_path / "run", plain)
         asked, spoilt = len(spoiler.log), spoiler.spoilt()
@@ -186,7 +163,11 @@ def test_matching_when_a_matcher_had_failed_is_asked_again_under_the_same_answer
     assert len(last) == len(first) and {one.outcome for one in last} == {"answered"}
 
 
-@pytest.mark.parametrize("fault", [Refused(), TruncatedJson(), EmptyText()], ids=["refused", "cut", "empty"])
+@pytest.mark.parametrize(
+    "fault",
+    [service.Refused(), service.TruncatedJson(), service.EmptyText()],
+    ids=["refused", "cut", "empty"],
+)
 def test_votes_on_videos_when_too_few_answered_are_asked_again_until_enough_did(tmp_path, monkeypatch, fault):
     monkeypatch.setenv("OPENAI_API_KEY", "test-key-0123456789")
     cup, dog = "A cup falls, and breaks.", "A dog runs, and sleeps."
@@ -200,12 +181,12 @@ def test_votes_on_videos_when_too_few_answered_are_asked_again_until_enough_did(
     suite.write_bytes(suite_bytes(entries) + b"\n")
     model, spoiling, log = EventModel(), True, list[str]()
 
-    def handler(asked: Asked) -> Any:
+    def handler(asked: service.Asked) -> Any:
         scores_dog = dog in asked.text
         log.append("dog" if scores_dog else "other")
         return fault if spoiling and scores_dog else model(asked)
 
-    with ModelServer(handler) as server:
+    with service.ModelServer(handler) as server:
         models = {"openai:tested": {"base_url": server.openai_url, "attempts": 1}}
         plain = EventOptions(
             judges=["openai:tested"], models=models, workers=0, created_at=CREATED, votes=2,
@@ -215,7 +196,7 @@ def test_votes_on_videos_when_too_few_answered_are_asked_again_until_enough_did(
         execute(events_request(suite, [videos], out, plain))
         first = read_archive(out)
         silent = sum(one.outcome != "answered" for one in first.judgements)
-        assert silent == (3 if isinstance(fault, Refused) else 2)
+        assert silent == (3 if isinstance(fault, service.Refused) else 2)
         retry = events_request(suite, [videos], out, replace(plain, retry_failed=True))
         assert EVALUATING.estimate(retry).calls == 1, (
             "of the second vote nobody knows yet whether it is needed"

@@ -1,7 +1,7 @@
 """What an evaluation checks before it asks, and what it leaves behind when it stops early."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -32,17 +32,6 @@ PRICES = {"input": 1.0, "output": 2.0}
 @pytest.fixture
 def release(tmp_path: Path) -> Release:
     return drawn_release(tmp_path / "release", 3)
-
-
-@pytest.fixture
-def boards(tmp_path: Path, release: Release) -> Path:
-    return draw_outputs(tmp_path / "drawn", release.records)
-
-
-@pytest.fixture
-def server(release: Release) -> Iterator[ModelServer]:
-    with ModelServer(JudgeModel(release.records)) as running:
-        yield running
 
 
 @pytest.fixture

@@ -9,17 +9,7 @@ from typing import Any
 
 import pytest
 
-from fabula.models.chat import (
-    FATAL,
-    TRANSIENT,
-    CallFault,
-    ChatRequest,
-    Image,
-    Message,
-    Reply,
-    ReplySchema,
-    Usage,
-)
+from fabula.models import chat
 from fabula.models.client import KEPT, LONGEST_PAUSE, Called, ModelClient, ModelDown, prefix_of
 from fabula.models.keys import Redactor
 from fabula.models.options import ModelOptions
@@ -29,21 +19,23 @@ from fabula.models.spec import parse_spec
 from fabula.testing.clock import FakeClock
 from fabula.testing.model_server import ModelServer, ServerError
 
-OK = Reply("ok", "{}", usage=Usage(10, 5))
-REQUEST = ChatRequest("m", (Message("user", ("hi",)),), max_tokens=100)
+OK = chat.Reply("ok", "{}", usage=chat.Usage(10, 5))
+REQUEST = chat.ChatRequest("m", (chat.Message("user", ("hi",)),), max_tokens=100)
 
 
 class Scripted:
     """A model that gives what the script says, in turn; the last entry for ever."""
 
-    def __init__(self, script: Iterable[Reply | Exception | Callable[[], Any]], clock: FakeClock) -> None:
+    def __init__(
+        self, script: Iterable[chat.Reply | Exception | Callable[[], Any]], clock: FakeClock
+    ) -> None:
         self.script = list(script)
         self.clock = clock
         self.asked_at: list[float] = []
         self.running = self.busiest = 0
         self.closed = False
 
-    async def complete(self, request: ChatRequest) -> Reply:
+    async def complete(self, request: chat.ChatRequest) -> chat.Reply:
         assert request is REQUEST
         self.asked_at.append(self.clock.now)
         self.running += 1
@@ -52,14 +44,14 @@ class Scripted:
         try:
             if callable(step):
                 step = await step()
-            if isinstance(step, CallFault):  # a fresh one each time, as adapters make them
-                raise CallFault(
+            if isinstance(step, chat.CallFault):  # a fresh one each time, as adapters make them
+                raise chat.CallFault(
                     step.kind, step.message, status=step.status, retry_after=step.retry_after,
                     maybe_paid=step.maybe_paid,
                 )  # fmt: skip
             if isinstance(step, Exception):
                 raise step
-            assert isinstance(step, Reply)
+            assert isinstance(step, chat.Reply)
             return step
         finally:
             self.running -= 1
@@ -73,8 +65,8 @@ def clock() -> FakeClock:
     return FakeClock()
 
 
-def fault(kind: Any = "server_error", **more: Any) -> CallFault:
-    return CallFault(kind, "it broke", **more)
+def fault(kind: Any = "server_error", **more: Any) -> chat.CallFault:
+    return chat.CallFault(kind, "it broke", **more)
 
 
 def client(model: Scripted, **options: Any) -> ModelClient:
@@ -93,7 +85,7 @@ def together(asked: ModelClient, clock: FakeClock, count: int, **more: Any) -> l
 def taking(clock: FakeClock, seconds: float) -> Callable[[], Any]:
     """Return a step of a model that answers after so many seconds."""
 
-    async def slow() -> Reply:
+    async def slow() -> chat.Reply:
         await clock.sleep(seconds)
         return OK
 
@@ -106,7 +98,7 @@ def test_call_when_the_model_answers_makes_one_attempt(clock: FakeClock) -> None
     assert clock.slept == []
 
 
-@pytest.mark.parametrize("kind", sorted(TRANSIENT))
+@pytest.mark.parametrize("kind", sorted(chat.TRANSIENT))
 def test_call_when_a_fault_passes_is_tried_again_and_each_fault_is_told(kind: str, clock: FakeClock) -> None:
     model, told = Scripted([fault(kind), fault(kind, maybe_paid=True), OK], clock), []
     called = clock.run(client(model).call(REQUEST, told.append))
@@ -114,10 +106,10 @@ def test_call_when_a_fault_passes_is_tried_again_and_each_fault_is_told(kind: st
     assert [(entry.kind, entry.maybe_paid) for entry in told] == [(kind, False), (kind, True)]
 
 
-@pytest.mark.parametrize("kind", [*sorted(FATAL), "too_long", "bad_request"])
+@pytest.mark.parametrize("kind", [*sorted(chat.FATAL), "too_long", "bad_request"])
 def test_call_when_a_fault_does_not_pass_is_not_tried_again(kind: str, clock: FakeClock) -> None:
     model = Scripted([fault(kind)], clock)
-    with pytest.raises(CallFault) as caught:
+    with pytest.raises(chat.CallFault) as caught:
         clock.run(client(model).call(REQUEST))
     assert caught.value.kind == kind
     assert len(model.asked_at) == 1
@@ -135,7 +127,7 @@ def test_call_when_logged_names_retries_and_at_the_lowest_level_every_reply(cloc
 
 def test_call_when_attempts_are_used_up_raises_the_last_fault(clock: FakeClock) -> None:
     model = Scripted([fault("timeout"), fault("connection"), fault("server_error")], clock)
-    with pytest.raises(CallFault) as caught:
+    with pytest.raises(chat.CallFault) as caught:
         clock.run(client(model, attempts=3, patience=1e6).call(REQUEST))
     assert not isinstance(caught.value, ModelDown)
     assert caught.value.kind == "server_error"
@@ -149,7 +141,7 @@ def test_call_when_tried_again_waits_at_most_twice_as_long_each_time(clock: Fake
         await asked.call(REQUEST)
         await asked.call(REQUEST)
 
-    with pytest.raises(CallFault):
+    with pytest.raises(chat.CallFault):
         clock.run(play())
     most = [1, 2, 4, 8, 16, 32, 60, 60, 60]
     assert len(clock.slept) == len(most)
@@ -181,7 +173,7 @@ def test_pause_when_one_call_is_told_to_wait_holds_up_all_others(clock: FakeCloc
 def test_concurrency_when_too_many_are_refused_goes_down_and_comes_back(clock: FakeClock) -> None:
     seen: list[int] = []
 
-    async def busy() -> Reply | CallFault:
+    async def busy() -> chat.Reply | chat.CallFault:
         await clock.sleep(1.0)
         seen.append(asked.limit)
         return fault("rate_limited", status=429) if model.running > 4 else OK
@@ -244,7 +236,7 @@ def test_patience_when_zero_gives_up_at_the_first_fault(clock: FakeClock) -> Non
 
 
 def test_timeout_when_a_call_takes_too_long_is_a_fault_that_may_be_paid(clock: FakeClock) -> None:
-    async def never() -> Reply:
+    async def never() -> chat.Reply:
         await asyncio.Event().wait()
         return OK
 
@@ -255,7 +247,7 @@ def test_timeout_when_a_call_takes_too_long_is_a_fault_that_may_be_paid(clock: F
     assert told[0].maybe_paid
 
 
-async def _with_real_time(asked: ModelClient, clock: FakeClock, told: list[CallFault]) -> Called:
+async def _with_real_time(asked: ModelClient, clock: FakeClock, told: list[chat.CallFault]) -> Called:
     task = asyncio.ensure_future(asked.call(REQUEST, told.append))
     while not task.done():
         await asyncio.sleep(0.005)
@@ -308,7 +300,7 @@ def test_rate_when_limited_spaces_calls_and_gives_back_what_was_not_used(clock: 
 
 SPECS = ("openai:gpt-4.1-mini", "google:gemini-2.5-flash", "anthropic:claude-haiku-4-5")
 STORIES, QUESTIONS, PANELS = 2, 15, 8
-SCHEMA = ReplySchema(
+SCHEMA = chat.ReplySchema(
     "answer",
     {
         "type": "object",
@@ -325,11 +317,11 @@ def keys(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(name, "planted-key-0123456789abcdef0123456789")
 
 
-def question(spec: str, story: int, number: int) -> ChatRequest:
-    pictures = tuple(Image(b"\x89PNG\r\n\x1a\n" + bytes((story, n)), "image/png") for n in range(PANELS))
-    return ChatRequest(
+def question(spec: str, story: int, number: int) -> chat.ChatRequest:
+    pictures = tuple(chat.Image(b"\x89PNG\r\n\x1a\n" + bytes((story, n)), "image/png") for n in range(PANELS))
+    return chat.ChatRequest(
         spec,
-        (Message("system", ("Judge.",)), Message("user", (*pictures, f"Who acts in turn {number}?"))),
+        (chat.Message("system", ("Judge.",)), chat.Message("user", (*pictures, f"Who is in turn {number}?"))),
         schema=SCHEMA, temperature=0.0, max_tokens=100,
     )  # fmt: skip
 
@@ -339,10 +331,10 @@ def options_of(server: ModelServer, spec: str, **more: object) -> ModelOptions:
     return ModelOptions.model_validate({"base_url": url[spec.partition(":")[0]], "concurrency": 64, **more})
 
 
-def ask_all(requests: list[ChatRequest], options: ModelOptions) -> list[Reply]:
+def ask_all(requests: list[chat.ChatRequest], options: ModelOptions) -> list[chat.Reply]:
     spec = parse_spec(requests[0].model)
 
-    async def play() -> list[Reply]:
+    async def play() -> list[chat.Reply]:
         client = ModelClient(open_model(spec, options, Redactor()), options)
         called = await asyncio.gather(*(client.call(request) for request in requests))
         await client.close()
@@ -351,7 +343,7 @@ def ask_all(requests: list[ChatRequest], options: ModelOptions) -> list[Reply]:
     return asyncio.run(play())
 
 
-def all_questions(spec: str) -> list[ChatRequest]:
+def all_questions(spec: str) -> list[chat.ChatRequest]:
     return [question(spec, story, number) for story in range(STORIES) for number in range(QUESTIONS)]
 
 
@@ -372,7 +364,7 @@ def test_questions_when_they_share_pictures_pay_for_them_once_by_the_servers_cou
     assert price is not None
     most = most_tokens(requests[0], options)
     paid = sum(book(price, usage, most).cost for usage in usages)
-    plain = sum(book(price, Usage(u.input_tokens, u.output_tokens), most).cost for u in usages)
+    plain = sum(book(price, chat.Usage(u.input_tokens, u.output_tokens), most).cost for u in usages)
     assert paid < 0.65 * plain
 
 
@@ -416,18 +408,18 @@ class Noted:
         self.clock, self.fails = clock, fails
         self.asked: list[tuple[float, bool]] = []
 
-    async def complete(self, request: ChatRequest) -> Reply:
+    async def complete(self, request: chat.ChatRequest) -> chat.Reply:
         self.asked.append((self.clock.monotonic(), request.prefix is not None))
         await self.clock.sleep(10.0)
         if len(self.asked) <= self.fails:
-            raise CallFault("bad_request", "no")
-        return Reply("ok", "{}")
+            raise chat.CallFault("bad_request", "no")
+        return chat.Reply("ok", "{}")
 
     async def close(self) -> None:
         return None
 
 
-def times(requests: list[ChatRequest], fails: int = 0, pause: float = 0.0) -> list[tuple[float, bool]]:
+def times(requests: list[chat.ChatRequest], fails: int = 0, pause: float = 0.0) -> list[tuple[float, bool]]:
     clock = FakeClock(start=0.0)
     model = Noted(clock, fails)
     client = ModelClient(model, ModelOptions(), clock)

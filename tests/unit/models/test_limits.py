@@ -15,41 +15,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fabula.models import programs
-from fabula.models.chat import (
-    CallFault,
-    ChatRequest,
-    Image,
-    Message,
-    Reply,
-    ReplySchema,
-    Usage,
-    cosine,
-    packed,
-    read_vector,
-    unpacked,
-)
+from fabula.models import chat, limits, prices, programs
 from fabula.models.client import ModelClient
 from fabula.models.keys import Redactor
-from fabula.models.limits import (
-    FILE,
-    PATIENCE,
-    RAISE_AFTER,
-    AdaptiveLimit,
-    RateLimit,
-    SharedLimit,
-    shared_limit,
-)
 from fabula.models.options import ModelOptions
-from fabula.models.prices import (
-    MostTokens,
-    batch_price_of,
-    book,
-    bound_tokens,
-    estimate_request,
-    estimate_tokens,
-    price_of,
-)
 from fabula.models.programs import ProgramStopped, allowed_environment, run_program
 from fabula.models.spec import parse_spec
 from fabula.testing.clock import FakeClock
@@ -62,22 +31,24 @@ class House:
 
     def __init__(self, folder: Path) -> None:
         self.clock = FakeClock(start=0.0)
-        self.path = folder / "cache" / FILE
+        self.path = folder / "cache" / limits.FILE
         self.told: list[str] = []
         self.offset = 1_700_000_000.0
 
     def wall(self) -> float:
         return self.clock.monotonic() + self.offset
 
-    def process(self, requests: float | None, tokens: float | None = None, name: str = "n") -> SharedLimit:
-        own = RateLimit(requests, tokens, self.clock)
-        return SharedLimit(self.path, name, own, self.told.append, self.wall)
+    def process(
+        self, requests: float | None, tokens: float | None = None, name: str = "n"
+    ) -> limits.SharedLimit:
+        own = limits.RateLimit(requests, tokens, self.clock)
+        return limits.SharedLimit(self.path, name, own, self.told.append, self.wall)
 
-    def starts(self, *works: tuple[SharedLimit, list[int]]) -> list[float]:
+    def starts(self, *works: tuple[limits.SharedLimit, list[int]]) -> list[float]:
         """Seconds at which calls of so many tokens start, of several processes together."""
         times: list[float] = []
 
-        async def call(limit: SharedLimit, tokens: int) -> None:
+        async def call(limit: limits.SharedLimit, tokens: int) -> None:
             await limit.reserve(tokens)
             times.append(self.clock.monotonic())
 
@@ -126,16 +97,16 @@ def test_pause_when_one_process_is_told_to_wait_holds_up_all(house: House) -> No
 
 def test_client_when_it_is_refused_tells_the_others(house: House) -> None:
     class Refusing:
-        async def complete(self, request: ChatRequest) -> Reply:
-            raise CallFault("rate_limited", "slowly", status=429, retry_after=40.0)
+        async def complete(self, request: chat.ChatRequest) -> chat.Reply:
+            raise chat.CallFault("rate_limited", "slowly", status=429, retry_after=40.0)
 
         async def close(self) -> None:
             return None
 
     options = ModelOptions(requests_per_minute=600, attempts=1)
     client = ModelClient(Refusing(), options, house.clock, rate=house.process(600))
-    with pytest.raises(CallFault):
-        house.clock.run(client.call(ChatRequest("m", (Message("user", ("hi",)),))))
+    with pytest.raises(chat.CallFault):
+        house.clock.run(client.call(chat.ChatRequest("m", (chat.Message("user", ("hi",)),))))
     assert house.starts((house.process(600), [0])) == [pytest.approx(40.0, abs=0.2)]
 
 
@@ -164,7 +135,7 @@ def test_clock_when_it_goes_back_neither_stops_calls_nor_lets_more_through(house
 
 def test_share_when_hosts_have_a_part_each_is_taken_from_both_limits() -> None:
     options = ModelOptions(requests_per_minute=120, tokens_per_minute=6000, limit_share=0.25)
-    rate = RateLimit.of(options, FakeClock())
+    rate = limits.RateLimit.of(options, FakeClock())
     assert (rate.per_request, rate.per_token) == (2.0, 0.04)
 
 
@@ -174,7 +145,7 @@ def test_name_when_a_key_is_used_holds_no_part_of_it(tmp_path: Path, monkeypatch
     spec, told = parse_spec("openai:gpt-4.1-mini"), list[str]()
 
     async def play() -> None:
-        limit = shared_limit(spec, ModelOptions(requests_per_minute=6000), Redactor(), told.append)
+        limit = limits.shared_limit(spec, ModelOptions(requests_per_minute=6000), Redactor(), told.append)
         await limit.reserve(1)
         limit.close()
 
@@ -183,7 +154,7 @@ def test_name_when_a_key_is_used_holds_no_part_of_it(tmp_path: Path, monkeypatch
     assert told == []
     assert KEY.encode() not in written
     assert b"gpt-4.1" not in written
-    with sqlite3.connect(tmp_path / "fabula" / FILE) as db:
+    with sqlite3.connect(tmp_path / "fabula" / limits.FILE) as db:
         ((name,),) = db.execute("SELECT name FROM limits").fetchall()
     assert len(name) == 64
 
@@ -220,7 +191,7 @@ def test_file_when_another_process_holds_it_is_waited_for_and_not_for_ever(house
         house.starts((house.process(60), [0]))
         holder.execute("COMMIT")
     assert len(house.told) == 1
-    assert f"held it for {PATIENCE:g} s" in house.told[0]
+    assert f"held it for {limits.PATIENCE:g} s" in house.told[0]
     holder.close()
 
 
@@ -230,7 +201,7 @@ def test_file_when_another_process_holds_it_is_waited_for_and_not_for_ever(house
 def starts(requests: float | None, tokens: float | None, costs: list[int]) -> list[float]:
     """Seconds at which calls of so many tokens start that are all ready at once."""
     clock = FakeClock(start=0.0)
-    rate = RateLimit(requests, tokens, clock)
+    rate = limits.RateLimit(requests, tokens, clock)
     times: list[float] = []
 
     async def one(cost: int) -> None:
@@ -265,7 +236,7 @@ def test_limits_when_both_are_set_follow_the_tighter_one() -> None:
 
 def test_settlement_when_less_was_used_lets_those_waiting_start_earlier() -> None:
     clock = FakeClock(start=0.0)
-    rate = RateLimit(None, 6000, clock)
+    rate = limits.RateLimit(None, 6000, clock)
 
     async def play() -> float:
         await rate.reserve(1000)  # ten seconds
@@ -280,7 +251,7 @@ def test_settlement_when_less_was_used_lets_those_waiting_start_earlier() -> Non
 
 def test_settlement_when_more_was_used_delays_the_next() -> None:
     clock = FakeClock(start=0.0)
-    rate = RateLimit(None, 6000, clock)
+    rate = limits.RateLimit(None, 6000, clock)
 
     async def play() -> float:
         await rate.reserve(100)
@@ -294,7 +265,7 @@ def test_settlement_when_more_was_used_delays_the_next() -> None:
 
 def test_reservation_when_cancelled_while_waiting_blocks_nobody() -> None:
     clock = FakeClock(start=0.0)
-    rate = RateLimit(60, None, clock)
+    rate = limits.RateLimit(60, None, clock)
 
     async def play() -> float:
         await rate.reserve(0)
@@ -312,7 +283,7 @@ def test_reservation_when_cancelled_while_waiting_blocks_nobody() -> None:
 
 
 def test_limit_when_refused_is_halved_once_for_calls_under_way_together() -> None:
-    limit = AdaptiveLimit(16)
+    limit = limits.AdaptiveLimit(16)
     together = limit.generation
     for _ in range(10):
         limit.lower(together)
@@ -325,13 +296,13 @@ def test_limit_when_refused_is_halved_once_for_calls_under_way_together() -> Non
 
 
 def test_limit_when_calls_succeed_rises_by_one_and_never_above_the_most() -> None:
-    limit = AdaptiveLimit(4)
+    limit = limits.AdaptiveLimit(4)
     limit.lower(limit.generation)
-    for _ in range(RAISE_AFTER):
+    for _ in range(limits.RAISE_AFTER):
         assert limit.limit == 2
         limit.raise_after_success()
     assert limit.limit == 3
-    for _ in range(10 * RAISE_AFTER):
+    for _ in range(10 * limits.RAISE_AFTER):
         limit.raise_after_success()
     assert limit.limit == 4
 
@@ -339,7 +310,7 @@ def test_limit_when_calls_succeed_rises_by_one_and_never_above_the_most() -> Non
 def test_slots_when_taken_are_given_in_order_and_never_exceeded() -> None:
     order: list[int] = []
 
-    async def use(limit: AdaptiveLimit, number: int) -> None:
+    async def use(limit: limits.AdaptiveLimit, number: int) -> None:
         await limit.acquire()
         assert limit.used <= 2
         order.append(number)
@@ -347,7 +318,7 @@ def test_slots_when_taken_are_given_in_order_and_never_exceeded() -> None:
         limit.release()
 
     async def all_of_them() -> int:
-        limit = AdaptiveLimit(2)
+        limit = limits.AdaptiveLimit(2)
         await asyncio.gather(*(use(limit, number) for number in range(20)))
         return limit.used
 
@@ -357,7 +328,7 @@ def test_slots_when_taken_are_given_in_order_and_never_exceeded() -> None:
 
 def test_slots_when_the_limit_falls_below_those_taken_wait_until_enough_are_back() -> None:
     async def play() -> list[bool]:
-        limit = AdaptiveLimit(4)
+        limit = limits.AdaptiveLimit(4)
         for _ in range(4):
             await limit.acquire()
         limit.lower(limit.generation)
@@ -374,7 +345,7 @@ def test_slots_when_the_limit_falls_below_those_taken_wait_until_enough_are_back
 
 def test_slots_when_a_waiting_call_is_cancelled_as_another_ends_are_neither_lost_nor_doubled() -> None:
     async def play() -> tuple[bool, int]:
-        limit = AdaptiveLimit(1)
+        limit = limits.AdaptiveLimit(1)
         await limit.acquire()
         first = asyncio.ensure_future(limit.acquire())
         await asyncio.sleep(0)
@@ -390,8 +361,8 @@ def test_slots_when_a_waiting_call_is_cancelled_as_another_ends_are_neither_lost
 # -- Estimates and bounds of token counts
 
 
-def ask(*parts: str | Image, schema: ReplySchema | None = None) -> ChatRequest:
-    return ChatRequest("m", (Message("user", parts),), schema)
+def ask(*parts: str | chat.Image, schema: chat.ReplySchema | None = None) -> chat.ChatRequest:
+    return chat.ChatRequest("m", (chat.Message("user", parts),), schema)
 
 
 @pytest.mark.parametrize(
@@ -406,28 +377,31 @@ def ask(*parts: str | Image, schema: ReplySchema | None = None) -> ChatRequest:
     ],
 )
 def test_estimate_when_scripts_differ_counts_each_its_way(text: str, tokens: int) -> None:
-    assert estimate_tokens(text) == tokens
+    assert prices.estimate_tokens(text) == tokens
 
 
 def test_bound_when_compared_is_never_below_the_bytes() -> None:
     text = "狐 and fox \ud800" * 50
-    request = ask(text, schema=ReplySchema("s", {"type": "string", "description": "é" * 30}))
-    bound = bound_tokens(request, ModelOptions())
+    request = ask(text, schema=chat.ReplySchema("s", {"type": "string", "description": "é" * 30}))
+    bound = prices.bound_tokens(request, ModelOptions())
     assert bound > len(text.encode("utf-8", "surrogatepass")) + 60
-    assert bound > estimate_request(request)
+    assert bound > prices.estimate_request(request)
 
 
 def test_bound_when_there_are_images_counts_what_the_settings_say() -> None:
-    image = Image(b"x", "image/png")
+    image = chat.Image(b"x", "image/png")
     plain, more = ModelOptions(image_tokens=500), ModelOptions(image_tokens=800)
-    assert bound_tokens(ask("a", image, image), more) - bound_tokens(ask("a", image, image), plain) == 600
-    assert estimate_request(ask("a", image)) > estimate_request(ask("a"))
+    assert (
+        prices.bound_tokens(ask("a", image, image), more) - prices.bound_tokens(ask("a", image, image), plain)
+        == 600
+    )
+    assert prices.estimate_request(ask("a", image)) > prices.estimate_request(ask("a"))
 
 
 # Bills worked by hand from the services' list rates, compared with what a run would book, to the cent.
 
 BILLS: list[dict[str, Any]] = json.loads(Path(__file__).with_name("bills.json").read_text("utf-8"))
-MOST = MostTokens(1_000_000, 1_000_000)
+MOST = prices.MostTokens(1_000_000, 1_000_000)
 CENT = Decimal("0.01")
 
 
@@ -439,9 +413,9 @@ def cents(usd: Decimal) -> Decimal:
 def test_bill_when_worked_by_hand_is_what_a_run_books(bill: dict[str, Any]) -> None:
     spec = parse_spec(bill["model"])
     day = date.fromisoformat(bill["day"]) if "day" in bill else None
-    price = (batch_price_of if bill.get("batch") else price_of)(spec, ModelOptions(), day)
+    price = (prices.batch_price_of if bill.get("batch") else prices.price_of)(spec, ModelOptions(), day)
     assert price is not None
-    booked = book(price, Usage(**bill["usage"]), MOST)
+    booked = prices.book(price, chat.Usage(**bill["usage"]), MOST)
     assert booked.is_read
     assert cents(bill["calls"] * Decimal(str(booked.cost))) == Decimal(bill["usd"])
 
@@ -464,28 +438,33 @@ def test_bills_when_counted_cover_what_is_priced_apart() -> None:
 
 def test_vector_when_packed_comes_back_bit_by_bit() -> None:
     vector = np.random.default_rng(42).normal(size=1536).astype("<f4")
-    text = packed(vector.tolist())
+    text = chat.packed(vector.tolist())
     assert len(text) == 8192
-    assert unpacked(text).astype("<f4").tobytes() == vector.tobytes()
-    assert packed(unpacked(text).tolist()) == text == read_vector(vector.tolist()) == read_vector(text)
+    assert chat.unpacked(text).astype("<f4").tobytes() == vector.tobytes()
+    assert (
+        chat.packed(chat.unpacked(text).tolist())
+        == text
+        == chat.read_vector(vector.tolist())
+        == chat.read_vector(text)
+    )
 
 
 def test_cosine_when_computed_goes_by_the_angle_alone() -> None:
     # (3, 4) and (4, 3): 24 / (5 * 5)
-    assert cosine(np.array([3.0, 4.0]), np.array([4.0, 3.0])) == pytest.approx(0.96)
+    assert chat.cosine(np.array([3.0, 4.0]), np.array([4.0, 3.0])) == pytest.approx(0.96)
     one = np.array([0.1, 0.2, 0.3])
-    assert cosine(one, 7 * one) == 1.0
-    assert cosine(one, -one) == -1.0
+    assert chat.cosine(one, 7 * one) == 1.0
+    assert chat.cosine(one, -one) == -1.0
     with pytest.raises(ValueError, match="vectors of 3 and of 2 numbers"):
-        cosine(one, np.array([1.0, 0.0]))
+        chat.cosine(one, np.array([1.0, 0.0]))
 
 
 def test_price_when_an_encoder_is_listed_counts_what_goes_in() -> None:
-    price = price_of(parse_spec("embedding:openai:text-embedding-3-small"), ModelOptions())
+    price = prices.price_of(parse_spec("embedding:openai:text-embedding-3-small"), ModelOptions())
     assert price is not None and not any(price.rates("output_tokens"))
-    assert float(price.cost(Usage(1_000_000, 0))) == pytest.approx(0.02)
-    assert price_of(parse_spec("openai:text-embedding-3-small"), ModelOptions()) is None
-    assert price_of(parse_spec("embedding:http://localhost:1/v1#x"), ModelOptions()) is None
+    assert float(price.cost(chat.Usage(1_000_000, 0))) == pytest.approx(0.02)
+    assert prices.price_of(parse_spec("openai:text-embedding-3-small"), ModelOptions()) is None
+    assert prices.price_of(parse_spec("embedding:http://localhost:1/v1#x"), ModelOptions()) is None
 
 
 # Running programs of others: what they read and write, and where that is bounded.

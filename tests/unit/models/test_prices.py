@@ -15,36 +15,25 @@ from genai_prices.data_snapshot import get_snapshot
 from fabula.engine.estimate import CallPlan, StagePlan
 from fabula.errors import ConfigError
 from fabula.models import anthropic_chat, google_chat, openai_models
+from fabula.models import prices as costs
 from fabula.models.chat import ChatRequest, Message, Usage
 from fabula.models.generators.request import PictureRequest
 from fabula.models.options import ModelOptions, Prices
-from fabula.models.prices import (
-    NAMES,
-    Booked,
-    MostTokens,
-    Price,
-    book,
-    check_extra,
-    highest_cost,
-    most_tokens,
-    price_of,
-    tell_unknown_price,
-)
 from fabula.models.spec import parse_spec
 
 SONNET = "anthropic:claude-sonnet-4-5"  # tiers, cache reads, writes, and writes for an hour
 DAY = date(2026, 11, 1)
-MOST = MostTokens(300_000, 4000)
+MOST = costs.MostTokens(300_000, 4000)
 
 
-def listed(spec: str, day: date | None = DAY) -> Price:
-    price = price_of(parse_spec(spec), ModelOptions(), day)
+def listed(spec: str, day: date | None = DAY) -> costs.Price:
+    price = costs.price_of(parse_spec(spec), ModelOptions(), day)
     assert price is not None
     return price
 
 
-def given(**prices: float) -> Price:
-    price = price_of(parse_spec("openai:x"), ModelOptions(prices=Prices(**prices)))
+def given(**prices: float) -> costs.Price:
+    price = costs.price_of(parse_spec("openai:x"), ModelOptions(prices=Prices(**prices)))
     assert price is not None
     return price
 
@@ -61,11 +50,11 @@ def known_models() -> Iterator[str]:
                 found = get_snapshot().find_provider_model(model.id, None, provider.id, None)[1] is model
             except LookupError:
                 found = False
-            if found and price_of(parse_spec(spec), ModelOptions(), DAY) is not None:
+            if found and costs.price_of(parse_spec(spec), ModelOptions(), DAY) is not None:
                 yield spec
 
 
-def some_usage(choices: random.Random, most: MostTokens) -> Usage:
+def some_usage(choices: random.Random, most: costs.MostTokens) -> Usage:
     total = choices.choice([choices.randint(1, most.input), most.input, 200_000, 200_001, 1])
     cached = choices.randint(0, total)
     written = choices.choice([0, choices.randint(0, total - cached)])
@@ -76,7 +65,7 @@ def some_usage(choices: random.Random, most: MostTokens) -> Usage:
 
 def by_the_library(spec: str, usage: Usage) -> Decimal:
     provider, _, name = spec.partition(":")
-    counts = {f"{NAMES[name]}_tokens": count for name, count in usage.as_json().items()}
+    counts = {f"{costs.NAMES[name]}_tokens": count for name, count in usage.as_json().items()}
     at = datetime(DAY.year, DAY.month, DAY.day, tzinfo=UTC)
     used = genai_prices.Usage(**counts)
     return genai_prices.calc_price(used, name, provider_id=provider, genai_request_timestamp=at).total_price
@@ -91,12 +80,12 @@ def test_cost_when_a_model_is_listed_is_what_the_library_calculates_and_never_ab
     for spec in models:
         price = listed(spec)
         for _ in range(6):
-            most = MostTokens(choices.choice([300_000, 150_000, 5_000_000]), 4000)
-            usage = some_usage(choices, MostTokens(min(most.input, 300_000), most.output))
-            booked = book(price, usage, most)
+            most = costs.MostTokens(choices.choice([300_000, 150_000, 5_000_000]), 4000)
+            usage = some_usage(choices, costs.MostTokens(min(most.input, 300_000), most.output))
+            booked = costs.book(price, usage, most)
             if usage.input_tokens is not None and usage.input_tokens <= most.input:
                 assert booked.cost == float(by_the_library(spec, usage)), (spec, usage)
-            assert booked.cost <= highest_cost(price, most), (spec, usage)
+            assert booked.cost <= costs.highest_cost(price, most), (spec, usage)
 
 
 DOCUMENTS: dict[str, tuple[str, str, Any, dict[str, Any]]] = {
@@ -152,7 +141,7 @@ def test_cost_when_a_service_answers_is_what_the_library_makes_of_its_document(c
     name, flavour, read, document = DOCUMENTS[case]
     provider = case.split(maxsplit=1)[0].replace("embedding", "openai")
     spec = parse_spec(f"{'embedding:' if case == 'embedding' else ''}{provider}:{name}")
-    price = price_of(spec, ModelOptions(), DAY)
+    price = costs.price_of(spec, ModelOptions(), DAY)
     assert price is not None
     told = genai_prices.extract_usage(
         {**document, "model": name, "modelVersion": name}, provider_id=provider, api_flavor=flavour
@@ -160,7 +149,7 @@ def test_cost_when_a_service_answers_is_what_the_library_makes_of_its_document(c
     at = datetime(DAY.year, DAY.month, DAY.day, tzinfo=UTC)
     _, model = get_snapshot().find_provider_model(name, None, provider, None)
     expected = told.calc_price(genai_request_timestamp=at, model=model).total_price
-    booked = book(price, read(document).usage, MOST)
+    booked = costs.book(price, read(document).usage, MOST)
     assert booked.cost == float(expected)
     assert booked.is_read == (case != "openai without a cache")  # what was cached would have cost less
 
@@ -170,7 +159,7 @@ def test_cost_when_a_service_answers_is_what_the_library_makes_of_its_document(c
 
 def test_cost_when_some_input_was_cached_charges_it_apart() -> None:
     # (1000 - 400) * 2 + 400 * 0.5 + 100 * 8 = 2200 millionths
-    assert book(FLAT, Usage(1000, 100, cached_tokens=400), MOST).cost == 0.0022
+    assert costs.book(FLAT, Usage(1000, 100, cached_tokens=400), MOST).cost == 0.0022
 
 
 @pytest.mark.parametrize(
@@ -189,14 +178,14 @@ def test_price_when_the_model_is_known_comes_from_the_snapshot(spec: str) -> Non
 
 def test_price_when_given_in_settings_takes_those() -> None:
     options = ModelOptions(prices=Prices(input=1, output=2))
-    price = price_of(parse_spec("openai:gpt-4.1-mini"), options)
+    price = costs.price_of(parse_spec("openai:gpt-4.1-mini"), options)
     assert price is not None
     assert (price.rates("input_tokens"), price.rates("output_tokens"), price.source) == (
         (1,),
         (2,),
         "settings",
     )
-    assert book(price, Usage(1000, 0, cached_tokens=900), MOST).cost == 0.001
+    assert costs.book(price, Usage(1000, 0, cached_tokens=900), MOST).cost == 0.001
 
 
 def test_price_when_it_changed_on_a_day_depends_on_the_day() -> None:
@@ -209,7 +198,7 @@ def test_price_when_it_depends_on_the_hour_is_the_dearest() -> None:
     price = listed("deepseek:deepseek-reasoner", None)
     _, model = get_snapshot().find_provider_model("deepseek-reasoner", None, "deepseek", None)
     dearest = max(entry.prices.output_mtok for entry in model.prices)  # type: ignore[union-attr,type-var]
-    assert book(price, Usage(0, 1000), MOST).cost == float(1000 * dearest) / 1e6  # type: ignore[operator,arg-type]
+    assert costs.book(price, Usage(0, 1000), MOST).cost == float(1000 * dearest) / 1e6  # type: ignore[operator,arg-type]
 
 
 # -- settings that change the price
@@ -239,16 +228,16 @@ def test_price_when_it_depends_on_the_hour_is_the_dearest() -> None:
 )
 def test_extra_when_it_changes_the_price_is_refused_unless_prices_are_given(spec, extra, name):
     with pytest.raises(ConfigError) as caught:
-        check_extra(parse_spec(spec), ModelOptions(extra=extra))
+        costs.check_extra(parse_spec(spec), ModelOptions(extra=extra))
     assert f'[models."{spec}"] extra.{name}' in str(caught.value)
     assert "prices = { input" in str(caught.value)
-    check_extra(parse_spec(spec), ModelOptions(extra=extra, prices=Prices(input=1, output=2)))
+    costs.check_extra(parse_spec(spec), ModelOptions(extra=extra, prices=Prices(input=1, output=2)))
 
 
 # -- pictures and videos
 
 
-PICTURE = MostTokens(2000, 8192, files=1)
+PICTURE = costs.MostTokens(2000, 8192, files=1)
 
 
 @pytest.mark.parametrize(
@@ -264,50 +253,50 @@ PICTURE = MostTokens(2000, 8192, files=1)
     ],
 )
 def test_cost_when_tokens_are_of_pictures_is_what_the_library_calculates(spec: str, usage: Usage) -> None:
-    booked = book(listed(spec), usage, PICTURE)
+    booked = costs.book(listed(spec), usage, PICTURE)
     assert booked.is_read
     assert booked.cost == float(by_the_library(spec.partition(":")[2], usage))
-    assert booked.cost <= highest_cost(listed(spec), PICTURE)
+    assert booked.cost <= costs.highest_cost(listed(spec), PICTURE)
 
 
 @pytest.mark.parametrize(
     ("prices", "most", "usd"),
     [
-        ({"picture": 0.04}, MostTokens(2000, 8192, 1), 0.04),
-        ({"second": 0.1}, MostTokens(2000, 160_000, 1, 8.0), 0.8),
-        ({"picture": 0.02, "second": 0.1}, MostTokens(2000, 160_000, 1, 2.5), 0.27),
-        ({"picture": 0.04}, MostTokens(2000, 8192), 0.0),
+        ({"picture": 0.04}, costs.MostTokens(2000, 8192, 1), 0.04),
+        ({"second": 0.1}, costs.MostTokens(2000, 160_000, 1, 8.0), 0.8),
+        ({"picture": 0.02, "second": 0.1}, costs.MostTokens(2000, 160_000, 1, 2.5), 0.27),
+        ({"picture": 0.04}, costs.MostTokens(2000, 8192), 0.0),
         # 10 tokens at 1 and 20 at 10 USD per million beside the picture's own price
-        ({"picture": 0.04, "input": 1.0, "output": 10.0}, MostTokens(2000, 8192, 1), 0.04021),
+        ({"picture": 0.04, "input": 1.0, "output": 10.0}, costs.MostTokens(2000, 8192, 1), 0.04021),
     ],
 )
 def test_cost_when_files_and_seconds_have_prices_adds_them(prices, most, usd):
     price = given(**prices)
-    assert book(price, Usage(10, 20), most) == Booked(pytest.approx(usd), is_read=True)
+    assert costs.book(price, Usage(10, 20), most) == costs.Booked(pytest.approx(usd), is_read=True)
     if "input" not in prices:
-        assert book(price, None, most) == Booked(pytest.approx(usd), is_read=True)
-        assert highest_cost(price, most) == pytest.approx(usd)
+        assert costs.book(price, None, most) == costs.Booked(pytest.approx(usd), is_read=True)
+        assert costs.highest_cost(price, most) == pytest.approx(usd)
 
 
 def test_most_when_a_video_has_no_duration_is_that_of_a_long_one() -> None:
     video = PictureRequest("video:google:x", "a fox")
-    assert most_tokens(video.chat(), ModelOptions()).seconds == 20.0
-    timed = most_tokens(replace(video, seconds=8.0).chat(), ModelOptions())
+    assert costs.most_tokens(video.chat(), ModelOptions()).seconds == 20.0
+    timed = costs.most_tokens(replace(video, seconds=8.0).chat(), ModelOptions())
     assert (timed.files, timed.seconds, timed.output) == (1, 8.0, 160_000)
-    picture = most_tokens(PictureRequest("image:google:x", "a fox").chat(), ModelOptions())
+    picture = costs.most_tokens(PictureRequest("image:google:x", "a fox").chat(), ModelOptions())
     assert (picture.files, picture.seconds, picture.output) == (1, 0.0, 8192)
-    assert most_tokens(ChatRequest("google:x", (Message("user", ("hi",)),)), ModelOptions()).files == 0
+    assert costs.most_tokens(ChatRequest("google:x", (Message("user", ("hi",)),)), ModelOptions()).files == 0
 
 
 @pytest.mark.parametrize("provider", ["diffusers", "command", "drawn"])
 def test_price_when_it_runs_here_is_nothing_unless_the_settings_say_so(provider: str) -> None:
     spec = parse_spec(f"image:{provider}:x")
-    free = price_of(spec, ModelOptions())
-    assert free is not None and book(free, None, PICTURE) == Booked(0.0, is_read=True)
+    free = costs.price_of(spec, ModelOptions())
+    assert free is not None and costs.book(free, None, PICTURE) == costs.Booked(0.0, is_read=True)
     assert free.source == "it runs on this machine, and nobody charges for it"
-    own = price_of(spec, ModelOptions(prices=Prices(picture=0.01)))
-    assert own is not None and book(own, None, PICTURE).cost == pytest.approx(0.01)
-    assert price_of(parse_spec(f"{provider}:x"), ModelOptions()) is None, (
+    own = costs.price_of(spec, ModelOptions(prices=Prices(picture=0.01)))
+    assert own is not None and costs.book(own, None, PICTURE).cost == pytest.approx(0.01)
+    assert costs.price_of(parse_spec(f"{provider}:x"), ModelOptions()) is None, (
         "for a chat model, a name like others"
     )
 
@@ -324,7 +313,7 @@ def test_price_when_it_runs_here_is_nothing_unless_the_settings_say_so(provider:
     ],
 )
 def test_sentence_when_a_price_is_not_known_names_the_nearest_model_and_no_made_up_price(model, said):
-    sentence = tell_unknown_price(model)
+    sentence = costs.tell_unknown_price(model)
     assert said in sentence
     settings = tomllib.loads(sentence.partition("fabula.toml:")[2].replace("= PRICE", "= 0.5"))
     assert settings["models"][model]["prices"] == {"input": 0.5, "output": 0.5}

@@ -9,17 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fabula.models import faults
 from fabula.models.chat import CallFault, ChatRequest, Message, Reply, ReplySchema
 from fabula.models.edge import messages_to_send, without_counts
-from fabula.models.faults import (
-    LONGEST_BODY,
-    LONGEST_PACKED_BODY,
-    explain,
-    kind_of,
-    problem_of,
-    read_problem,
-    retry_after,
-)
 from fabula.models.keys import Redactor
 from fabula.models.options import ModelOptions
 from fabula.models.registry import open_model
@@ -271,7 +263,7 @@ REQUEST = ChatRequest("openai:x", (Message("user", ("hi",)),), ReplySchema("s", 
 
 
 def kind(status: int, error: Any) -> str:
-    return kind_of(problem_of(status, {"error": error}))
+    return faults.kind_of(faults.problem_of(status, {"error": error}))
 
 
 @pytest.mark.parametrize(
@@ -325,16 +317,16 @@ def test_error_when_worded_as_a_service_does_is_told_apart(status: int, error: A
     ],
 )
 def test_error_when_a_filter_stopped_the_prompt_is_a_block(error: Any, filtered: bool) -> None:
-    assert problem_of(400, {"error": error}).filtered is filtered
+    assert faults.problem_of(400, {"error": error}).filtered is filtered
 
 
 @pytest.mark.parametrize(
     "body", [b"", b"no", b"[]", b'"x"', b'{"error": null}', b'{"detail": "Not Found"}', b"[" * 9999]
 )
 def test_error_when_its_body_is_anything_is_read(body: bytes) -> None:
-    problem = read_problem(404, "application/json", body)
-    assert kind_of(problem) == "no_such_model"
-    assert explain("no_such_model", problem, REQUEST)
+    problem = faults.read_problem(404, "application/json", body)
+    assert faults.kind_of(problem) == "no_such_model"
+    assert faults.explain("no_such_model", problem, REQUEST)
 
 
 NOW = "Sat, 01 Jan 2000 00:00:10 GMT"
@@ -362,16 +354,16 @@ NOW = "Sat, 01 Jan 2000 00:00:10 GMT"
     ],
 )
 def test_retry_after_when_given_in_any_form_is_seconds(headers, details, seconds):
-    problem = problem_of(429, {"error": {"details": details}})
-    assert retry_after(headers, problem) == (None if seconds is None else pytest.approx(seconds))
+    problem = faults.problem_of(429, {"error": {"details": details}})
+    assert faults.retry_after(headers, problem) == (None if seconds is None else pytest.approx(seconds))
 
 
 def test_explanation_when_a_page_answered_names_its_title() -> None:
     page = b"<!DOCTYPE html><title>\n Sign in </title>"
-    problem = read_problem(200, "text/html", page)
-    assert "'Sign in'" in explain("not_an_api", problem, REQUEST)
-    assert "temperature" in explain(
-        "unsupported", problem_of(400, {"error": json.dumps({"temperature": 1})}), REQUEST
+    problem = faults.read_problem(200, "text/html", page)
+    assert "'Sign in'" in faults.explain("not_an_api", problem, REQUEST)
+    assert "temperature" in faults.explain(
+        "unsupported", faults.problem_of(400, {"error": json.dumps({"temperature": 1})}), REQUEST
     )
 
 
@@ -436,15 +428,15 @@ def fault_kind(answer: bytes, **more: bytes) -> str:
 
 @pytest.mark.slow
 def test_response_when_compressed_and_large_is_not_unpacked() -> None:
-    bomb = gzip.compress(bytes(LONGEST_PACKED_BODY * 2000))
-    assert len(bomb) > LONGEST_PACKED_BODY
+    bomb = gzip.compress(bytes(faults.LONGEST_PACKED_BODY * 2000))
+    assert len(bomb) > faults.LONGEST_PACKED_BODY
     assert fault_kind(response(bomb, "Content-Encoding: gzip")) == "too_long"
 
 
 def test_response_when_it_never_ends_is_left_at_the_limit() -> None:
     head = response(b"", "Transfer-Encoding: chunked", announce=False)
     assert fault_kind(head, endless=b"10000\r\n" + b" " * 65536 + b"\r\n") == "too_long"
-    assert LONGEST_BODY == 4 * 1024 * 1024
+    assert faults.LONGEST_BODY == 4 * 1024 * 1024
 
 
 @pytest.mark.parametrize("status", ["301 Moved", "302 Found", "307 Temporary Redirect", "308 Permanent"])

@@ -26,23 +26,9 @@ from huggingface_hub.errors import HfHubHTTPError, RepositoryNotFoundError, Revi
 
 import fabula
 from fabula.errors import ConfigError
+from fabula.testing import model_server as service
 from fabula.testing.hub import TOKEN, WRITES, CutUpload, HubServer
 from fabula.testing.hub import Refused as RefusedOfHub
-from fabula.testing.model_server import (
-    Answer,
-    Dropped,
-    FaultPlan,
-    Fenced,
-    ModelServer,
-    Prose,
-    RateLimited,
-    Refused,
-    Slow,
-    TooLong,
-    from_schema,
-    read_plan,
-    scripted,
-)
 from fabula.testing.model_server.faults import known_faults
 
 PAGE = Path(fabula.__file__).parent / "docs" / "model_server.md"
@@ -62,7 +48,7 @@ def body_of(text: str, **more: Any) -> dict[str, Any]:
     return {"model": "tiny", "messages": [{"role": "user", "content": text}], **more}
 
 
-def ask(server: ModelServer, text: str = "The fox.", **more: Any) -> Any:
+def ask(server: service.ModelServer, text: str = "The fox.", **more: Any) -> Any:
     """Ask once in OpenAI's form; the reply, whatever its status."""
     headers = {"Authorization": f"Bearer {KEY}"}
     return httpx2.post(f"{server.openai_url}/chat/completions", json=body_of(text, **more), headers=headers)
@@ -73,10 +59,10 @@ def said(reply: Any) -> str:
 
 
 @pytest.fixture
-def serve() -> Iterator[Callable[..., ModelServer]]:
+def serve() -> Iterator[Callable[..., service.ModelServer]]:
     """Make servers that run until the test ends."""
     with ExitStack() as stack:
-        yield lambda *args, **options: stack.enter_context(ModelServer(*args, **options))
+        yield lambda *args, **options: stack.enter_context(service.ModelServer(*args, **options))
 
 
 @pytest.fixture
@@ -104,15 +90,15 @@ def test_server_when_it_has_no_handler_gives_the_smallest_reply_of_the_schema(se
 
 
 def test_handler_when_it_returns_a_fault_is_obeyed(serve: Any) -> None:
-    answers = {"limit": RateLimited(), "fence": Fenced(answer=Answer("[1]"))}
-    server = serve(lambda asked: answers.get(asked.text, Slow(seconds=0.01)))
+    answers = {"limit": service.RateLimited(), "fence": service.Fenced(answer=service.Answer("[1]"))}
+    server = serve(lambda asked: answers.get(asked.text, service.Slow(seconds=0.01)))
     assert ask(server, "limit").status_code == 429
     assert said(ask(server, "fence")) == "```json\n[1]\n```"
     assert said(ask(server, "neither")) == "OK"
 
 
 def test_handler_when_changed_answers_from_then_on(serve: Any) -> None:
-    server = serve(faults=RateLimited())
+    server = serve(faults=service.RateLimited())
     assert ask(server).status_code == 429
     server.faults, server.handler = None, lambda asked: "well again"
     assert said(ask(server)) == "well again"
@@ -124,7 +110,7 @@ def wrong(asked: Any) -> Any:
 
 @pytest.mark.parametrize("option", ["handler", "faults", "latency"])
 def test_function_when_it_raises_answers_400_and_raises_at_the_end(option: str) -> None:
-    with pytest.raises(LookupError, match="no such fox"), ModelServer(**{option: wrong}) as server:
+    with pytest.raises(LookupError, match="no such fox"), service.ModelServer(**{option: wrong}) as server:
         assert ask(server).status_code == 400
 
 
@@ -139,7 +125,7 @@ def test_request_when_not_understood_is_reported(serve: Any) -> None:
 
 
 def test_port_when_taken_is_an_error(serve: Any) -> None:
-    with pytest.raises(OSError, match="in use"), ModelServer(port=serve().port):
+    with pytest.raises(OSError, match="in use"), service.ModelServer(port=serve().port):
         pass
 
 
@@ -154,40 +140,40 @@ def test_port_when_taken_is_an_error(serve: Any) -> None:
     ],
 )
 def test_from_schema_when_asked_gives_a_valid_value(schema: dict[str, Any]) -> None:
-    jsonschema.validate(from_schema(schema), schema)
+    jsonschema.validate(service.from_schema(schema), schema)
 
 
 def test_from_schema_when_the_schema_never_ends_is_an_error() -> None:
     with pytest.raises(ValueError, match="too deeply"):
-        from_schema({"$ref": "#"})
+        service.from_schema({"$ref": "#"})
 
 
-RATES = {RateLimited(): 0.1, Dropped(): 0.05, Refused(): 0.02, Prose(): 0.03}
+RATES = {service.RateLimited(): 0.1, service.Dropped(): 0.05, service.Refused(): 0.02, service.Prose(): 0.03}
 KEYS = [hashlib.sha256(str(number).encode()).hexdigest() for number in range(20_000)]
 
 
 def test_plan_when_drawn_often_keeps_its_rates_and_its_seed_decides() -> None:
-    faults = [fault for key in KEYS for fault in FaultPlan(1, RATES).decide(key, 1)]
+    faults = [fault for key in KEYS for fault in service.FaultPlan(1, RATES).decide(key, 1)]
     for fault, rate in RATES.items():
         # Content faults show only where no error struck instead: 0.9 of the time.
         expected = rate * (0.9 if fault.content else 1.0) * len(KEYS)
         assert faults.count(fault) == pytest.approx(expected, rel=0.15)
     first, again, other = (
-        [FaultPlan(seed, RATES).decide(key, 1) for key in KEYS[:500]] for seed in (7, 7, 8)
+        [service.FaultPlan(seed, RATES).decide(key, 1) for key in KEYS[:500]] for seed in (7, 7, 8)
     )
     assert first == again != other
 
 
 def test_plan_when_calm_leaves_only_faults_of_content() -> None:
-    plan = FaultPlan(3, {RateLimited(): 1.0, Refused(): 0.5}, calm_after=2)
-    assert all(plan.decide(key, 2) == (RateLimited(),) for key in KEYS[:100])
-    assert {plan.decide(key, 3) for key in KEYS[:100]} == {(), (Refused(),)}
+    plan = service.FaultPlan(3, {service.RateLimited(): 1.0, service.Refused(): 0.5}, calm_after=2)
+    assert all(plan.decide(key, 2) == (service.RateLimited(),) for key in KEYS[:100])
+    assert {plan.decide(key, 3) for key in KEYS[:100]} == {(), (service.Refused(),)}
 
 
-@pytest.mark.parametrize("rates", [{Prose(): 0.6, Refused(): 0.6}, {Prose(): -0.1}])
+@pytest.mark.parametrize("rates", [{service.Prose(): 0.6, service.Refused(): 0.6}, {service.Prose(): -0.1}])
 def test_plan_when_rates_cannot_be_is_refused(rates: Any) -> None:
     with pytest.raises(ValueError, match="rate"):
-        FaultPlan(0, rates)
+        service.FaultPlan(0, rates)
 
 
 SCRIPT = """
@@ -210,7 +196,7 @@ rates:
 
 
 def test_script_when_asked_answers_by_its_first_fitting_entry(serve: Any, write: Any) -> None:
-    server = serve(scripted(write("script.yaml", SCRIPT)))
+    server = serve(service.scripted(write("script.yaml", SCRIPT)))
     limited = ask(server, "overloaded")
     assert (limited.status_code, limited.headers["retry-after"]) == (429, "2")
     assert said(ask(server, "overloaded")) == "fine now"
@@ -236,29 +222,33 @@ def test_script_when_asked_answers_by_its_first_fitting_entry(serve: Any, write:
 def test_script_when_wrong_is_refused_with_the_place(write: Any, text: str, word: str) -> None:
     path = write("script.yaml", text)
     with pytest.raises(ConfigError) as caught:
-        scripted(path)
+        service.scripted(path)
     assert str(path) in str(caught.value) and word in str(caught.value)
 
 
 def test_plan_when_read_is_the_plan_written(write: Any) -> None:
-    expected = FaultPlan(4, {RateLimited(retry_after=1): 0.25, Refused(): 0.5}, (TooLong(limit=90),), 2)
-    assert read_plan(write("plan.yaml", PLAN)) == expected
+    expected = service.FaultPlan(
+        4, {service.RateLimited(retry_after=1): 0.25, service.Refused(): 0.5}, (service.TooLong(limit=90),), 2
+    )
+    assert service.read_plan(write("plan.yaml", PLAN)) == expected
 
 
 @pytest.mark.parametrize("text", ["rate: 1", "[]", "rates: [{fault: refused, rate: 2}]", "seed: {"])
 def test_plan_when_wrong_is_refused(write: Any, text: str) -> None:
     with pytest.raises(ConfigError, match=r"plan\.yaml"):
-        read_plan(write("plan.yaml", text))
+        service.read_plan(write("plan.yaml", text))
 
 
 def test_log_file_when_asked_holds_each_question_without_keys(tmp_path: Path) -> None:
     path = tmp_path / "asked.jsonl"
-    with ModelServer(lambda asked: "yes", faults=[None, RateLimited(), Dropped()], log_path=path) as server:
+    with service.ModelServer(
+        lambda asked: "yes", faults=[None, service.RateLimited(), service.Dropped()], log_path=path
+    ) as server:
         assert said(ask(server)) == "yes"
         ask(server)
         with pytest.raises(httpx2.TransportError):
             ask(server)
-    with ModelServer(log_path=path) as server:
+    with service.ModelServer(log_path=path) as server:
         ask(server)
     rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
     assert [row["number"] for row in rows] == [1, 2, 3, 1]
@@ -269,7 +259,7 @@ def test_log_file_when_asked_holds_each_question_without_keys(tmp_path: Path) ->
 
 def test_log_file_when_a_client_leaves_notes_it(tmp_path: Path) -> None:
     path = tmp_path / "asked.jsonl"
-    with ModelServer(latency=20.0, log_path=path) as server:
+    with service.ModelServer(latency=20.0, log_path=path) as server:
         client = http.client.HTTPConnection(urlsplit(server.url).netloc)
         client.request("POST", "/v1/chat/completions", json.dumps(body_of("Who?")))
         assert server.wait_for(1)
@@ -357,8 +347,8 @@ def test_page_when_followed_is_true(tmp_path: Path) -> None:
     assert len(yaml.safe_load(script)) == 5
     for name, text in (("script.yaml", script), ("plan.yaml", plan)):
         (tmp_path / name).write_text(text, encoding="utf-8")
-    assert callable(scripted(tmp_path / "script.yaml"))
-    assert read_plan(tmp_path / "plan.yaml").seed == 42
+    assert callable(service.scripted(tmp_path / "script.yaml"))
+    assert service.read_plan(tmp_path / "plan.yaml").seed == 42
 
 
 # -- The loopback Hub: what its client relies on, and what a real Hub refuses
@@ -386,7 +376,6 @@ def commit(api: HfApi, *operations: object, **more: object) -> str:
     return str(api.create_commit(**DATA, operations=operations, commit_message="x", **more).oid)
 
 
-@pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")
 def test_space_when_it_is_there_is_kept_whatever_kind_is_asked_for(api: HfApi) -> None:
     space = {"repo_id": "user/board", "repo_type": "space"}
     api.create_repo(**space, space_sdk="static")
@@ -395,7 +384,6 @@ def test_space_when_it_is_there_is_kept_whatever_kind_is_asked_for(api: HfApi) -
         api.create_repo("user/other", repo_type="space", space_sdk="gradio")
 
 
-@pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")
 def test_listing_when_longer_than_a_page_is_whole(api: HfApi) -> None:
     names = [f"folder/{number}.txt" for number in range(7)]
     commit(api, *(CommitOperationAdd(name, name.encode()) for name in names))
@@ -404,7 +392,6 @@ def test_listing_when_longer_than_a_page_is_whole(api: HfApi) -> None:
     assert [one.path for one in api.list_repo_tree(**DATA)] == [".gitattributes", "folder"]
 
 
-@pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")
 def test_commit_when_parent_is_not_the_head_is_refused_and_changes_nothing(hub, api):
     first = hub.repository(REPO).branches["main"]
     commit(api, CommitOperationAdd("a.txt", b"a"), parent_commit=first)
@@ -414,14 +401,12 @@ def test_commit_when_parent_is_not_the_head_is_refused_and_changes_nothing(hub, 
     assert "b.txt" not in hub.files(REPO)
 
 
-@pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")
 def test_commit_when_one_operation_is_wrong_changes_nothing(hub: HubServer, api: HfApi) -> None:
     with pytest.raises(HfHubHTTPError):
         commit(api, CommitOperationAdd("a.txt", b"a"), CommitOperationDelete("not-there.txt"))
     assert list(hub.files(REPO)) == [".gitattributes"]
 
 
-@pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")
 def test_large_files_when_uploaded_twice_are_kept_once(hub: HubServer, api: HfApi) -> None:
     commit(api, CommitOperationAdd("a.parquet", b"PAR1" * 10), CommitOperationAdd("b.parquet", b"PAR1" * 10))
     assert len(hub.store.objects) == 1
@@ -430,7 +415,6 @@ def test_large_files_when_uploaded_twice_are_kept_once(hub: HubServer, api: HfAp
     assert entry.pointer_size > 100
 
 
-@pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")
 def test_large_files_when_larger_than_a_part_come_in_parts_and_again_after_a_cut(hub, api, monkeypatch):
     monkeypatch.setattr(time, "sleep", lambda _: None)
     hub.service.part = 16
@@ -440,7 +424,6 @@ def test_large_files_when_larger_than_a_part_come_in_parts_and_again_after_a_cut
     assert hub.files(REPO)["a.parquet"] == b"PAR1" * 10
 
 
-@pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")
 def test_tag_when_there_is_refused(api: HfApi) -> None:
     api.create_tag(**DATA, tag="1.0")
     with pytest.raises(HfHubHTTPError) as caught:
@@ -450,7 +433,6 @@ def test_tag_when_there_is_refused(api: HfApi) -> None:
     assert api.list_repo_refs(**DATA).tags == []
 
 
-@pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")
 def test_strangers_when_asking_see_public_and_no_private_repositories(hub: HubServer, api: HfApi) -> None:
     stranger = HfApi(endpoint=hub.url, token="hf_wrong")
     assert stranger.dataset_info(REPO).id == REPO
@@ -461,7 +443,6 @@ def test_strangers_when_asking_see_public_and_no_private_repositories(hub: HubSe
         api.dataset_info(REPO, revision="9.9.9")
 
 
-@pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")
 def test_log_when_requests_came_tells_routes_and_no_token(hub: HubServer, api: HfApi, tmp_path: Path) -> None:
     hub.faults = {"tag": [RefusedOfHub(500)]}
     with pytest.raises(HfHubHTTPError):

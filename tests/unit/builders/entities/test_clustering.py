@@ -5,23 +5,11 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from fabula.builders.entities.identities import (
-    APART,
-    Consolidated,
-    ConsolidateSettings,
-    Distances,
-    Proposal,
-    Rule,
-    cluster,
-    conflict,
-    consolidate,
-    forbid,
-    rounds_of,
-)
+from fabula.builders.entities import identities
 from fabula.builders.entities.names import Person, Seen, Tracklet
 
 
-def matrix(seed: int, count: int, levels: int = 0) -> Distances:
+def matrix(seed: int, count: int, levels: int = 0) -> identities.Distances:
     """Random distances; with levels, only so many different ones, so that many are equal."""
     random = np.random.default_rng(seed)
     values = random.random((count, count))
@@ -35,7 +23,7 @@ def some_pairs(seed: int, count: int, share: float) -> list[tuple[int, int]]:
     return [(a, b) for a in range(count) for b in range(a + 1, count) if random.random() < share]
 
 
-def plain(distances: Distances, pairs: list[tuple[int, int]], threshold: float) -> list[list[int]]:
+def plain(distances: identities.Distances, pairs: list[tuple[int, int]], threshold: float) -> list[list[int]]:
     """The definition, word by word: averages over all pairs of members, constraints over all pairs."""
     forbidden = {frozenset(pair) for pair in pairs}
     groups = [[item] for item in range(len(distances))]
@@ -65,8 +53,8 @@ def test_cluster_when_compared_with_the_plain_definition_gives_the_same_groups(s
     count = 8 + seed
     distances, pairs = matrix(seed, count), some_pairs(seed, count, share)
     wanted = plain(distances, pairs, 0.45)
-    assert forbid(distances, pairs) == len(pairs)
-    assert cluster(distances, 0.45).groups() == wanted
+    assert identities.forbid(distances, pairs) == len(pairs)
+    assert identities.cluster(distances, 0.45).groups() == wanted
     assert any(len(group) > 1 for group in wanted)
 
 
@@ -84,33 +72,33 @@ def test_cluster_when_nothing_is_forbidden_gives_what_scikit_learn_gives(seed: i
     found: dict[int, list[int]] = {}
     for item, label in enumerate(theirs.labels_):
         found.setdefault(int(label), []).append(item)
-    assert cluster(distances, 0.4).groups() == sorted(found.values())
+    assert identities.cluster(distances, 0.4).groups() == sorted(found.values())
     assert 5 < len(found) < 100
 
 
 def test_cluster_when_two_are_forbidden_keeps_whoever_joined_either_apart_too() -> None:
     distances = np.array([[0, 3, 1], [3, 0, 2], [1, 2, 0]], dtype=np.float32)
-    forbid(distances, [(0, 1)])
-    assert cluster(distances, 10).groups() == [[0, 2], [1]]
+    identities.forbid(distances, [(0, 1)])
+    assert identities.cluster(distances, 10).groups() == [[0, 2], [1]]
 
 
 def test_cluster_when_order_changes_groups_the_same_items() -> None:
     distances, pairs = matrix(3, 60), some_pairs(3, 60, 0.1)
-    forbid(distances, pairs)
+    identities.forbid(distances, pairs)
     np.fill_diagonal(distances, 0)
-    wanted = {frozenset(group) for group in cluster(distances.copy(), 0.47).groups()}
+    wanted = {frozenset(group) for group in identities.cluster(distances.copy(), 0.47).groups()}
     for seed in range(4):
         order = np.random.default_rng(seed).permutation(60)
-        found = cluster(distances[np.ix_(order, order)].copy(), 0.47).groups()
+        found = identities.cluster(distances[np.ix_(order, order)].copy(), 0.47).groups()
         assert {frozenset(int(order[item]) for item in group) for group in found} == wanted
 
 
 def test_cluster_when_there_are_none_one_or_only_strangers_leaves_them_alone() -> None:
-    assert cluster(np.zeros((0, 0), dtype=np.float32), 1).groups() == []
-    assert cluster(np.zeros((1, 1), dtype=np.float32), 1).groups() == [[0]]
-    alone = np.full((3, 3), APART, dtype=np.float32)
-    assert cluster(alone, np.inf).groups() == [[0], [1], [2]]
-    assert cluster(matrix(1, 5), 0).groups() == [[0], [1], [2], [3], [4]]
+    assert identities.cluster(np.zeros((0, 0), dtype=np.float32), 1).groups() == []
+    assert identities.cluster(np.zeros((1, 1), dtype=np.float32), 1).groups() == [[0]]
+    alone = np.full((3, 3), identities.APART, dtype=np.float32)
+    assert identities.cluster(alone, np.inf).groups() == [[0], [1], [2]]
+    assert identities.cluster(matrix(1, 5), 0).groups() == [[0], [1], [2], [3], [4]]
 
 
 @pytest.mark.parametrize(
@@ -125,7 +113,7 @@ def test_cluster_when_there_are_none_one_or_only_strangers_leaves_them_alone() -
 )
 def test_cluster_when_the_matrix_is_wrong_says_so(distances: np.ndarray) -> None:
     with pytest.raises(ValueError, match=r"distances are|a square matrix"):
-        cluster(distances, 1)
+        identities.cluster(distances, 1)
 
 
 def test_cluster_when_there_are_a_thousand_joins_at_distances_that_never_fall() -> None:
@@ -134,8 +122,8 @@ def test_cluster_when_there_are_a_thousand_joins_at_distances_that_never_fall() 
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     distances = np.maximum(0, 1 - rows @ rows.T).astype(np.float32)
     distances = np.maximum(distances, distances.T)
-    forbid(distances, [(at, at + 1) for at in range(0, 1000, 20)])
-    made = cluster(distances, 0.5)
+    identities.forbid(distances, [(at, at + 1) for at in range(0, 1000, 20)])
+    made = identities.cluster(distances, 0.5)
     assert 50 < len(made.groups()) < 200
     assert [join.distance for join in made.joins] == sorted(join.distance for join in made.joins)
 
@@ -171,29 +159,34 @@ def people(*groups: str) -> list[Person]:
     ]
 
 
-def proposed(*named: str, reason: str = "same face") -> Proposal:
-    return Proposal(tuple(f"p{one}" for one in named), reason, "model")
+def proposed(*named: str, reason: str = "same face") -> identities.Proposal:
+    return identities.Proposal(tuple(f"p{one}" for one in named), reason, "model")
 
 
-def settled(some: list[Person], *replies: Sequence[Proposal], rule: Rule = "shot") -> Consolidated:
-    return consolidate(some, BY_ID, replies, rule)
+def settled(
+    some: list[Person], *replies: Sequence[identities.Proposal], rule: identities.Rule = "shot"
+) -> identities.Consolidated:
+    return identities.consolidate(some, BY_ID, replies, rule)
 
 
-def outcomes(made: Consolidated) -> list[tuple[str, str, str | None]]:
+def outcomes(made: identities.Consolidated) -> list[tuple[str, str, str | None]]:
     return [(merge.one, merge.other, merge.refused) for merge in made.merges]
 
 
 def test_conflict_when_two_share_time_neighbourhood_or_a_shot_says_so() -> None:
     one = {name: [value] for name, value in TRACKLETS.items()}
-    assert conflict(one["c"], one["d"], "time") == (
+    assert identities.conflict(one["c"], one["d"], "time") == (
         "seen at the same time in shot 2: v__shot0002__t001 and v__shot0002__t003"
     )
-    assert conflict(one["a"], one["b"], "time") == (
+    assert identities.conflict(one["a"], one["b"], "time") == (
         "adjacent tracklets: v__shot0001__t001 and v__shot0001__t002"
     )
-    assert conflict(one["c"], one["f"], "shot") == "both in shot 2: v__shot0002__t001 and v__shot0002__t009"
-    assert conflict(one["c"], one["f"], "time") is None
-    assert conflict(one["a"], one["c"], "shot") is None
+    assert (
+        identities.conflict(one["c"], one["f"], "shot")
+        == "both in shot 2: v__shot0002__t001 and v__shot0002__t009"
+    )
+    assert identities.conflict(one["c"], one["f"], "time") is None
+    assert identities.conflict(one["a"], one["c"], "shot") is None
 
 
 def test_proposal_when_nothing_speaks_against_it_is_made_and_recorded() -> None:
@@ -250,7 +243,7 @@ def test_rounds_when_there_are_many_people_show_the_most_seen_each_time(count, w
         Person(person_id=f"p{at:03d}", tracklets=(name,), shots=(at,))
         for at, name in enumerate(tracklets, start=1)
     ]
-    rounds = rounds_of(some, tracklets, ConsolidateSettings())
+    rounds = identities.rounds_of(some, tracklets, identities.ConsolidateSettings())
     assert [len(one) for one in rounds] == wanted
     assert {person.person_id for one in rounds for person in one} == {one.person_id for one in some}
     shown = set.intersection(*({person.person_id for person in one} for one in rounds))

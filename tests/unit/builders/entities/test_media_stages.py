@@ -11,20 +11,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from fabula.builders.entities import selecting
 from fabula.builders.entities.building import Step, check_media, curation_funnel, funnel_lines
-from fabula.builders.entities.selecting import (
-    COMPARE_SHOTS,
-    FILTER_SHOTS,
-    JUDGE_STYLE,
-    MEASURE_QUALITY,
-    READ_SUBTITLES,
-    FilterSettings,
-    compare_shots,
-    content_of,
-    filter_shots,
-    measure_quality,
-    read_subtitles,
-)
 from fabula.builders.entities.videos import LIST_SHOTS, LOAD_VIDEOS, load_videos
 from fabula.engine.config import resolve_config
 from fabula.engine.execute import execute
@@ -173,21 +161,23 @@ FINE = {"frames_read": 0, "subtitles": None, "shots_judged": 0, "documentary": N
 )
 def test_filter_when_one_thing_speaks_against_a_shot_gives_its_code(code, changes):
     fields = {"shot": shot(), "quality": quality(), "copy_of": None, "content": FINE}
-    fine = filter_shots(Item("a", fields), tools(FILTER_SHOTS))
+    fine = selecting.filter_shots(Item("a", fields), tools(selecting.FILTER_SHOTS))
     assert fine == Made({"kept": {"unchecked": ["low_aesthetic", "subtitled", "documentary"]}})
-    found = filter_shots(Item("a", {**fields, **changes}), tools(FILTER_SHOTS))
+    found = selecting.filter_shots(Item("a", {**fields, **changes}), tools(selecting.FILTER_SHOTS))
     assert isinstance(found, Rejected)
     assert found.code == code
-    assert code in FILTER_SHOTS.reject_codes
+    assert code in selecting.FILTER_SHOTS.reject_codes
 
 
 def test_filter_when_conditions_are_left_out_keeps_the_shot() -> None:
-    none = {name: None for name in FilterSettings.model_fields if name != "copies"}
+    none = {name: None for name in selecting.FilterSettings.model_fields if name != "copies"}
     fields = {
         "shot": shot(end=0.1), "quality": quality(sharpness=0.0, motion=0.0, change=0.0, brightness=0.0),
         "copy_of": "b", "content": {**FINE, "documentary": 1.0},
     }  # fmt: skip
-    assert isinstance(filter_shots(Item("a", fields), tools(FILTER_SHOTS, copies=False, **none)), Made)
+    assert isinstance(
+        selecting.filter_shots(Item("a", fields), tools(selecting.FILTER_SHOTS, copies=False, **none)), Made
+    )
 
 
 def measured(path: Path, **settings: Any) -> dict[str, Any]:
@@ -196,7 +186,7 @@ def measured(path: Path, **settings: Any) -> dict[str, Any]:
         about = video(file=str(path), width=stream.width, height=stream.height, frames=stream.frames)
     whole = shot(video=about, last=about["frames"] - 1, end=about["frames"] / 25)
     item = Item("film__shot0001", {"shot": whole, "among": 1})
-    (outcome,) = measure_quality([item], tools(MEASURE_QUALITY, **settings))
+    (outcome,) = selecting.measure_quality([item], tools(selecting.MEASURE_QUALITY, **settings))
     assert isinstance(outcome, Made), outcome
     return dict(outcome.fields["quality"])
 
@@ -208,7 +198,7 @@ def test_measure_when_frames_cannot_be_decoded_fails_that_shot_alone(tmp_path: P
         Item("film__shot0001", {"shot": shot(1, video=about, last=9, end=0.4), "among": 2}),
         Item("film__shot0002", {"shot": shot(2, video=about, first=10, last=90), "among": 2}),
     ]
-    first, second = measure_quality(items, tools(MEASURE_QUALITY))
+    first, second = selecting.measure_quality(items, tools(selecting.MEASURE_QUALITY))
     assert isinstance(first, Made)
     assert isinstance(second, Failed)
 
@@ -236,7 +226,7 @@ def looks(
         )
         for key, (hashes, end) in shots.items()
     ]
-    found = compare_shots(items, tools(COMPARE_SHOTS, previous=previous or {}))
+    found = selecting.compare_shots(items, tools(selecting.COMPARE_SHOTS, previous=previous or {}))
     return {key: fields["copy_of"] for key, fields in found.items()}
 
 
@@ -275,11 +265,11 @@ def test_content_when_worked_by_hand_agrees() -> None:
         return Item("a", {"subtitles": subtitles, "style": {"kind": kind} if asked else None})
 
     # 3 + 1 of 6 frames have text; one of two answered judgements is documentary-style.
-    found = content_of(
+    found = selecting.content_of(
         [item(3, "interview"), item(1, "narrative"), item(None, None), item(None, None, False)]
     )
     assert found == {"frames_read": 6, "subtitles": 0.6667, "shots_judged": 2, "documentary": 0.5}
-    assert content_of([item(None, None, False)]) == FINE
+    assert selecting.content_of([item(None, None, False)]) == FINE
 
 
 @pytest.mark.slow
@@ -297,7 +287,9 @@ def test_subtitles_when_library_is_there_reads_real_letters(tmp_path: Path) -> N
     for path in (shown, bare):
         about = video(file=str(path), frames=3)
         item = Item("film__shot0001", {"shot": shot(video=about, last=2)})
-        (outcome,) = read_subtitles([item], tools(READ_SUBTITLES, reader="rapidocr", frames=1))
+        (outcome,) = selecting.read_subtitles(
+            [item], tools(selecting.READ_SUBTITLES, reader="rapidocr", frames=1)
+        )
         found.append(outcome.fields["subtitles"])
     assert [one["with_text"] for one in found] == [1, 0]
     assert "never" in " ".join(found[0]["lines"])
@@ -320,7 +312,9 @@ class PreparedAsker:
 def judged(reply: Any, view: str | None = "0" * 64 + ".jpg") -> Any:
     asker = PreparedAsker(reply)
     item = Item("a", {"shot": shot(), "quality": quality(view=view)})
-    outcome = asyncio.run(JUDGE_STYLE.run(item, tools(JUDGE_STYLE, model="openai:any", asker=asker)))
+    outcome = asyncio.run(
+        selecting.JUDGE_STYLE.run(item, tools(selecting.JUDGE_STYLE, model="openai:any", asker=asker))
+    )
     return outcome.fields["style"], asker.asked
 
 
@@ -342,8 +336,7 @@ def lightness(asked: Asked) -> str:
 
 
 @pytest.mark.slow
-def test_run_when_a_model_finds_interviews_leaves_out_the_video(tmp_path, monkeypatch):
-    monkeypatch.setenv("OPENAI_API_KEY", "test-key-0123456789")
+def test_run_when_a_model_finds_interviews_leaves_out_the_video(tmp_path):
     folder = tmp_path / "videos"
     folder.mkdir()
     for name, level in (("film", 160), ("talk", 40)):

@@ -24,11 +24,6 @@ pytestmark = pytest.mark.slow
 FILM = KnownFilm(16, seed=9)
 
 
-@pytest.fixture(autouse=True)
-def key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "test-key-0123456789")
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     pytest.importorskip("av")

@@ -5,17 +5,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from fabula.builders.entities import names as entities
 from fabula.builders.entities.identities import UNKNOWN, Rows, Weighed, fused, mean_vector
-from fabula.builders.entities.names import (
-    Entity,
-    Person,
-    Seen,
-    Tracklet,
-    mentions,
-    spelled,
-    tidy_name,
-    with_unique_names,
-)
 from fabula.builders.entities.pictures import (
     ViewWeights,
     best,
@@ -33,10 +24,10 @@ def unit(*values: float) -> Rows:
     return (row / np.linalg.norm(row)).astype(np.float32)
 
 
-def seen(frame: int, box: tuple[float, float, float, float], face: float | None = None) -> Seen:
+def seen(frame: int, box: tuple[float, float, float, float], face: float | None = None) -> entities.Seen:
     # A face is a square of ten pixels.
     where = None if face is None else (box[0], box[1], box[0] + 10, box[1] + 10)
-    return Seen(frame=frame, box=box, score=0.9, face=where, face_score=face)
+    return entities.Seen(frame=frame, box=box, score=0.9, face=where, face_score=face)
 
 
 def test_distance_when_both_have_both_weighs_them_over_their_limits() -> None:
@@ -122,12 +113,12 @@ def test_cut_when_a_box_has_a_margin_takes_it_within_the_picture() -> None:
 
 
 def test_views_when_a_person_is_in_many_shots_come_from_different_ones_first() -> None:
-    def tracklet(shot: int, number: int, looks: int, first: int = 0) -> Tracklet:
+    def tracklet(shot: int, number: int, looks: int, first: int = 0) -> entities.Tracklet:
         views = tuple(seen(first + at, (0, 0, 10 + (at == 1), 30)) for at in range(looks))
-        return Tracklet(tracklet_id=f"v__shot{shot:04d}__t{number:03d}", shot=shot, seen=views)
+        return entities.Tracklet(tracklet_id=f"v__shot{shot:04d}__t{number:03d}", shot=shot, seen=views)
 
     some = [tracklet(1, 1, 9), tracklet(1, 2, 5, 50), tracklet(2, 1, 3, 100)]
-    person = Person(person_id="p001", tracklets=tuple(one.tracklet_id for one in some), shots=(1, 2))
+    person = entities.Person(person_id="p001", tracklets=tuple(one.tracklet_id for one in some), shots=(1, 2))
     by_id = {one.tracklet_id: one for one in some}
     assert [view.frame for view in views_of(person, by_id, 3)] == [1, 101, 51]
     assert [view.frame for view in views_of(person, by_id, 1)] == [1]
@@ -138,10 +129,10 @@ def test_views_when_a_person_is_in_many_shots_come_from_different_ones_first() -
 
 # Whether a text mentions an entity, and names letter for letter.
 
-LEO = Entity(label="Character 1", kind="character", name="Leo", aliases=("the old sailor",))
-MUG = Entity(label="Object 1", kind="object", name="the red mug")
-NOTE = Entity(label="Object 2", kind="object", name="the message from Leo")
-CAFE = Entity(label="Location 1", kind="location", name="The Café")
+LEO = entities.Entity(label="Character 1", kind="character", name="Leo", aliases=("the old sailor",))
+MUG = entities.Entity(label="Object 1", kind="object", name="the red mug")
+NOTE = entities.Entity(label="Object 2", kind="object", name="the message from Leo")
+CAFE = entities.Entity(label="Location 1", kind="location", name="The Café")
 
 
 @pytest.mark.parametrize(
@@ -164,7 +155,7 @@ CAFE = Entity(label="Location 1", kind="location", name="The Café")
     ],
 )
 def test_mentions_when_looked_for_are_found_by_name_case_and_alias(text: str, found: dict[str, str]) -> None:
-    assert mentions(text, [LEO, MUG, NOTE, CAFE]) == found
+    assert entities.mentions(text, [LEO, MUG, NOTE, CAFE]) == found
 
 
 @pytest.mark.parametrize(
@@ -181,7 +172,7 @@ def test_mentions_when_looked_for_are_found_by_name_case_and_alias(text: str, fo
     ],
 )
 def test_name_when_another_one_stands_there_is_spelled_as_registered(text, entity, made):
-    assert spelled(text, entity) == made
+    assert entities.spelled(text, entity) == made
 
 
 @pytest.mark.parametrize(
@@ -201,18 +192,18 @@ def test_name_when_another_one_stands_there_is_spelled_as_registered(text, entit
     ],
 )
 def test_name_when_tidied_has_the_form_of_its_kind(kind: str, name: str, made: str) -> None:
-    assert tidy_name(kind, name) == made  # type: ignore[arg-type]
+    assert entities.tidy_name(kind, name) == made  # type: ignore[arg-type]
 
 
 def test_names_when_taken_or_within_others_are_given_anew_and_noted() -> None:
     given = [
-        Entity(label="Character 1", kind="character", name="Leo", aliases=("Captain", "Leo", "xy")),
-        Entity(label="Character 2", kind="character", name="leo", aliases=("captain",)),
-        Entity(label="Object 1", kind="object", name="the coat of Leo"),
-        Entity(label="Object 2", kind="object", name=""),
-        Entity(label="Object 3", kind="object", name="the coat"),
+        entities.Entity(label="Character 1", kind="character", name="Leo", aliases=("Captain", "Leo", "xy")),
+        entities.Entity(label="Character 2", kind="character", name="leo", aliases=("captain",)),
+        entities.Entity(label="Object 1", kind="object", name="the coat of Leo"),
+        entities.Entity(label="Object 2", kind="object", name=""),
+        entities.Entity(label="Object 3", kind="object", name="the coat"),
     ]
-    made, repairs = with_unique_names(given, lambda one: f"Spare {one.label[-1]}")
+    made, repairs = entities.with_unique_names(given, lambda one: f"Spare {one.label[-1]}")
     names = [one.name for one in made]
     assert names[0] == "Leo"
     assert len({name.casefold() for name in names}) == 5

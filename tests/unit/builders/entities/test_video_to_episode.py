@@ -32,11 +32,6 @@ SETS = ("detect_shots.method=histogram", "filter_shots.copies=false")
 CREATED = "2026-01-01T00:00:00Z"
 
 
-@pytest.fixture(autouse=True)
-def key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "test-key-0123456789")
-
-
 @pytest.fixture(scope="module")
 def film(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     place = tmp_path_factory.mktemp("video")

@@ -28,11 +28,6 @@ SEEDS: list[dict[str, Any]] = [
 ]
 
 
-@pytest.fixture(autouse=True)
-def key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "test-key-0123456789")
-
-
 def write(path: Path, rows: list[dict[str, Any]]) -> Path:
     path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), "utf-8")
     return path
@@ -272,9 +267,8 @@ def test_prompts_when_they_break_conditions_are_rejected_as_validate_says_and_th
 
 
 def test_a_suite_when_a_model_is_named_is_not_asked_about_and_stands_before_what_the_model_adds(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "test-key-0123456789")
     seeds = tmp_path / "seeds.jsonl"
     seeds.write_text(json.dumps({"prompt": "A boat drifts, and then sinks."}) + "\n")
     with ModelServer(answer_suite) as server:

@@ -17,30 +17,10 @@ from fabula.builders.katha import write_questions
 from fabula.builders.katha.building import BuildOptions, build_katha
 from fabula.engine.calls import answered
 from fabula.engine.journal import NAME as JOURNAL
+from fabula.testing import model_server as service
 from fabula.testing.endurance import rounds
 from fabula.testing.katha_model import KathaModel
 from fabula.testing.made_stories import write_stories
-from fabula.testing.model_server import (
-    ContentFilter,
-    Dripping,
-    Dropped,
-    EmptyChoices,
-    FaultPlan,
-    Fenced,
-    MalformedJson,
-    ModelServer,
-    NotJson,
-    Prose,
-    RateLimited,
-    Refused,
-    SafetyBlock,
-    ServerError,
-    Slow,
-    Thinking,
-    TruncatedBody,
-    TruncatedJson,
-    WrongLanguage,
-)
 
 pytestmark = pytest.mark.slow
 
@@ -55,12 +35,14 @@ OUTPUTS = (
 SETTINGS = "prices = { input = 1.0, output = 4.0 }\npatience = 300\nattempts = 20\n"
 RATES = {
     # What a model says: bound to the question.
-    Refused(): 0.002, SafetyBlock(): 0.002, ContentFilter(): 0.002, EmptyChoices(): 0.002,
-    TruncatedJson(): 0.002, MalformedJson(): 0.01, MalformedJson(kind="unclosed"): 0.01, Prose(): 0.01,
-    WrongLanguage(): 0.002, Fenced(): 0.03, Thinking(): 0.03,
+    service.Refused(): 0.002, service.SafetyBlock(): 0.002, service.ContentFilter(): 0.002,
+    service.EmptyChoices(): 0.002, service.TruncatedJson(): 0.002, service.MalformedJson(): 0.01,
+    service.MalformedJson(kind="unclosed"): 0.01, service.Prose(): 0.01, service.WrongLanguage(): 0.002,
+    service.Fenced(): 0.03, service.Thinking(): 0.03,
     # What happens on the way: drawn anew for each attempt.
-    RateLimited(): 0.01, RateLimited(retry_after=0.2): 0.01, ServerError(500): 0.01, ServerError(503): 0.01,
-    Slow(0.2): 0.02, Dripping(): 0.01, Dropped(): 0.01, TruncatedBody(): 0.01, NotJson(): 0.005,
+    service.RateLimited(): 0.01, service.RateLimited(retry_after=0.2): 0.01, service.ServerError(500): 0.01,
+    service.ServerError(503): 0.01, service.Slow(0.2): 0.02, service.Dripping(): 0.01,
+    service.Dropped(): 0.01, service.TruncatedBody(): 0.01, service.NotJson(): 0.005,
 }  # fmt: skip
 KEY = "planted-key-77aa31"
 
@@ -108,9 +90,9 @@ class Build:
 
 
 @contextmanager
-def served() -> Iterator[ModelServer]:
-    plan = FaultPlan(seed=5, rates=RATES)
-    with ModelServer(KathaModel(critical=0.1), faults=plan, latency=0.005) as server:
+def served() -> Iterator[service.ModelServer]:
+    plan = service.FaultPlan(seed=5, rates=RATES)
+    with service.ModelServer(KathaModel(critical=0.1), faults=plan, latency=0.005) as server:
         yield server
 
 
@@ -119,7 +101,7 @@ def texts(messages: object) -> str:
     return json.dumps(messages, ensure_ascii=False)
 
 
-def asked_in(server: ModelServer, start: int) -> list[tuple[str, str]]:
+def asked_in(server: service.ModelServer, start: int) -> list[tuple[str, str]]:
     return [
         (
             entry.asked.model,
@@ -189,7 +171,7 @@ def test_build_when_killed_at_random_points_ends_as_the_calm_one_and_pays_nothin
         assert build.outputs().items() >= expected.items()
 
 
-def _reread(build: Build, server: ModelServer) -> None:
+def _reread(build: Build, server: service.ModelServer) -> None:
     """Run again with a new version of one parser: all replies are read anew, nothing is asked."""
     count, step = server.count, write_questions.STEP
     with pytest.MonkeyPatch.context() as patch:

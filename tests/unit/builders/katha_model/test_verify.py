@@ -9,16 +9,8 @@ from typing import Any
 
 import pytest
 
+from fabula.builders.katha.checks import verify_record
 from fabula.builders.katha.checks.rules import depends_on_transition
-from fabula.builders.katha.checks.verify_record import (
-    MORAL,
-    PROMPTS,
-    Case,
-    VerifySettings,
-    check_draft,
-    guess,
-    verifier_settings,
-)
 from fabula.builders.katha.repair_draft import RepairSettings
 from fabula.builders.katha.write_contrastives import wanted_kinds
 from fabula.engine.stage import REHEARSED, NoAnswer
@@ -53,7 +45,7 @@ def altered(**faults: Any) -> Any:
 
 
 def check(model: Any, hat: Any, draft: Any, sentences: Any = (), **faults: Any) -> Any:
-    return model.run(check_draft(hat.story, draft, model.tools(altered(**faults)), sentences))
+    return model.run(verify_record.check_draft(hat.story, draft, model.tools(altered(**faults)), sentences))
 
 
 def said(found: Any) -> str:
@@ -133,8 +125,8 @@ NARRATIVE = {
 def test_draft_when_nothing_is_wrong_passes_every_check_in_three_calls(model, hat, draft, snapshot) -> None:
     tools = model.tools()
     assert draft["scenes"][0]["emotion"] is None and depends_on_transition(draft["questions"][1])
-    assert said(model.run(check_draft(hat.story, draft, tools))) == snapshot
-    assert [prompt_of(model.asked(ask.request)) for ask in tools.asker.asks] == list(PROMPTS)
+    assert said(model.run(verify_record.check_draft(hat.story, draft, tools))) == snapshot
+    assert [prompt_of(model.asked(ask.request)) for ask in tools.asker.asks] == list(verify_record.PROMPTS)
     assert {ask.repairs for ask in tools.asker.asks} == {0}, "a judge is asked once"
     assert "(moral)" not in model.asked(tools.asker.asks[0].request).text.partition("The questions:")[2]
 
@@ -165,14 +157,14 @@ def test_variant_when_its_reader_finds_another_moral_than_it_names_fails(model, 
     other = next(word for word in vocabulary("moral_label").values if word != "gratitude")
     draft["variants"][0]["contrastive_moral"] = other
     (fault,) = (one for one in check(model, hat, draft).checks if not one["passed"])
-    assert (fault["code"], fault["path"]) == (MORAL, "$.variants[0].contrastive_moral")
+    assert (fault["code"], fault["path"]) == (verify_record.MORAL, "$.variants[0].contrastive_moral")
     draft["variants"][0]["contrastive_moral"] = None
-    assert MORAL not in {one["code"] for one in check(model, hat, draft).checks}
+    assert verify_record.MORAL not in {one["code"] for one in check(model, hat, draft).checks}
 
 
 def test_reader_of_variants_when_asked_sees_whole_stories_and_no_description(model, hat, draft) -> None:
     tools = model.tools()
-    model.run(check_draft(hat.story, draft, tools))
+    model.run(verify_record.check_draft(hat.story, draft, tools))
     text = model.asked(tools.asker.asks[1].request).text
     assert all(part["semantic_delta"] not in text for part in draft["variants"])
     kept = draft["scenes"][0]["scene_text"]
@@ -180,7 +172,7 @@ def test_reader_of_variants_when_asked_sees_whole_stories_and_no_description(mod
     assert text.count(f"] {kept}") == 1 + len(told)
 
 
-@pytest.mark.parametrize("prompt_id", [name.removeprefix("katha/") for name in PROMPTS])
+@pytest.mark.parametrize("prompt_id", [name.removeprefix("katha/") for name in verify_record.PROMPTS])
 def test_check_when_the_model_refuses_has_no_verdict_and_when_it_is_away_is_made_later(
     model, hat, draft, prompt_id
 ) -> None:
@@ -211,26 +203,28 @@ def test_check_when_the_reply_is_about_something_else_is_malformed(model, hat, d
 
 def test_settings_when_there_is_a_verifier_ask_it_and_make_the_same_request(model, hat, draft) -> None:
     settings = RepairSettings(model="openai:drafts", planner="model", verifier="google:checks")
-    assert verifier_settings(settings).model == "google:checks"
+    assert verify_record.verifier_settings(settings).model == "google:checks"
     asked = []
     for chosen in (settings, model.settings(model="google:checks")):
         tools = model.tools(settings=chosen)
-        model.run(check_draft(hat.story, draft, tools))
+        model.run(verify_record.check_draft(hat.story, draft, tools))
         asked.append([ask.request.key() for ask in tools.asker.asks])
     assert asked[0] == asked[1]
 
 
 def test_draft_when_it_has_no_questions_or_variants_asks_about_the_rest(model, hat, draft) -> None:
     tools = model.tools()
-    checks = model.run(check_draft(hat.story, {**draft, "questions": [], "variants": []}, tools)).checks
+    checks = model.run(
+        verify_record.check_draft(hat.story, {**draft, "questions": [], "variants": []}, tools)
+    ).checks
     assert len(tools.asker.asks) == 1
     assert checks
 
 
 def test_rehearsal_when_nothing_is_answered_counts_every_call(model, hat, draft) -> None:
     tools = model.tools(lambda _: NoAnswer(REHEARSED, "nobody is asked"))
-    model.run(check_draft(hat.story, draft, tools))
-    assert [prompt_of(model.asked(ask.request)) for ask in tools.asker.asks] == list(PROMPTS)
+    model.run(verify_record.check_draft(hat.story, draft, tools))
+    assert [prompt_of(model.asked(ask.request)) for ask in tools.asker.asks] == list(verify_record.PROMPTS)
 
 
 @pytest.mark.parametrize(("notes", "judges"), [((), set()), ((ANSWERED,), {f"openai:tested, {ANSWERED}"})])
@@ -242,7 +236,7 @@ def test_checks_when_a_stand_in_answered_name_it_as_their_judge(model, hat, draf
         return replace(await ask(asked), notes=notes)
 
     tools.asker.ask = answered
-    checks = model.run(check_draft(hat.story, draft, tools)).checks
+    checks = model.run(verify_record.check_draft(hat.story, draft, tools)).checks
     assert {one["producer"] for one in checks if "producer" in one} == judges
 
 
@@ -255,8 +249,8 @@ def test_guess_when_it_is_right_is_a_note_with_a_share_that_never_fails(model, h
             reply = {"status": "guessed", "answer": f"{gold.upper()}!"}
         return reply
 
-    tools = model.tools(handler, VerifySettings(model="openai:tested", guesses=2))
-    notes = model.run(guess(Case(hat.story, draft, tools), 2))
+    tools = model.tools(handler, verify_record.VerifySettings(model="openai:tested", guesses=2))
+    notes = model.run(verify_record.guess(verify_record.Case(hat.story, draft, tools), 2))
     asked = [n for n, part in enumerate(draft["questions"]) if part["question_type"] != "moral"]
     assert [note["path"] for note in notes] == [f"$.questions[{n}].question" for n in asked]
     assert {note["passed"] for note in notes} == {True}

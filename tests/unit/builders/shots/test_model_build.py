@@ -32,11 +32,6 @@ BRIDGE = (
 Handler = Callable[[Asked], Json | Answer]
 
 
-@pytest.fixture(autouse=True)
-def key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "test-key-0123456789")
-
-
 def row(text: str = HAT, language: str = "en", **more: Any) -> dict[str, Any]:
     base = {"id": "hat", "title": "The Hat", "language": language, "text": text, "source_collection": "own"}
     return {**base, "rights_status": "public_domain_or_rights_compatible", **more}

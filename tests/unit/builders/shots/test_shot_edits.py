@@ -86,8 +86,7 @@ class Drafted:
 
 
 @pytest.fixture
-def drafted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Drafted]:
-    monkeypatch.setenv("OPENAI_API_KEY", "test-key-0123456789")
+def drafted(tmp_path: Path) -> Iterator[Drafted]:
     with ModelServer(answer) as server:
         yield Drafted(tmp_path, server)
 

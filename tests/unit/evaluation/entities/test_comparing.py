@@ -17,16 +17,7 @@ from fabula.evaluation.entities.archived import EPISODES, Answer, EpisodeFacts, 
 from fabula.evaluation.entities.metrics.aggregate import Definitions, Tally, tally
 from fabula.evaluation.entities.metrics.catalogue import METRICS, metric_named
 from fabula.evaluation.entities.published import check_b5, fingerprints
-from fabula.evaluation.entities.scores.scores import (
-    EntityScores,
-    EpisodeScore,
-    MethodScores,
-    entity_effects,
-    pooled_d,
-    score_episode,
-    score_folder,
-    score_methods,
-)
+from fabula.evaluation.entities.scores import scores as scoring
 from fabula.evaluation.entities.scores.tables import _best, score_tables
 from fabula.evaluation.metrics.vectors import packed
 from fabula.evaluation.report.formats import written
@@ -42,15 +33,17 @@ FEW = Definitions(resamples=300)
 
 def methods(
     first: Sequence[float], second: Sequence[float | None], metric: str = FIDELITY
-) -> list[MethodScores]:
-    def scored(index: int, value: float | None) -> EpisodeScore:
+) -> list[scoring.MethodScores]:
+    def scored(index: int, value: float | None) -> scoring.EpisodeScore:
         tier = "easy" if index % 2 else "hard"
         tallies = {metric: Tally(value, passed=2 if value is not None else 0, skipped=1)}
-        return EpisodeScore(f"film{index}__run", tier, f"film{index}", 10, tallies)
+        return scoring.EpisodeScore(f"film{index}__run", tier, f"film{index}", 10, tallies)
 
     both = [("ours", first), ("theirs", second)]
     return list(
-        score_methods(((name, scored(i, v)) for name, values in both for i, v in enumerate(values)), FEW)
+        scoring.score_methods(
+            ((name, scored(i, v)) for name, values in both for i, v in enumerate(values)), FEW
+        )
     )
 
 
@@ -60,7 +53,7 @@ PAIRED = [(a, b) for a, b in zip(OURS, THEIRS, strict=True) if b is not None]
 
 def test_effects_when_one_episode_lacks_a_value_are_of_the_others() -> None:
     ours, theirs = methods(OURS, THEIRS)
-    effect = entity_effects([(ours, theirs)], FEW)[0]
+    effect = scoring.entity_effects([(ours, theirs)], FEW)[0]
     differences = [a - b for a, b in PAIRED]
     spread = math.sqrt((stdev(a for a, _ in PAIRED) ** 2 + stdev(b for _, b in PAIRED) ** 2) / 2)
     assert (effect.metric, effect.tier, effect.n) == (FIDELITY, "all", 7)
@@ -75,7 +68,7 @@ def test_effects_when_one_episode_lacks_a_value_are_of_the_others() -> None:
 
 def test_effects_when_tiers_are_known_are_given_by_tier() -> None:
     ours, theirs = methods(OURS, THEIRS)
-    effects = {each.tier: each for each in entity_effects([(ours, theirs)], FEW)}
+    effects = {each.tier: each for each in scoring.entity_effects([(ours, theirs)], FEW)}
     assert {tier: each.n for tier, each in effects.items()} == {"all": 7, "easy": 3, "hard": 4}
     assert effects["hard"].paired is None
     assert effects["hard"].difference == pytest.approx((0.5 + 0.1 + 0.1 + 0.5) / 4)
@@ -85,7 +78,7 @@ def test_p_values_when_metrics_are_many_are_corrected_together() -> None:
     made = []
     for name in ("llm_face_accuracy", FIDELITY):
         made.append(methods(OURS, THEIRS, name))
-    alone = entity_effects([tuple(made[0])], FEW)[0].paired  # type: ignore[list-item]
+    alone = scoring.entity_effects([tuple(made[0])], FEW)[0].paired  # type: ignore[list-item]
     episodes = [
         [
             (m.method, replace(e, tallies={**e.tallies, **f.tallies}))
@@ -93,23 +86,23 @@ def test_p_values_when_metrics_are_many_are_corrected_together() -> None:
         ]
         for m, n in zip(*made, strict=True)
     ]
-    ours, theirs = score_methods([each for some in episodes for each in some], FEW)
-    both = [each.paired for each in entity_effects([(ours, theirs)], FEW) if each.paired is not None]
-    scores = EntityScores(FEW, (ours, theirs))
+    ours, theirs = scoring.score_methods([each for some in episodes for each in some], FEW)
+    both = [each.paired for each in scoring.entity_effects([(ours, theirs)], FEW) if each.paired is not None]
+    scores = scoring.EntityScores(FEW, (ours, theirs))
     assert [row.note for row in next(score_tables(scores)).rows if row.scores] == ["best: ours"] * 2
     assert alone is not None and alone.p_wilcoxon is not None
     assert [each.p_wilcoxon_corrected for each in both] == [pytest.approx(2 * alone.p_wilcoxon)] * 2
 
 
 def test_pooled_d_when_nothing_varies_or_is_alone_is_null() -> None:
-    assert pooled_d(np.array([0.5, 0.5]), np.array([0.2, 0.2])) is None
-    assert pooled_d(np.array([0.5]), np.array([0.2])) is None
-    assert pooled_d(np.array([1.0, 3.0]), np.array([0.0, 2.0])) == pytest.approx(1 / math.sqrt(2))
+    assert scoring.pooled_d(np.array([0.5, 0.5]), np.array([0.2, 0.2])) is None
+    assert scoring.pooled_d(np.array([0.5]), np.array([0.2])) is None
+    assert scoring.pooled_d(np.array([1.0, 3.0]), np.array([0.0, 2.0])) == pytest.approx(1 / math.sqrt(2))
 
 
 def test_tables_when_scores_are_printed_have_the_layout_of_the_paper() -> None:
-    scored = [(name, score_episode(episode(method=name))) for name in ("ours", "theirs")]
-    scores = EntityScores(FEW, score_methods(scored, FEW))
+    scored = [(name, scoring.score_episode(episode(method=name))) for name in ("ours", "theirs")]
+    scores = scoring.EntityScores(FEW, scoring.score_methods(scored, FEW))
     tables = {table.name: table for table in score_tables(scores)}
     assert list(tables) == [
         "table_4", "table_12", "table_13", "table_14", "table_15", "table_19", "table_20", "table_21", "gaps",
@@ -272,7 +265,7 @@ def test_facts_when_read_from_an_archive_give_the_numbers_worked_out_by_hand(tmp
         ours, worked = tally(metric, facts), tally(metric, episode())
         assert ours.value == pytest.approx(worked.value, abs=1e-6), metric.name  # vectors are kept in float32
         assert ours.eligible == worked.eligible
-    scores = score_folder(tmp_path, Definitions(resamples=0))
+    scores = scoring.score_folder(tmp_path, Definitions(resamples=0))
     assert scores.methods[0].numbers["intra_face_fidelity"].value == pytest.approx(0.22)
     assert (
         "ours: the gate held back 1 of 6 present appearances; 1 were let through without a fidelity"

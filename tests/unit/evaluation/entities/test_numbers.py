@@ -8,19 +8,7 @@ import numpy as np
 import pytest
 
 from fabula.errors import ConfigError
-from fabula.evaluation.entities.metrics.aggregate import (
-    COUNTED,
-    Counters,
-    Definitions,
-    GapPair,
-    Tally,
-    bin_of,
-    gap_curves,
-    gap_pairs,
-    number,
-    numbers,
-    tally,
-)
+from fabula.evaluation.entities.metrics import aggregate
 from fabula.evaluation.entities.metrics.catalogue import (
     METRICS,
     admitted,
@@ -33,7 +21,7 @@ from fabula.evaluation.entities.scores.scores import score_episode, score_method
 
 from .worked import ANA, FAILED, HALL, episode, said
 
-EQ23 = Definitions(resamples=0)
+EQ23 = aggregate.Definitions(resamples=0)
 ROOT = sqrt(0.5)  # the cosine of two vectors at right angles with their centroid
 
 # metric: value of the episode; passed, skipped, unseen, failed, absent, missing; corrected mean under eq23
@@ -78,19 +66,19 @@ TABLE = {
 def test_metric_when_episode_is_small_has_the_value_worked_out_by_hand(name: str) -> None:
     value, counts, corrected = TABLE[name]
     metric = metric_named(name)
-    made = tally(metric, episode())
+    made = aggregate.tally(metric, episode())
     assert made.value == pytest.approx(value)
-    assert tuple(getattr(made, name) for name in COUNTED[:-1]) == counts
-    score = number(metric, [made], EQ23)
+    assert tuple(getattr(made, name) for name in aggregate.COUNTED[:-1]) == counts
+    score = aggregate.number(metric, [made], EQ23)
     assert score.corrected == pytest.approx(corrected)
     assert score.value == score.corrected
     assert score.score.counts["eligible"] == sum(counts)
 
 
-def two() -> list[Tally]:
+def two() -> list[aggregate.Tally]:
     return [
-        Tally(0.5, passed=2, skipped=1, failed=1, public=Counters(2, 1, 1)),
-        Tally(1.0, 6, public=Counters(6, 0, 2)),
+        aggregate.Tally(0.5, passed=2, skipped=1, failed=1, public=aggregate.Counters(2, 1, 1)),
+        aggregate.Tally(1.0, 6, public=aggregate.Counters(6, 0, 2)),
     ]
 
 
@@ -105,7 +93,9 @@ def two() -> list[Tally]:
     ],
 )
 def test_number_when_episodes_differ_in_size_follows_the_definition(coverage, value, raw, share):
-    made = number(metric_named("llm_face_accuracy"), two(), Definitions(coverage=coverage, resamples=0))  # type: ignore[arg-type]
+    made = aggregate.number(
+        metric_named("llm_face_accuracy"), two(), aggregate.Definitions(coverage=coverage, resamples=0)
+    )  # type: ignore[arg-type]
     assert (made.value, made.raw, made.coverage) == pytest.approx((value, raw, share))
     assert made.corrected == pytest.approx(raw * share)
     assert made.mean == pytest.approx(0.75)
@@ -116,7 +106,9 @@ def test_number_when_episodes_differ_in_size_follows_the_definition(coverage, va
 )
 def test_coverage_when_definition_is_table15_is_lowered_by_missing_shots_alone_but_for_pairs(name, coverage):
     metric = metric_named(name)
-    made = number(metric, [tally(metric, episode())], Definitions(coverage="table15", resamples=0))
+    made = aggregate.number(
+        metric, [aggregate.tally(metric, episode())], aggregate.Definitions(coverage="table15", resamples=0)
+    )
     assert made.coverage == pytest.approx(coverage)
 
 
@@ -126,7 +118,9 @@ def test_coverage_when_definition_is_table15_is_lowered_by_missing_shots_alone_b
 )
 def test_coverage_when_a_criterion_cannot_be_seen_follows_the_definition(unseen, value, share):
     metric = metric_named("intra_face_clothing")
-    made = number(metric, [tally(metric, episode())], Definitions(unseen=unseen, resamples=0))  # type: ignore[arg-type]
+    made = aggregate.number(
+        metric, [aggregate.tally(metric, episode())], aggregate.Definitions(unseen=unseen, resamples=0)
+    )  # type: ignore[arg-type]
     assert (made.raw, made.value, made.coverage) == pytest.approx((0.9, value, share))
     assert (made.score.counts["unseen"], made.score.counts["eligible"]) == (1, 5)
 
@@ -134,7 +128,7 @@ def test_coverage_when_a_criterion_cannot_be_seen_follows_the_definition(unseen,
 @pytest.mark.parametrize("why", ["skipped", "absent", "missing", "failed", "unseen"])
 @pytest.mark.parametrize("name", ["llm_object_accuracy", "cs_face", "intra_face_fidelity"])
 def test_number_when_nothing_was_scored_has_no_value_whatever_the_reason(name: str, why: str) -> None:
-    made = number(metric_named(name), [replace(Tally(None), **{why: 2})], EQ23)
+    made = aggregate.number(metric_named(name), [replace(aggregate.Tally(None), **{why: 2})], EQ23)
     assert (made.value, made.raw, made.score.status) == (None, None, "undefined")
     assert made.coverage == (None if why == "unseen" else 0.0)
 
@@ -142,7 +136,7 @@ def test_number_when_nothing_was_scored_has_no_value_whatever_the_reason(name: s
 def test_a_reply_when_it_failed_never_becomes_a_number() -> None:
     metric, facts = metric_named("llm_face_accuracy"), episode()
     failed = replace(facts, pairs={**facts.pairs, (ANA, "1:2"): FAILED})
-    made = number(metric, [tally(metric, failed)], EQ23)
+    made = aggregate.number(metric, [aggregate.tally(metric, failed)], EQ23)
     assert (made.value, made.raw, made.coverage) == (None, None, 0.0)
     assert made.score.reason == "nothing was scored"
 
@@ -151,16 +145,16 @@ def test_a_reply_when_it_failed_never_becomes_a_number() -> None:
 def test_mean_when_a_shot_is_lost_does_not_rise(metric: object) -> None:
     metric = metric_named(metric.name)  # type: ignore[attr-defined]
     facts = episode()
-    before = number(metric, [tally(metric, facts)], EQ23)
+    before = aggregate.number(metric, [aggregate.tally(metric, facts)], EQ23)
     for index, shot in enumerate(facts.shots):
         unseen = tuple(replace(each, status=None, fidelity=None, vector=None) for each in shot.appearances)
         missing = replace(shot, reached=False, appearances=unseen)
         lost = [missing if each is shot else each for each in facts.shots]
         gate = {key: replace(gate, pool=tuple(k for k in gate.pool if k != shot.key), anchor=None)
                 for key, gate in (facts.gate or {}).items()}  # fmt: skip
-        made = tally(metric, replace(facts, shots=tuple(lost), gate=gate, pairs={}))
-        assert made.eligible == tally(metric, facts).eligible, index
-        whole = number(metric, [made], EQ23).coverage
+        made = aggregate.tally(metric, replace(facts, shots=tuple(lost), gate=gate, pairs={}))
+        assert made.eligible == aggregate.tally(metric, facts).eligible, index
+        whole = aggregate.number(metric, [made], EQ23).coverage
         assert whole is None or before.coverage is None or whole <= before.coverage
 
 
@@ -171,7 +165,7 @@ def test_location_when_a_pair_differs_or_was_not_answered_is_decided_or_not() ->
     verdicts = [(1.0, 1.0, 1.0), (1.0, 0.0, 0.0), (0.0, None, 0.0), (1.0, None, None), (None, None, None)]
     for first, second, expected in verdicts:
         pairs = {(HALL, "1:2"): said(same=first), (HALL, "2:1"): said(same=second)}
-        made = tally(metric, replace(facts, shots=shots, gate=gate, pairs=pairs))
+        made = aggregate.tally(metric, replace(facts, shots=shots, gate=gate, pairs=pairs))
         assert made.value == expected
         assert made.failed == (expected is None)
 
@@ -196,7 +190,7 @@ def test_scores_when_episodes_come_in_any_order_are_the_same() -> None:
         third, shots=(replace(third.shots[0], quality={"aesthetic_quality": 0.9}), *third.shots[1:])
     )
     scored = [("ours", score_episode(facts)) for facts in (episode(), other, third)]
-    definitions = Definitions(resamples=200, interval="percentile")
+    definitions = aggregate.Definitions(resamples=200, interval="percentile")
     made = {
         str(
             {
@@ -212,14 +206,14 @@ def test_scores_when_episodes_come_in_any_order_are_the_same() -> None:
 
 def test_intervals_when_all_episodes_are_of_one_source_are_not_made() -> None:
     metric = metric_named("intra_face_fidelity")
-    tallies = {metric.name: tally(metric, episode())}
-    few = numbers([metric], [("film", tallies)] * 40, Definitions(resamples=100))
+    tallies = {metric.name: aggregate.tally(metric, episode())}
+    few = aggregate.numbers([metric], [("film", tallies)] * 40, aggregate.Definitions(resamples=100))
     assert (few[metric.name].score.low, few[metric.name].score.high) == (None, None)
     rows = [
         (f"film{index}", {metric.name: replace(tallies[metric.name], value=index / 40)})
         for index in range(40)
     ]
-    made = numbers([metric], rows, Definitions(resamples=2000))[metric.name].score
+    made = aggregate.numbers([metric], rows, aggregate.Definitions(resamples=2000))[metric.name].score
     # 2/5 of a mean of values from 0 to 39/40, whose standard deviation is 0.289:
     # 0.195 +- 0.4 x 1.96 x 0.289 / sqrt(40)
     assert (made.low, made.high) == pytest.approx((0.195 - 0.0358, 0.195 + 0.0358), abs=0.006)
@@ -227,17 +221,17 @@ def test_intervals_when_all_episodes_are_of_one_source_are_not_made() -> None:
 
 # How similarity changes with the gap between shots.
 
-ONCE = Definitions(resamples=0)
+ONCE = aggregate.Definitions(resamples=0)
 
 
 def test_pairs_when_episode_is_small_are_those_worked_out_by_hand() -> None:
-    pairs = list(gap_pairs(episode()))
+    pairs = list(aggregate.gap_pairs(episode()))
     near = 0.5**0.5  # of both crops to the centroid
-    assert pairs[0] == GapPair("judged", "character", ANA, 1, 0.9, ("1:2", "1:1"))
+    assert pairs[0] == aggregate.GapPair("judged", "character", ANA, 1, 0.9, ("1:2", "1:1"))
     assert pairs[1][:4] == ("centroid", "character", ANA, 1)
     assert pairs[1].similarity == pytest.approx(near)
-    assert pairs[2] == GapPair("crops", "character", ANA, 1, 0.0, ("1:1", "1:2"))
-    assert pairs[3:] == [GapPair("judged", "location", HALL, 1, 0.4, ("1:2", "1:1"))]
+    assert pairs[2] == aggregate.GapPair("crops", "character", ANA, 1, 0.0, ("1:1", "1:2"))
+    assert pairs[3:] == [aggregate.GapPair("judged", "location", HALL, 1, 0.4, ("1:2", "1:1"))]
 
 
 @pytest.mark.parametrize(
@@ -246,15 +240,15 @@ def test_pairs_when_episode_is_small_are_those_worked_out_by_hand() -> None:
      (50, "21-50", "21-50"), (51, "51+", "21-50"), (52, "51+", "51+")],
 )  # fmt: skip
 def test_bin_when_gap_is_counted_in_either_way_is_that_of_the_tables(gap, index, intervening):
-    assert (bin_of(gap), bin_of(gap, "intervening")) == (index, intervening)
+    assert (aggregate.bin_of(gap), aggregate.bin_of(gap, "intervening")) == (index, intervening)
 
 
 def test_curve_when_pairs_are_of_several_sources_has_means_and_counts() -> None:
     pairs = [
-        (f"film{index % 8}", GapPair("judged", "character", ANA, 1 + index % 2 * 3, index / 40))
+        (f"film{index % 8}", aggregate.GapPair("judged", "character", ANA, 1 + index % 2 * 3, index / 40))
         for index in range(40)
     ]
-    (curve,) = gap_curves(pairs, [("judged", "character")], Definitions(resamples=500))
+    (curve,) = aggregate.gap_curves(pairs, [("judged", "character")], aggregate.Definitions(resamples=500))
     near, far = curve.bins["1-2"], curve.bins["3-5"]
     assert (near.value, far.value) == pytest.approx(
         (0.475, 0.5)
@@ -262,15 +256,15 @@ def test_curve_when_pairs_are_of_several_sources_has_means_and_counts() -> None:
     assert near.counts == {"pairs": 20, "sources": 4}
     assert curve.bins["6-10"].value is None
     assert (near.low, near.high) == (None, None)  # four sources are too few
-    wide = Definitions(resamples=500, interval="percentile")
-    (again,) = gap_curves(pairs, [("judged", "character")], wide)
+    wide = aggregate.Definitions(resamples=500, interval="percentile")
+    (again,) = aggregate.gap_curves(pairs, [("judged", "character")], wide)
     low, high = again.bins["1-2"].low, again.bins["1-2"].high
     assert low is not None and high is not None and low < 0.475 < high
 
 
 def test_curve_when_a_gap_is_beyond_the_last_bin_gets_another() -> None:
-    pairs = [("film", GapPair("crops", "object", "object:cup", 60, 0.3))]
-    (curve,) = gap_curves(pairs, [("crops", "object")], ONCE)
+    pairs = [("film", aggregate.GapPair("crops", "object", "object:cup", 60, 0.3))]
+    (curve,) = aggregate.gap_curves(pairs, [("crops", "object")], ONCE)
     assert curve.bins["51+"].value == pytest.approx(0.3)
 
 

@@ -14,20 +14,9 @@ from fabula.engine.pipeline import load_stage
 from fabula.engine.stage import Ask, BadReply, Failed, Item, Made, Tools
 from fabula.errors import ConfigError
 from fabula.evaluation.archive.archive import read_archive
+from fabula.evaluation.entities import judging
 from fabula.evaluation.entities.archived import ACTION_CRITERIA, CRITERIA
 from fabula.evaluation.entities.episodes import group_episodes
-from fabula.evaluation.entities.judging import (
-    PUBLISHED,
-    EpisodeJudgeSettings,
-    GateSettings,
-    LocationSettings,
-    PublicReading,
-    action_shape,
-    fidelity_shape,
-    first_object,
-    gate_appearances,
-    set_shape,
-)
 from fabula.evaluation.entities.requests import EVALUATING, EpisodeOptions
 from fabula.evaluation.metrics.vectors import packed
 from fabula.models.chat import Image
@@ -45,7 +34,7 @@ JUDGE = "openai:some-judge"
 @pytest.mark.parametrize("value", [None, "nine", "8", [8], {"score": 8}, 0, 11, 95, True, float("nan")])
 def test_fidelity_when_one_value_cannot_be_used_loses_that_value_alone(value: Json) -> None:
     reply = {"reason": "r", "face": value, "hair": 7, "clothing": 8, "build": 9, "overall": 8}
-    parsed = fidelity_shape("character").read(reply)
+    parsed = judging.fidelity_shape("character").read(reply)
     assert parsed["criteria"] == {"face": None, "hair": 7, "clothing": 8, "build": 9}
     assert parsed["overall"] == 8
     assert list(parsed["unread"]) == ["face"]
@@ -58,7 +47,7 @@ def test_location_set_when_outliers_are_odd_keeps_the_numbers_that_can_be() -> N
         "consistent": False,
         "outliers": [2, 2, 9, "3", True],
     }
-    parsed = set_shape(4).read(reply)
+    parsed = judging.set_shape(4).read(reply)
     assert (parsed["consistent"], parsed["consistency"], parsed["outliers"]) == (False, 4, [2])
     assert parsed["descriptions"] == ["a"]
 
@@ -66,9 +55,9 @@ def test_location_set_when_outliers_are_odd_keeps_the_numbers_that_can_be() -> N
 def test_action_when_no_object_is_named_has_no_value_for_them() -> None:
     reply = dict.fromkeys(("subject_identity", "subject_action", "object_interaction", "motion_quality"), 6)
     reply |= {"overall": 6, "depicted": True}
-    assert action_shape(with_objects=False).read(reply)["object_interaction"] is None
-    assert "unread" not in action_shape(with_objects=False).read(reply)
-    assert action_shape(with_objects=True).read(reply)["object_interaction"] == 6
+    assert judging.action_shape(with_objects=False).read(reply)["object_interaction"] is None
+    assert "unread" not in judging.action_shape(with_objects=False).read(reply)
+    assert judging.action_shape(with_objects=True).read(reply)["object_interaction"] == 6
 
 
 # -- what is asked
@@ -114,14 +103,14 @@ def shot(index: int, vector: float, status: str = "present", overall: int | None
 
 
 def asked(name: str, fields: Json, **settings: object) -> list[Ask[Json]]:
-    kind = LocationSettings if name == "JUDGE_LOCATIONS" else EpisodeJudgeSettings
+    kind = judging.LocationSettings if name == "JUDGE_LOCATIONS" else judging.EpisodeJudgeSettings
     stage = load_stage(f"fabula.evaluation.entities.judging:{name}")
     tools = Tools(kind.model_validate({"judges": [JUDGE], **settings}), NOW)
     return asyncio.run(questions_of(stage, Item("m/e", fields), tools))
 
 
 def gate_of(shots: list[Json]) -> Json:
-    outcome = gate_appearances(Item("m/e", {"shots": shots}), Tools(GateSettings(), NOW))
+    outcome = judging.gate_appearances(Item("m/e", {"shots": shots}), Tools(judging.GateSettings(), NOW))
     assert isinstance(outcome, Made)
     return outcome.fields["gate"]
 
@@ -199,10 +188,10 @@ def test_locations_when_asked_show_the_sharpest_frames_in_pairs_or_as_a_set() ->
 def test_group_when_a_shot_failed_lets_the_episode_fail_instead_of_scoring_it() -> None:
     story = {"episode": {"shots": [{"key": "1:1"}, {"key": "1:2"}]}, "outputs": {}}
     members = [Item(f"m/e/{index}", {**shot(index, 0.0), "story": story}) for index in (1, 0)]
-    made = group_episodes(members, Tools(GateSettings(), NOW))
+    made = group_episodes(members, Tools(judging.GateSettings(), NOW))
     assert isinstance(made, Made)
     assert [each["shot"]["key"] for each in made.fields["shots"]] == ["1:1", "1:2"]
-    lost = group_episodes(members[:1], Tools(GateSettings(), NOW))
+    lost = group_episodes(members[:1], Tools(judging.GateSettings(), NOW))
     assert isinstance(lost, Failed) and lost.code == "shots_failed"
 
 
@@ -231,7 +220,7 @@ def folder(tmp_path: Path) -> Path:
         for name, text in TEXTS.items()
     }
     write_set(tmp_path / "mine", SetManifest(name="mine", commit="1", texts=about), TEXTS, None)
-    assert set(TEXTS) == set(PUBLISHED.needed)
+    assert set(TEXTS) == set(judging.PUBLISHED.needed)
     return tmp_path / "mine"
 
 
@@ -295,12 +284,12 @@ def test_locations_when_compared_in_pairs_have_no_official_words(evaluate, folde
 def test_object_when_looked_for_is_the_first_of_the_reply(text: str, found: Json) -> None:
     if found is None:
         with pytest.raises(BadReply):
-            first_object(text)
+            judging.first_object(text)
     else:
-        assert first_object(text) == found
+        assert judging.first_object(text) == found
 
 
 def test_values_when_read_as_the_public_code_does_may_stand_in_quotes() -> None:
-    reading = PublicReading('{"a": "7", "b": 2.5, "c": "high", "d": 11, "yes": "no", "none": null}')
+    reading = judging.PublicReading('{"a": "7", "b": 2.5, "c": "high", "d": 11, "yes": "no", "none": null}')
     assert [reading.score(name) for name in "abcde"] == [7, 2.5, None, None, None]
     assert [reading.verdict(name) for name in ("yes", "none", "absent")] == [True, False, False]

@@ -1,7 +1,7 @@
 """The matcher that goes by vectors: verdicts in the archive, nothing encoded twice, the same on a rerun."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from fabula.evaluation.recoverability.matching import Definitions
 from fabula.evaluation.recoverability.score import score_folder
 from fabula.releases.loading import Release
 from fabula.schemas.judgement import Judgement
-from fabula.testing.drawn_storyboards import draw_outputs, drawn_release
+from fabula.testing.drawn_storyboards import draw_outputs
 from fabula.testing.judge_model import JudgeModel
 from fabula.testing.model_server import Answer, Asked, BadRequestFault, ModelServer, word_vector
 
@@ -23,19 +23,8 @@ Evaluate = Callable[..., Archive]
 
 
 @pytest.fixture
-def release(tmp_path: Path) -> Release:
-    return drawn_release(tmp_path / "release")
-
-
-@pytest.fixture
 def judge(release: Release) -> JudgeModel:
     return JudgeModel(release.records, {"image": 0.5})
-
-
-@pytest.fixture
-def server(judge: JudgeModel) -> Iterator[ModelServer]:
-    with ModelServer(judge) as running:
-        yield running
 
 
 @pytest.fixture

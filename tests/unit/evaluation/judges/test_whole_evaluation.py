@@ -25,19 +25,9 @@ from fabula.evaluation.recoverability.matching import Definitions
 from fabula.evaluation.recoverability.score import score_folder
 from fabula.releases.loading import Release
 from fabula.schemas.canonical import sha256_bytes
+from fabula.testing import model_server as service
 from fabula.testing.drawn_storyboards import draw_outputs, drawn_release
 from fabula.testing.judge_model import JudgeModel
-from fabula.testing.model_server import (
-    BadRequestFault,
-    ContentFilter,
-    EmptyText,
-    Fault,
-    ModelServer,
-    Prose,
-    Refused,
-    TooLong,
-    TruncatedJson,
-)
 from fabula.testing.stand_in import NAME, knowing
 
 CREATED = "2026-01-01T00:00:00Z"
@@ -47,28 +37,12 @@ Evaluate = Callable[..., Archive]
 
 
 @pytest.fixture
-def release(tmp_path: Path) -> Release:
-    return drawn_release(tmp_path / "release")
-
-
-@pytest.fixture
-def boards(tmp_path: Path, release: Release) -> Path:
-    return draw_outputs(tmp_path / "drawn", release.records)
-
-
-@pytest.fixture
 def judge(release: Release) -> JudgeModel:
     return JudgeModel(release.records, TABLE)
 
 
 @pytest.fixture
-def server(judge: JudgeModel) -> Iterator[ModelServer]:
-    with ModelServer(judge) as running:
-        yield running
-
-
-@pytest.fixture
-def evaluate(tmp_path: Path, release: Release, boards: Path, server: ModelServer) -> Evaluate:
+def evaluate(tmp_path: Path, release: Release, boards: Path, server: service.ModelServer) -> Evaluate:
     """Judge the drawn storyboards by models at the server; return the archive."""
 
     def run(*names: str, out: str = "run", outputs: Any = None, **given: Any) -> Archive:
@@ -89,7 +63,7 @@ def counted(archive: Archive, *names: str) -> Counter[tuple[Any, ...]]:
 
 @pytest.mark.slow
 def test_evaluation_when_all_is_well_archives_every_answer_as_the_table_says(
-    evaluate: Evaluate, judge: JudgeModel, release: Release, server: ModelServer
+    evaluate: Evaluate, judge: JudgeModel, release: Release, server: service.ModelServer
 ) -> None:
     archive = evaluate("one", "two")
     assert counted(archive, "kind", "condition") == {
@@ -132,7 +106,7 @@ def test_evaluation_when_repeated_asks_nothing_and_leaves_the_same_bytes(evaluat
 
 @pytest.mark.slow
 def test_evaluation_when_a_method_is_added_asks_text_only_questions_no_more(
-    evaluate: Evaluate, server: ModelServer, tmp_path: Path, release: Release, boards: Path
+    evaluate: Evaluate, server: service.ModelServer, tmp_path: Path, release: Release, boards: Path
 ) -> None:
     evaluate()
     log = len(server.log)
@@ -144,21 +118,21 @@ def test_evaluation_when_a_method_is_added_asks_text_only_questions_no_more(
     assert counted(archive, "method")[None,] == 35
 
 
-FAULTS: list[tuple[Fault, str, str]] = [
-    (Refused(), "refused", ""),
-    (ContentFilter(), "blocked", ""),
-    (TruncatedJson(), "truncated", ""),
-    (Prose(), "malformed", ""),
-    (EmptyText(), "failed", "empty: "),
-    (BadRequestFault(), "failed", "bad_request: "),
-    (TooLong(), "failed", "too_long: "),
+FAULTS: list[tuple[service.Fault, str, str]] = [
+    (service.Refused(), "refused", ""),
+    (service.ContentFilter(), "blocked", ""),
+    (service.TruncatedJson(), "truncated", ""),
+    (service.Prose(), "malformed", ""),
+    (service.EmptyText(), "failed", "empty: "),
+    (service.BadRequestFault(), "failed", "bad_request: "),
+    (service.TooLong(), "failed", "too_long: "),
 ]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("fault", "outcome", "reason"), FAULTS, ids=lambda value: type(value).__name__)
 def test_evaluation_when_one_judge_fails_on_everything_keeps_the_others_and_every_failure(
-    evaluate: Evaluate, server: ModelServer, fault: Fault, outcome: str, reason: str
+    evaluate: Evaluate, server: service.ModelServer, fault: service.Fault, outcome: str, reason: str
 ) -> None:
     server.faults = lambda asked: fault if asked.model == "bad" else None
     archive = evaluate("bad", "good", stories=("kb25k_0001", "kb25k_0002"))
@@ -191,7 +165,7 @@ def test_evaluation_when_a_reply_is_odd_says_what_it_is(evaluate, server, judge,
 
 @pytest.mark.slow
 def test_evaluation_when_a_storyboard_is_broken_counts_it_and_asks_about_its_text_alone(
-    evaluate: Evaluate, boards: Path, server: ModelServer, tmp_path: Path
+    evaluate: Evaluate, boards: Path, server: service.ModelServer, tmp_path: Path
 ) -> None:
     (boards / "kb25k_0001" / "03.png").write_bytes(b"")
     (boards / "kb25k_0002" / "05.png").unlink()
@@ -222,7 +196,11 @@ def test_evaluation_when_a_file_changes_after_it_was_found_fails_instead_of_gues
 
 
 def test_evaluation_when_a_packet_leaks_stops_the_pictures_of_that_story(
-    evaluate: Evaluate, server: ModelServer, release: Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    evaluate: Evaluate,
+    server: service.ModelServer,
+    release: Release,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     from fabula.evaluation.judging import packets
 
@@ -257,7 +235,7 @@ def test_evaluation_when_a_matcher_is_named_archives_its_verdict_on_every_answer
 
 @pytest.mark.slow
 def test_estimate_when_nothing_was_asked_knows_every_call_and_touches_nothing(
-    evaluate: Evaluate, release: Release, boards: Path, server: ModelServer, tmp_path: Path
+    evaluate: Evaluate, release: Release, boards: Path, server: service.ModelServer, tmp_path: Path
 ) -> None:
     spec = f"{server.openai_url}#one"
     prices = {spec: {"prices": {"input": 1.0, "output": 2.0}}}
@@ -341,7 +319,7 @@ def test_stand_in_when_it_knows_the_release_gives_boards_of_anybody_numbers_that
         for scene in range(len(record.scenes)):  # pictures that no stand-in has drawn
             noise = Image.effect_noise((64, 64), 10.0 + number)
             noise.save(boards / record.story_id / f"{scene + 1:02d}.png")
-    with ModelServer(knowing(release.path)) as server:
+    with service.ModelServer(knowing(release.path)) as server:
         spec = f"{server.openai_url}#{NAME}"
         options = EvaluateOptions(judges=(spec,), workers=0, created_at="2026-01-01T00:00:00Z")
         evaluate_katha(release.path, boards, tmp_path / "run", options)

@@ -14,11 +14,6 @@ from fabula.testing.drawn import write_outputs
 from fabula.testing.drawn_storyboards import drawn_release
 
 
-@pytest.fixture
-def release(tmp_path: Path):
-    return drawn_release(tmp_path / "release")
-
-
 def test_plans_when_exported_have_each_story_and_variant_scene_by_scene(release, tmp_path) -> None:
     counts = write_plans(release, tmp_path / "plans")
     rows = lines(tmp_path / "plans" / PLANS)

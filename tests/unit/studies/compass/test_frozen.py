@@ -18,6 +18,7 @@ from fabula.releases.loading import load
 from fabula.schemas.canonical import digest, pretty_bytes
 from fabula.schemas.katha import StoryRecord
 from fabula.schemas.values import Score
+from fabula.studies.compass import frozen, judging
 from fabula.studies.compass.arms import ARMS, Measured, annotation_text, frame_scene, planned_frame
 from fabula.studies.compass.boards import (
     NO_QUESTION,
@@ -39,47 +40,24 @@ from fabula.studies.compass.boards import (
     transition_coverage,
     weakest_transition,
 )
-from fabula.studies.compass.frozen import (
-    CELLS,
-    HELD_OUT,
-    Conditions,
-    Frozen,
-    Search,
-    Setting,
-    budget,
-    cell_of,
-    check_applies,
-    read_frozen,
-    tuning_budget,
-    write_frozen,
-)
-from fabula.studies.compass.judging import (
-    QUESTIONS,
-    Halving,
-    halve_release,
-    read_halves,
-    selection_prompts,
-    split_questions,
-    write_selection_inputs,
-)
 from fabula.studies.compass.requests import Grid, grid_of, search
 from fabula.studies.pictures import PLANS
 from fabula.testing.compass_stories import compass_release, draw_candidates
 from fabula.testing.drawn_storyboards import drawn_release
 
-CONDITIONS = Conditions(
+CONDITIONS = frozen.Conditions(
     release_sha256="r", questions_sha256="q", selection_sha256="s", reporting_sha256="t", judges=("a",),
-    prompts=selection_prompts(), encoders={"coverage": "clip@1", "copies": "dino@1"}, psi="fields",
+    prompts=judging.selection_prompts(), encoders={"coverage": "clip@1", "copies": "dino@1"}, psi="fields",
     weakest="own", halves="transitions",
 )  # fmt: skip
-FROZEN = Frozen(
+FROZEN = frozen.Frozen(
     version=1,
-    setting=Setting(
+    setting=frozen.Setting(
         weights=Weights(recoverability=0.4, coverage=0.4, copies=0.2), delta=0.2, gamma=0.9,
         repair_threshold=0.5,
     ),
     conditions=CONDITIONS, split="validation", stories=("story_1", "story_2"), method="m", seeds=(42, 123),
-    search=Search(
+    search=frozen.Search(
         method="grid", seed=42, grid={"delta": (0.1, 0.2)}, tried=2, objective="R", ties="first",
         reranked=0.5, repaired={"0": 0.5}, base=0.4, stories=2,
     ),
@@ -88,24 +66,24 @@ FROZEN = Frozen(
 
 def test_frozen_file_when_written_is_read_back_and_refused_when_changed(tmp_path: Path) -> None:
     path = tmp_path / "frozen.json"
-    write_frozen(path, FROZEN)
-    assert read_frozen(path) == FROZEN
+    frozen.write_frozen(path, FROZEN)
+    assert frozen.read_frozen(path) == FROZEN
     document = json.loads(path.read_text())
     document["setting"]["gamma"] = 0.8
     path.write_text(json.dumps(document))
     with pytest.raises(InputError, match="changed after it was frozen"):
-        read_frozen(path)
+        frozen.read_frozen(path)
     path.write_text("{}")
     with pytest.raises(InputError, match="no frozen file"):
-        read_frozen(path)
+        frozen.read_frozen(path)
     with pytest.raises(InputError, match="no frozen file"):
-        read_frozen(tmp_path / "nothing.json")
+        frozen.read_frozen(tmp_path / "nothing.json")
 
 
 def test_frozen_file_when_applied_to_a_story_it_was_tuned_on_is_refused() -> None:
-    check_applies(FROZEN, CONDITIONS, ["story_3"])
+    frozen.check_applies(FROZEN, CONDITIONS, ["story_3"])
     with pytest.raises(InputError, match="tuned on 1 story that it is to be applied to: story_2"):
-        check_applies(FROZEN, CONDITIONS, ["story_2", "story_3"])
+        frozen.check_applies(FROZEN, CONDITIONS, ["story_2", "story_3"])
 
 
 @pytest.mark.parametrize(
@@ -123,7 +101,7 @@ def test_frozen_file_when_applied_to_a_story_it_was_tuned_on_is_refused() -> Non
 )
 def test_frozen_file_when_conditions_differ_is_refused(name: str, other: object, words: str) -> None:
     with pytest.raises(InputError, match=words):
-        check_applies(FROZEN, CONDITIONS.model_copy(update={name: other}), ["story_3"])
+        frozen.check_applies(FROZEN, CONDITIONS.model_copy(update={name: other}), ["story_3"])
 
 
 def evaluation(folder: Path, release: str, prompts: str) -> Path:
@@ -138,15 +116,15 @@ def evaluation(folder: Path, release: str, prompts: str) -> Path:
 
 def test_evaluation_when_looked_at_is_one_of_the_four_cells(tmp_path: Path) -> None:
     cells = [
-        cell_of(evaluation(tmp_path / f"{release}-{prompts}", release, prompts), CONDITIONS)
+        frozen.cell_of(evaluation(tmp_path / f"{release}-{prompts}", release, prompts), CONDITIONS)
         for prompts in ("main", "heldout")
         for release in ("s", "t")
     ]
-    assert tuple(cells) == CELLS
-    assert cells[3] == HELD_OUT
-    assert HELD_OUT.label == "Held-out judge prompts, held-out questions"
+    assert tuple(cells) == frozen.CELLS
+    assert cells[3] == frozen.HELD_OUT
+    assert frozen.HELD_OUT.label == "Held-out judge prompts, held-out questions"
     with pytest.raises(InputError, match="neither those that select nor those that report"):
-        cell_of(evaluation(tmp_path / "other", "x", "main"), CONDITIONS)
+        frozen.cell_of(evaluation(tmp_path / "other", "x", "main"), CONDITIONS)
 
 
 # Halves of questions: what selects and what reports.
@@ -167,8 +145,8 @@ def test_halves_when_numbers_are_odd_give_reporting_more_and_single_ones_to_repo
     (record, *_) = drawn_release(tmp_path, 2).records
     record = with_counts(record, {"causal": 1, "moral": 2, "emotional": 5})
 
-    def drawn(rule: Halving) -> Counter[tuple[str, str]]:
-        halves = split_questions([record], rule=rule)
+    def drawn(rule: judging.Halving) -> Counter[tuple[str, str]]:
+        halves = judging.split_questions([record], rule=rule)
         return Counter((q.question_type, halves.half_of[q.question_id]) for q in record.questions)
 
     assert drawn("dimensions") == {
@@ -212,8 +190,8 @@ def mix_of_table_14(record: StoryRecord, stories: int) -> Iterator[StoryRecord]:
 def test_stories_with_the_mix_of_table_14_have_selection_questions_on_two_transitions(tmp_path: Path) -> None:
     records = list(mix_of_table_14(drawn_release(tmp_path, 1).records[0], 200))
 
-    def at_least(rule: Halving, transitions: int) -> float:
-        selecting = split_questions(records, rule=rule).records(records, "selection")
+    def at_least(rule: judging.Halving, transitions: int) -> float:
+        selecting = judging.split_questions(records, rule=rule).records(records, "selection")
         asked = [{q.target_transition for q in record.questions} for record in selecting]
         return sum(len(some) >= transitions for some in asked) / len(records)
 
@@ -221,7 +199,7 @@ def test_stories_with_the_mix_of_table_14_have_selection_questions_on_two_transi
     assert at_least("transitions", 1) == 1
     # Half of each dimension leaves more than half of the stories without a single one.
     assert at_least("dimensions", 1) < 0.5 and at_least("dimensions", 2) < 0.1
-    halves = split_questions(records)
+    halves = judging.split_questions(records)
     assert halves.of("selection").isdisjoint(halves.of("reporting"))
     kinds = Counter(q.question_type for r in halves.records(records, "selection") for q in r.questions)
     whole = Counter(q.question_type for record in records for q in record.questions)
@@ -230,7 +208,7 @@ def test_stories_with_the_mix_of_table_14_have_selection_questions_on_two_transi
 
 def test_selection_set_when_given_selects_and_all_questions_of_the_release_report(tmp_path: Path) -> None:
     release = compass_release(tmp_path / "release", 1, 1)
-    stories, scenes = write_selection_inputs(release, tmp_path / "inputs")
+    stories, scenes = judging.write_selection_inputs(release, tmp_path / "inputs")
     assert len(jsonl(stories)) == len(jsonl(scenes)) == 2
     assert {name for line in jsonl(scenes) for name in line} == {
         "story_id", "author", "scenes", "transitions",
@@ -243,13 +221,13 @@ def test_selection_set_when_given_selects_and_all_questions_of_the_release_repor
         questions = [{**own, "question": text, "question_id": f"w{at}"} for at, text in enumerate(texts)]
         written.append(StoryRecord.model_validate({**record.as_json(), "questions": questions}))
     other = write_derived(release, tmp_path / "set", written, {})
-    halved = halve_release(release, tmp_path / "out", selection_set=other)
+    halved = judging.halve_release(release, tmp_path / "out", selection_set=other)
     selecting, reporting = load(halved.selection), load(halved.reporting)
     assert [len(record.questions) for record in selecting] == [5, 5]
     assert [record.questions for record in reporting] == [record.questions for record in release]
     assert halved.halves.of("selection").isdisjoint(halved.halves.of("reporting"))
     with pytest.raises(InputError, match="does not ask itself"):
-        halve_release(release, tmp_path / "same", selection_set=release.path)
+        judging.halve_release(release, tmp_path / "same", selection_set=release.path)
 
 
 def test_frozen_file_of_an_earlier_version_when_read_halves_by_dimensions(tmp_path: Path) -> None:
@@ -258,7 +236,7 @@ def test_frozen_file_of_an_earlier_version_when_read_halves_by_dimensions(tmp_pa
     earlier = {**told, "conditions": {k: v for k, v in told["conditions"].items() if k != "halves"}}
     path = tmp_path / "frozen.json"
     path.write_bytes(pretty_bytes({**earlier, "sha256": digest(earlier)}))
-    assert read_frozen(path).conditions.halves == "dimensions"
+    assert frozen.read_frozen(path).conditions.halves == "dimensions"
 
 
 def jsonl(path: Path) -> list[Any]:
@@ -267,7 +245,7 @@ def jsonl(path: Path) -> list[Any]:
 
 def test_halved_release_when_written_holds_each_question_once_and_no_label_where_it_selects(tmp_path):
     release = compass_release(tmp_path / "release", 2, 2)
-    halved = halve_release(release, tmp_path / "out")
+    halved = judging.halve_release(release, tmp_path / "out")
     selecting, reporting = load(halved.selection), load(halved.reporting)
     ids = [
         {question.question_id for record in half.records for question in record.questions}
@@ -285,25 +263,25 @@ def test_halved_release_when_written_holds_each_question_once_and_no_label_where
     how = json.loads((halved.selection / "release.json").read_text())["derived"]["how"]
     assert how == {"half": "selection", "seed": 42, "questions_sha256": halved.halves.sha256}
     before = {path: path.read_bytes() for path in (tmp_path / "out").rglob("*") if path.is_file()}
-    assert halve_release(release, tmp_path / "out").halves == halved.halves
+    assert judging.halve_release(release, tmp_path / "out").halves == halved.halves
     assert {path: path.read_bytes() for path in before} == before
 
 
 def test_halves_when_changed_or_of_another_release_are_refused(tmp_path: Path) -> None:
     release = compass_release(tmp_path / "release", 1, 1)
-    halve_release(release, tmp_path / "out")
-    path = tmp_path / "out" / QUESTIONS
+    judging.halve_release(release, tmp_path / "out")
+    path = tmp_path / "out" / judging.QUESTIONS
     with pytest.raises(TargetError, match="halves of other questions"):
-        halve_release(compass_release(tmp_path / "other", 3, 0), tmp_path / "out")
+        judging.halve_release(compass_release(tmp_path / "other", 3, 0), tmp_path / "out")
     document = json.loads(path.read_text())
     moved = next(iter(document["half_of"]))
     document["half_of"][moved] = "selection" if document["half_of"][moved] == "reporting" else "reporting"
     path.write_text(json.dumps(document))
     with pytest.raises(InputError, match="was changed"):
-        read_halves(path)
+        judging.read_halves(path)
     path.write_text("[]")
     with pytest.raises(InputError, match="no halves"):
-        read_halves(path)
+        judging.read_halves(path)
 
 
 # Equations 24 to 28 by hand.
@@ -496,9 +474,9 @@ def test_grid_when_made_takes_thresholds_from_the_candidates_and_weights_above_z
 
 def test_budget_when_counted_by_hand_is_the_most_that_there_can_be(tmp_path: Path) -> None:
     release = compass_release(tmp_path, 0, 2)
-    halves = split_questions(release.records)
+    halves = judging.split_questions(release.records)
     # 2 stories, 16 questions each, 8 of them select, all of those are about a transition; 3 seeds, 2 judges.
-    asked = budget(release.records, halves, ARMS, 3, 2, "own")
+    asked = frozen.budget(release.records, halves, ARMS, 3, 2, "own")
     full = asked.arms["full"]
     assert (full.candidates, full.weakest, full.bridges) == (2 * 8 * 3 * 2, 2 * 8 * 2, 2 * 8 * 3 * 2)
     assert full.pictures == 2 * 5 * 3 + 2 * 3
@@ -510,8 +488,8 @@ def test_budget_when_counted_by_hand_is_the_most_that_there_can_be(tmp_path: Pat
     together = asked.together
     assert (together.candidates, together.weakest, together.bridges) == (96, 64, 192)
     assert asked.text == 2 * 8 * 2
-    assert budget(release.records, halves, ARMS, 3, 2, "whole").arms["full"].weakest == 0
-    tuning = tuning_budget(release.records, halves, 3, 2, "own").arms["tuning"]
+    assert frozen.budget(release.records, halves, ARMS, 3, 2, "whole").arms["full"].weakest == 0
+    tuning = frozen.tuning_budget(release.records, halves, 3, 2, "own").arms["tuning"]
     assert tuning.candidates == 2 * 16 * 3 * 2
     assert tuning.bridges == full.bridges + 2 * 8 * 2
     assert any("calls to select and repair" in line for line in asked.lines())

@@ -28,18 +28,7 @@ from fabula.releases.loading import Release
 from fabula.schemas.katha import Question
 from fabula.schemas.text import normalize_answer
 from fabula.studies.compass.arms import STILL_FRAME
-from fabula.studies.experiments import planting
-from fabula.studies.experiments.losses import (
-    LOSSES,
-    Boxes,
-    CannotPlant,
-    Panel,
-    encoded,
-    forecast,
-    loss_named,
-    paint_over,
-    scenes_needed,
-)
+from fabula.studies.experiments import losses, planting
 from fabula.studies.experiments.measures.falls import read_plants
 from fabula.studies.experiments.planting import (
     PLANTS,
@@ -107,10 +96,10 @@ def tree(folder: Path) -> dict[str, bytes]:
 def test_planting_when_finished_leaves_valid_methods_and_says_what_was_done(base, tmp_path):
     release, outputs, truth = base
     planted = plant(outputs, release, tmp_path / "planted", PlantOptions(truth=truth))
-    assert set(planted.methods) == {loss.name for loss in LOSSES}
+    assert set(planted.methods) == {loss.name for loss in losses.LOSSES}
     assert rows(tmp_path / "planted" / PLANTS) == list(planted.rows)
     assert rows(tmp_path / "planted" / UNPLANTED) == []
-    assert Counter(row["loss"] for row in planted.rows) == {loss.name: 2 * STORIES for loss in LOSSES}
+    assert Counter(row["loss"] for row in planted.rows) == {loss.name: 2 * STORIES for loss in losses.LOSSES}
     for name, folder in planted.methods.items():
         report = check_outputs(folder, release.records, known=release)
         assert report.method == folder.name == f"transition-aware+faithful-{name}"
@@ -249,7 +238,8 @@ def test_planting_when_killed_anywhere_and_called_again_gives_the_same_bytes(
 
 ANT = gold_records()[0]
 STRIP = tuple(
-    Panel(scene, encoded(Image.new("RGB", (16, 16), (20 * scene, 0, 0))), "png") for scene in range(1, 6)
+    losses.Panel(scene, losses.encoded(Image.new("RGB", (16, 16), (20 * scene, 0, 0))), "png")
+    for scene in range(1, 6)
 )
 
 
@@ -257,13 +247,13 @@ def question(number: int) -> Question:
     return ANT.questions[number - 1]
 
 
-def scenes(strip: tuple[Panel, ...]) -> list[int]:
+def scenes(strip: tuple[losses.Panel, ...]) -> list[int]:
     return [panel.scene for panel in strip]
 
 
 def test_scenes_needed_when_asked_by_dimension_are_these() -> None:
     """The ant and the dove: target scene 2; transition 1-2; evidence 2, 3; 3-4; 4-5; evidence 2, 3; moral."""
-    assert [scenes_needed(ANT, each) for each in ANT.questions] == [
+    assert [losses.scenes_needed(ANT, each) for each in ANT.questions] == [
         (2,), (1, 2), (2, 3), (3, 4), (4, 5), (2, 3), (),
     ]  # fmt: skip
 
@@ -275,41 +265,41 @@ def changed(number: int, **fields: object) -> Question:
 
 def test_scenes_needed_when_fields_are_empty_fall_back_as_said() -> None:
     causal, emotional, order, action = 2, 3, 6, 1
-    assert scenes_needed(ANT, changed(causal, target_scene=3)) == (2, 3)
-    assert scenes_needed(ANT, changed(causal, target_scene=1)) == (1, 2)
-    assert scenes_needed(ANT, changed(causal, evidence_scenes=(2, 4))) == (3, 4)
-    assert scenes_needed(ANT, changed(causal)) == ()
-    assert scenes_needed(ANT, changed(emotional, target_scene=4)) == (4,)
-    assert scenes_needed(ANT, changed(order, evidence_scenes=(3,), target_transition=(3, 4))) == (3, 4)
-    assert scenes_needed(ANT, changed(order, evidence_scenes=(5, 2, 3))) == (2, 3, 5)
-    assert scenes_needed(ANT, changed(action, evidence_scenes=(2, 4))) == (4,)
+    assert losses.scenes_needed(ANT, changed(causal, target_scene=3)) == (2, 3)
+    assert losses.scenes_needed(ANT, changed(causal, target_scene=1)) == (1, 2)
+    assert losses.scenes_needed(ANT, changed(causal, evidence_scenes=(2, 4))) == (3, 4)
+    assert losses.scenes_needed(ANT, changed(causal)) == ()
+    assert losses.scenes_needed(ANT, changed(emotional, target_scene=4)) == (4,)
+    assert losses.scenes_needed(ANT, changed(order, evidence_scenes=(3,), target_transition=(3, 4))) == (3, 4)
+    assert losses.scenes_needed(ANT, changed(order, evidence_scenes=(5, 2, 3))) == (2, 3, 5)
+    assert losses.scenes_needed(ANT, changed(action, evidence_scenes=(2, 4))) == (4,)
     calm = ANT.model_copy(
         update={"scenes": tuple(scene.model_copy(update={"emotion": None}) for scene in ANT.scenes)}
     )
-    assert scenes_needed(calm, changed(emotional, target_scene=4)) == (3, 4)
+    assert losses.scenes_needed(calm, changed(emotional, target_scene=4)) == (3, 4)
 
 
 def test_questions_and_transitions_when_a_frame_is_removed_are_those_on_both_sides() -> None:
-    removed = loss_named("removed")
+    removed = losses.loss_named("removed")
     assert [each.question_id[-3:] for each in removed.questions(ANT, (3,))] == ["q03", "q04", "q06"]
     assert removed.transitions(ANT, (3,)) == ((2, 3), (3, 4))
     assert removed.transitions(ANT, (5,)) == ((4, 5),)
-    assert loss_named("swapped").transitions(ANT, (2, 3)) == ((2, 3),)
-    assert loss_named("object_erased").transitions(ANT, (2,)) == ()
+    assert losses.loss_named("swapped").transitions(ANT, (2, 3)) == ((2, 3),)
+    assert losses.loss_named("object_erased").transitions(ANT, (2,)) == ()
 
 
 def test_frames_when_swapped_removed_or_repeated_are_in_this_order() -> None:
-    nothing = (Boxes(), Boxes())
-    assert scenes(loss_named("swapped").change(STRIP, (2, 3), nothing)) == [1, 3, 2, 4, 5]
-    assert scenes(loss_named("removed").change(STRIP, (3,), nothing)) == [1, 2, 4, 5]
-    assert scenes(loss_named("repeated").change(STRIP, (3,), nothing)) == [1, 2, 2, 4, 5]
-    with pytest.raises(CannotPlant, match="fewer than two"):
-        loss_named("removed").change(STRIP[:2], (1,), nothing)
-    with pytest.raises(CannotPlant, match="no picture shows scene 9"):
-        loss_named("removed").change(STRIP, (9,), nothing)
+    nothing = (losses.Boxes(), losses.Boxes())
+    assert scenes(losses.loss_named("swapped").change(STRIP, (2, 3), nothing)) == [1, 3, 2, 4, 5]
+    assert scenes(losses.loss_named("removed").change(STRIP, (3,), nothing)) == [1, 2, 4, 5]
+    assert scenes(losses.loss_named("repeated").change(STRIP, (3,), nothing)) == [1, 2, 2, 4, 5]
+    with pytest.raises(losses.CannotPlant, match="fewer than two"):
+        losses.loss_named("removed").change(STRIP[:2], (1,), nothing)
+    with pytest.raises(losses.CannotPlant, match="no picture shows scene 9"):
+        losses.loss_named("removed").change(STRIP, (9,), nothing)
 
 
-def pixels(panel: Panel) -> np.ndarray:
+def pixels(panel: losses.Panel) -> np.ndarray:
     with Image.open(io.BytesIO(panel.data)) as image:
         return np.asarray(image.convert("RGB"))
 
@@ -317,39 +307,39 @@ def pixels(panel: Panel) -> np.ndarray:
 def test_box_when_erased_has_the_colour_around_it() -> None:
     image = Image.new("RGB", (20, 20), (10, 200, 30))
     image.paste((255, 0, 0), (5, 5, 10, 10))
-    paint_over(image, [(5, 5, 10, 10)])
+    losses.paint_over(image, [(5, 5, 10, 10)])
     assert (np.asarray(image) == (10, 200, 30)).all()
-    paint_over(image, [(-5, -5, 25, 25)])  # all of it: nothing is around
+    losses.paint_over(image, [(-5, -5, 25, 25)])  # all of it: nothing is around
     assert (np.asarray(image) == 128).all()
 
 
 def test_object_when_erased_changes_its_picture_and_no_other() -> None:
     image = Image.new("RGB", (16, 16), (9, 9, 9))
     image.paste((255, 0, 0), (4, 4, 8, 8))
-    strip = (STRIP[0], Panel(2, encoded(image), "png"), *STRIP[2:])
-    after = loss_named("object_erased").change(strip, (2,), [Boxes(decisive=((4, 4, 8, 8),))])
+    strip = (STRIP[0], losses.Panel(2, losses.encoded(image), "png"), *STRIP[2:])
+    after = losses.loss_named("object_erased").change(strip, (2,), [losses.Boxes(decisive=((4, 4, 8, 8),))])
     assert (pixels(after[1]) == 9).all()
     assert [panel.data for panel in after if panel.scene != 2] == [
         panel.data for panel in strip if panel.scene != 2
     ]
-    with pytest.raises(CannotPlant, match="nothing that is known to show its act"):
-        loss_named("object_erased").change(strip, (2,), [Boxes()])
+    with pytest.raises(losses.CannotPlant, match="nothing that is known to show its act"):
+        losses.loss_named("object_erased").change(strip, (2,), [losses.Boxes()])
 
 
 def test_transition_when_erased_loses_its_links_in_both_pictures_and_nothing_else() -> None:
     image = Image.new("RGB", (16, 16), (9, 9, 9))
     image.paste((255, 0, 0), (4, 4, 8, 8))
-    strip = (STRIP[0], *(Panel(scene, encoded(image), "png") for scene in (2, 3)), *STRIP[3:])
-    loss, link = loss_named("transition_erased"), Boxes(links=((4, 4, 8, 8),))
+    strip = (STRIP[0], *(losses.Panel(scene, losses.encoded(image), "png") for scene in (2, 3)), *STRIP[3:])
+    loss, link = losses.loss_named("transition_erased"), losses.Boxes(links=((4, 4, 8, 8),))
     after = loss.change(strip, (2, 3), (link, link))
     assert [bool((pixels(panel) == 9).all()) for panel in after[1:3]] == [True, True]
     assert after[:1] + after[3:] == strip[:1] + strip[3:]
-    with pytest.raises(CannotPlant, match="how scene 3 follows scene 2"):
-        loss.change(strip, (2, 3), (Boxes(), Boxes()))
+    with pytest.raises(losses.CannotPlant, match="how scene 3 follows scene 2"):
+        loss.change(strip, (2, 3), (losses.Boxes(), losses.Boxes()))
 
 
 def test_control_when_stored_anew_differs_in_four_pixels_by_eight_levels() -> None:
-    after = loss_named("none").change(STRIP, (), ())
+    after = losses.loss_named("none").change(STRIP, (), ())
     for panel, before in zip(after, STRIP, strict=True):
         assert panel.data != before.data
         difference = np.abs(pixels(panel).astype(int) - pixels(before).astype(int))
@@ -450,7 +440,7 @@ def test_finished_storyboards_when_named_by_a_study_are_methods_without_a_plan_t
     desk = Desk(planned, {}, release, tmp_path / "study", ExperimentOptions(workers=0))
     made = {cell.method: (cell.ordered, cell.to_judge, cell.judged) for cell in study_status(desk).cells}
     assert made == {"storygen": (2, 2, 0), "storydiffusion": (4, 4, 0)}
-    assert forecast(desk).cells == {"storygen": 2, "storydiffusion": 4}
+    assert losses.forecast(desk).cells == {"storygen": 2, "storydiffusion": 4}
     both = planned.model_copy(update={"plans": ("direct",)}).renderers | {"a": Renderer(model=MODEL)}
     mixed = study(renderers=both, split=["public_test"])
     assert list(mixed.methods()) == ["direct+a", "storygen", "storydiffusion"]

@@ -15,27 +15,8 @@ from fabula.models.vision.registry import open_vision
 from fabula.models.vision.store import Points, Segmenter
 from fabula.models.vision.weights import Place
 from fabula.studies.memory import pictures
+from fabula.studies.memory import pictures as memory
 from fabula.studies.memory.bank import BankEntry, read_bank
-from fabula.studies.memory.pictures import (
-    CELL,
-    DARK,
-    KEYS,
-    LIGHT,
-    can_shape,
-    check_labels,
-    components,
-    cut_by_colour,
-    font_for,
-    grid_of,
-    ground_of,
-    grounds_for,
-    is_shaped,
-    labelled,
-    on_checkers,
-    panorama_of,
-    rgb_of,
-    thirds_of,
-)
 from fabula.studies.memory.pipeline import (
     MemoryOptions,
     build_memory,
@@ -55,17 +36,17 @@ from fabula.testing.written_episodes import SHOTS, write_episodes, written_episo
 def test_cut_out_when_on_checkers_shows_them_through_its_holes() -> None:
     cut = Image.new("RGBA", (32, 32), (10, 20, 30, 255))
     cut.putpixel((20, 5), (10, 20, 30, 0))
-    shown = on_checkers(cut)
-    assert shown.getpixel((1, 1)) == (10, 20, 30) and shown.getpixel((20, 5)) == DARK
+    shown = memory.on_checkers(cut)
+    assert shown.getpixel((1, 1)) == (10, 20, 30) and shown.getpixel((20, 5)) == memory.DARK
 
 
 def test_grid_when_made_has_a_numbered_cell_for_each_candidate() -> None:
     cuts = [(2, Image.new("RGBA", (60, 80), (200, 0, 0, 255))), (5, Image.new("RGBA", (80, 60)))]
-    grid = grid_of(cuts)
+    grid = memory.grid_of(cuts)
     # Two cells of 320 x 400 with 8 pixels around each; a band of 36 below, and a gap at the end.
-    assert grid.size == (2 * 320 + 3 * 8, 400 + 36 + 2 * 8) and CELL == (320, 400)
+    assert grid.size == (2 * 320 + 3 * 8, 400 + 36 + 2 * 8) and memory.CELL == (320, 400)
     assert grid.getpixel((8 + 160, 8 + 200)) == (200, 0, 0)
-    assert grid.getpixel((8 + 320 + 8 + 160, 8 + 200)) in (LIGHT, DARK)
+    assert grid.getpixel((8 + 320 + 8 + 160, 8 + 200)) in (memory.LIGHT, memory.DARK)
     band = np.asarray(grid)[408:444]
     assert all((band[:, left : left + 320] == 255).any() for left in (8, 336)), "both numbers are written"
 
@@ -73,15 +54,15 @@ def test_grid_when_made_has_a_numbered_cell_for_each_candidate() -> None:
 def test_panorama_when_of_another_shape_is_its_middle_and_thirds_are_equal() -> None:
     image = Image.new("RGB", (900, 600), (0, 0, 255))
     image.paste((255, 0, 0), (0, 150, 900, 450))  # the middle 300 of 600 rows, a third of the width
-    panorama = panorama_of(image)
+    panorama = memory.panorama_of(image)
     assert panorama.size == (1536, 512) and np.asarray(panorama)[..., 0].min() > 250
     wide = Image.new("RGB", (4000, 500))
     wide.paste((0, 255, 0), (1250, 0, 2750, 500))
-    assert np.asarray(panorama_of(wide))[..., 1].min() > 250
+    assert np.asarray(memory.panorama_of(wide))[..., 1].min() > 250
     marked = Image.new("RGB", (1536, 512))
     for place, colour in enumerate(((255, 0, 0), (0, 255, 0), (0, 0, 255))):
         marked.paste(colour, (place * 512, 0, (place + 1) * 512, 512))
-    thirds = thirds_of(panorama_of(marked))
+    thirds = memory.thirds_of(memory.panorama_of(marked))
     assert {view: third.getcolors() for view, third in thirds.items()} == {
         "left": [(512 * 512, (255, 0, 0))], "centre": [(512 * 512, (0, 255, 0))],
         "right": [(512 * 512, (0, 0, 255))],
@@ -108,19 +89,19 @@ def test_panorama_when_of_another_shape_is_its_middle_and_thirds_are_equal() -> 
     ],
 )
 def test_grounds_when_colours_are_worn_avoid_them(description, retries, grounds):
-    assert grounds_for(description, retries) == grounds
+    assert memory.grounds_for(description, retries) == grounds
 
 
 # Cutting by colour: masks of drawn pictures whose areas are known.
 
-GREEN = rgb_of(KEYS["green"])
+GREEN = memory.rgb_of(memory.KEYS["green"])
 
 
-@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.parametrize("key", memory.KEYS)
 def test_cut_when_the_ground_is_flat_is_exactly_the_figure_on_every_ground(key: str) -> None:
-    ground = rgb_of(KEYS[key])  # type: ignore[index]
+    ground = memory.rgb_of(memory.KEYS[key])  # type: ignore[index]
     image = draw_portrait(ground)
-    cut = cut_by_colour(image, ground)
+    cut = memory.cut_by_colour(image, ground)
     figure = (np.asarray(image) != np.array(ground)).any(axis=-1)
     # Pillow draws no half pixels, so that every pixel is either ground or figure.
     assert np.array_equal(cut.mask, figure)
@@ -133,24 +114,26 @@ def test_cut_when_the_ground_is_flat_is_exactly_the_figure_on_every_ground(key: 
 def test_cut_when_the_ground_is_shaded_takes_the_shadow_for_ground() -> None:
     image = draw_portrait(GREEN)
     ImageDraw.Draw(image).rectangle((10, 146, 110, 155), fill=tuple(part * 3 // 4 for part in GREEN))
-    assert np.array_equal(cut_by_colour(image, GREEN).mask, cut_by_colour(draw_portrait(GREEN), GREEN).mask)
+    assert np.array_equal(
+        memory.cut_by_colour(image, GREEN).mask, memory.cut_by_colour(draw_portrait(GREEN), GREEN).mask
+    )
 
 
 def test_cut_when_the_ground_is_another_green_than_asked_for_finds_it() -> None:
     near = (20, 190, 80)
-    cut = cut_by_colour(draw_portrait(near), GREEN)
+    cut = memory.cut_by_colour(draw_portrait(near), GREEN)
     pixels = np.asarray(draw_portrait(near), dtype=np.float32)
-    ground, share = ground_of(pixels, GREEN)
+    ground, share = memory.ground_of(pixels, GREEN)
     assert tuple(ground) == near and share == 1.0 and not cut.mask[:10].any()
 
 
 def test_cut_when_the_ground_is_not_of_the_colour_says_so() -> None:
-    cut = cut_by_colour(draw_portrait((200, 200, 200)), GREEN)
+    cut = memory.cut_by_colour(draw_portrait((200, 200, 200)), GREEN)
     assert cut.ground == 0.0 and cut.mask.all()
 
 
 def test_cut_when_the_subject_encloses_ground_counts_it() -> None:
-    cut = cut_by_colour(draw_portrait(GREEN, "hole"), GREEN)
+    cut = memory.cut_by_colour(draw_portrait(GREEN, "hole"), GREEN)
     assert int(cut.enclosed.sum()) == 16 * 16
 
 
@@ -159,7 +142,7 @@ def test_cut_when_an_edge_is_mixed_frees_it_of_the_ground() -> None:
     ImageDraw.Draw(image).rectangle((10, 10, 29, 29), fill=(255, 255, 255))
     half = tuple((255 + part) // 2 for part in GREEN)
     ImageDraw.Draw(image).rectangle((10, 10, 29, 10), fill=half)  # half white, half ground: (127, 216, 159)
-    cut = cut_by_colour(image, GREEN)
+    cut = memory.cut_by_colour(image, GREEN)
     red, _, blue, alpha = np.asarray(cut.image)[10, 20]
     assert 0 < alpha < 255
     # Its distance from the ground is half of white's: of white 83.4, so 41.7; (41.7 - 24) / 32 = 0.55, which
@@ -170,15 +153,15 @@ def test_cut_when_an_edge_is_mixed_frees_it_of_the_ground() -> None:
 def test_cut_when_clothes_come_near_the_ground_tells_them_as_tinted() -> None:
     image = draw_portrait(GREEN)
     ImageDraw.Draw(image).rectangle((40, 42, 79, 101), fill=(72, 138, 84))  # 52 from the ground
-    cut = cut_by_colour(image, GREEN)
+    cut = memory.cut_by_colour(image, GREEN)
     assert cut.mask[70, 60] and cut.tinted[70, 60] and not cut.tinted[25, 60]
 
 
 def test_components_when_parts_touch_at_corners_are_one() -> None:
     mask = np.zeros((6, 6), dtype=bool)
     mask[0:2, 0:2] = mask[2, 2] = mask[5, 5] = True
-    assert components(mask) == [5, 1]
-    assert components(np.zeros((3, 3), dtype=bool)) == []
+    assert memory.components(mask) == [5, 1]
+    assert memory.components(np.zeros((3, 3), dtype=bool)) == []
 
 
 # Labels: names below portraits, by a font that has their letters, or refused.
@@ -193,10 +176,10 @@ def ink(sheet: Image.Image) -> np.ndarray:  # type: ignore[type-arg]
 
 
 def needs(name: str) -> str:
-    if is_shaped(name) and not can_shape():
+    if memory.is_shaped(name) and not memory.can_shape():
         pytest.skip("Raqm with FriBiDi is not installed here: apt-get install libfribidi0")
     try:
-        file = font_for(name)
+        file = memory.font_for(name)
     except MissingRequirement:
         pytest.skip(f"no font here has the letters of {name}: apt-get install fonts-noto-core fonts-noto-cjk")
     assert file is not None
@@ -206,18 +189,18 @@ def needs(name: str) -> str:
 @pytest.mark.parametrize("name", NAMES.values(), ids=NAMES)
 def test_label_when_a_font_has_the_letters_is_drawn_below_and_fits(name: str) -> None:
     needs(name)
-    sheet = labelled(FACE, name)
+    sheet = memory.labelled(FACE, name)
     assert sheet.size == (200, 272)  # an eighth of 240 is 30, and at least 32 pixels are written on
     assert np.array_equal(np.asarray(sheet)[:240], np.asarray(FACE)[..., :3])
     written = ink(sheet)
     columns = np.flatnonzero(written.any(axis=0))
     assert len(columns) and columns[0] >= 4 and columns[-1] < 196
-    assert np.array_equal(np.asarray(labelled(FACE, name)), np.asarray(sheet))
+    assert np.array_equal(np.asarray(memory.labelled(FACE, name)), np.asarray(sheet))
 
 
 def test_label_when_arabic_is_joined_differs_from_its_letters_apart() -> None:
     needs(NAMES["ARABIC"])
-    joined, apart = ink(labelled(FACE, "بيت")), ink(labelled(FACE, "ب‌ي‌ت"))
+    joined, apart = ink(memory.labelled(FACE, "بيت")), ink(memory.labelled(FACE, "ب‌ي‌ت"))
     # Zero-width non-joiners keep letters apart: without joining both would look the same.
     assert not np.array_equal(joined, apart)
 
@@ -226,7 +209,7 @@ def test_label_when_arabic_is_joined_differs_from_its_letters_apart() -> None:
 def test_label_when_letters_cannot_be_joined_is_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(features, "check", lambda _: False)
     with pytest.raises(MissingRequirement, match="libfribidi0"):
-        labelled(FACE, name)
+        memory.labelled(FACE, name)
 
 
 def test_label_when_no_font_has_the_letters_names_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -234,10 +217,10 @@ def test_label_when_no_font_has_the_letters_names_what_to_install(monkeypatch: p
     monkeypatch.setattr(pictures, "can_shape", lambda: True)
     for name, package in (("李小龙", "fonts-noto-cjk"), ("शिक्षक", "fonts-noto-core")):
         with pytest.raises(MissingRequirement, match=package):
-            font_for(name)
+            memory.font_for(name)
     with pytest.raises(MissingRequirement, match="so it is with 1 more"):
-        check_labels(["Ana", "李小龙", "शिक्षक", "李小龙"])
-    assert font_for("Ana") == "", "the font that Pillow carries has plain Latin"
+        memory.check_labels(["Ana", "李小龙", "शिक्षक", "李小龙"])
+    assert memory.font_for("Ana") == "", "the font that Pillow carries has plain Latin"
 
 
 # SAM 2 in the place of the key's colour: real classes with small random weights, plumbing only.
@@ -329,8 +312,8 @@ def times(folder: Path) -> dict[str, int]:
 @pytest.mark.slow
 def test_portrait_when_a_person_replaces_it_stays_and_what_follows_is_made_anew(folder):
     ben = entry(folder, "character", "Ben")
-    assert ben.record.key_colour == KEYS["green"]
-    theirs = picture_bytes(draw_portrait(rgb_of(KEYS["green"])))
+    assert ben.record.key_colour == memory.KEYS["green"]
+    theirs = picture_bytes(draw_portrait(memory.rgb_of(memory.KEYS["green"])))
     (ben.folder / "portrait.png").write_bytes(theirs)
     before = times(folder)
     build(folder)

@@ -17,32 +17,10 @@ from fabula.engine.stage import Answer, Ask, Item, Made, NoAnswer, Tools
 from fabula.models.chat import Image as ChatImage
 from fabula.models.generators.request import PictureRequest
 from fabula.schemas.entities import EntityEpisode
+from fabula.studies.memory import pictures as memory
+from fabula.studies.memory import scripts
 from fabula.studies.memory.candidates import QUESTIONS, DrawSettings, draw_references
-from fabula.studies.memory.pictures import (
-    KEYS,
-    CheckLimits,
-    CutOut,
-    Subject,
-    check_cut,
-    composition,
-    cut_by_colour,
-    cut_by_mask,
-    passes,
-    rgb_of,
-)
 from fabula.studies.memory.references import Reference
-from fabula.studies.memory.scripts import (
-    MemoryScript,
-    ScriptEntity,
-    ScriptShot,
-    classify_by_rules,
-    colours_worn,
-    head_phrase,
-    script_of,
-    singulars,
-    sort_of,
-    style_in,
-)
 from fabula.studies.pictures import LABEL
 from fabula.testing.drawn_portraits import FAULTS, Fault, draw_portrait, reply_of
 from fabula.testing.written_episodes import written_episode
@@ -64,39 +42,39 @@ from fabula.testing.written_episodes import written_episode
     ],
 )
 def test_sort_when_the_head_noun_is_listed_goes_by_it(name: str, sort: str) -> None:
-    found = sort_of(name)
+    found = scripts.sort_of(name)
     assert found is not None and found[0] == sort
 
 
 def test_head_phrase_when_there_is_more_than_the_head_ends_with_it() -> None:
-    assert head_phrase("the mannequin in a robe") == ("the", "mannequin")
-    assert head_phrase("stacks of old books") == ("old", "books")
-    assert head_phrase("the bag of white paste") == ("the", "bag")
+    assert scripts.head_phrase("the mannequin in a robe") == ("the", "mannequin")
+    assert scripts.head_phrase("stacks of old books") == ("old", "books")
+    assert scripts.head_phrase("the bag of white paste") == ("the", "bag")
 
 
 def test_singulars_when_an_ending_may_be_a_plural_gives_every_reading() -> None:
-    assert {"puppy", "puppie"} <= set(singulars("puppies"))
-    assert "knife" in set(singulars("knives"))
-    assert list(singulars("s")) == ["s"]
+    assert {"puppy", "puppie"} <= set(scripts.singulars("puppies"))
+    assert "knife" in set(scripts.singulars("knives"))
+    assert list(scripts.singulars("s")) == ["s"]
 
 
 def test_colours_worn_when_words_or_their_parts_are_listed() -> None:
-    assert colours_worn("Man in an olive coat with blue-grey eyes.") == {"green", "blue"}
-    assert colours_worn("Woman in red.") == frozenset()
-    assert colours_worn("Greenland's evergreens") == frozenset()
+    assert scripts.colours_worn("Man in an olive coat with blue-grey eyes.") == {"green", "blue"}
+    assert scripts.colours_worn("Woman in red.") == frozenset()
+    assert scripts.colours_worn("Greenland's evergreens") == frozenset()
 
 
 def test_style_when_the_text_names_one_is_that_and_else_none() -> None:
-    style = style_in("An anime about a thief.")
+    style = scripts.style_in("An anime about a thief.")
     assert style is not None and style.startswith("anime")
-    assert style_in("A thief animates a crowd in Rome.") is None
+    assert scripts.style_in("A thief animates a crowd in Rome.") is None
 
 
 # Objects by rules: what stands alone, and whose picture shows the rest.
 
 
-def entity(kind: str, name: str, shots: tuple[int, ...], description: str = "") -> ScriptEntity:
-    return ScriptEntity.model_validate(
+def entity(kind: str, name: str, shots: tuple[int, ...], description: str = "") -> scripts.ScriptEntity:
+    return scripts.ScriptEntity.model_validate(
         {
             "type": kind, "name": name, "label": None, "shots": shots, "description": description or name,
             "described_by": "registry",
@@ -104,9 +82,11 @@ def entity(kind: str, name: str, shots: tuple[int, ...], description: str = "") 
     )  # fmt: skip
 
 
-def script(*entities: ScriptEntity, actions: tuple[str, ...] = ("", "", "")) -> MemoryScript:
-    shots = tuple(ScriptShot(key=f"1:{number}", action=text) for number, text in enumerate(actions, 1))
-    return MemoryScript(episode_id="e", overview="", shots=shots, entities=entities, unscheduled=())
+def script(*entities: scripts.ScriptEntity, actions: tuple[str, ...] = ("", "", "")) -> scripts.MemoryScript:
+    shots = tuple(
+        scripts.ScriptShot(key=f"1:{number}", action=text) for number, text in enumerate(actions, 1)
+    )
+    return scripts.MemoryScript(episode_id="e", overview="", shots=shots, entities=entities, unscheduled=())
 
 
 ANA = entity("character", "Ana", (0, 1, 2), "Woman with a long grey scarf.")
@@ -117,7 +97,7 @@ YARD = entity("location", "The Yard", (2,))
 
 ANA_PLAIN = entity("character", "Ana", (0, 1), "Woman.")
 GREETED = ("Ana greets Ben, who lifts the felt hat.", "Ana waits. Ben drops the felt hat.", "")
-OWNERS: dict[str, tuple[ScriptEntity, MemoryScript, str | None]] = {
+OWNERS: dict[str, tuple[scripts.ScriptEntity, scripts.MemoryScript, str | None]] = {
     **{name: (entity("object", name, (0,)), script(ANA, HALL), None)
        for name in ("the brown horse", "the police car", "the brass lantern", "the quux")},
     # Ben shares both shots with it as Ana does; only Ana's description has a scarf
@@ -136,7 +116,7 @@ OWNERS: dict[str, tuple[ScriptEntity, MemoryScript, str | None]] = {
 @pytest.mark.parametrize("case", OWNERS)
 def test_object_when_classified_stands_alone_or_belongs_to_what_shows_it(case: str) -> None:
     thing, others, name = OWNERS[case]
-    row = classify_by_rules(thing, others.model_copy(update={"entities": (*others.entities, thing)}))
+    row = scripts.classify_by_rules(thing, others.model_copy(update={"entities": (*others.entities, thing)}))
     assert (row.owner and row.owner.name, row.by) == (name, "rules@1")
     assert row.owner is None or row.owner.type == ("location" if name == "The Hall" else "character")
     assert ("no location shares a shot" in row.reason) is (case == "no shot")
@@ -145,8 +125,8 @@ def test_object_when_classified_stands_alone_or_belongs_to_what_shows_it(case: s
 # Scripts: which entities an episode has, and where their descriptions are from.
 
 
-def read(document: dict[str, Any]) -> MemoryScript:
-    return script_of("ep_a", EntityEpisode.model_validate(document))
+def read(document: dict[str, Any]) -> scripts.MemoryScript:
+    return scripts.script_of("ep_a", EntityEpisode.model_validate(document))
 
 
 def test_script_when_read_has_the_scheduled_entities_by_type_and_appearance() -> None:
@@ -185,63 +165,67 @@ def test_entity_when_no_shot_schedules_it_is_told_and_gets_no_reference() -> Non
 
 # Checks by rules: each planted fault is found by its check and by no other.
 
-GREEN = rgb_of(KEYS["green"])
-CHECKED_ANA = Subject("character", "Ana")
+GREEN = memory.rgb_of(memory.KEYS["green"])
+CHECKED_ANA = memory.Subject("character", "Ana")
 
 
-def cut_of(mask: np.ndarray) -> CutOut:  # type: ignore[type-arg]
-    return cut_by_mask(Image.new("RGB", mask.shape[::-1], (90, 60, 50)), mask, "test")
+def cut_of(mask: np.ndarray) -> memory.CutOut:  # type: ignore[type-arg]
+    return memory.cut_by_mask(Image.new("RGB", mask.shape[::-1], (90, 60, 50)), mask, "test")
 
 
-def failed(cut: CutOut, subject: Subject = CHECKED_ANA) -> list[str]:
-    return [check.code for check in check_cut(cut, subject, CheckLimits()) if check.passed is False]
+def failed(cut: memory.CutOut, subject: memory.Subject = CHECKED_ANA) -> list[str]:
+    return [
+        check.code for check in memory.check_cut(cut, subject, memory.CheckLimits()) if check.passed is False
+    ]
 
 
-@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.parametrize("key", memory.KEYS)
 def test_checks_when_a_portrait_is_sound_all_pass(key: str) -> None:
-    ground = rgb_of(KEYS[key])  # type: ignore[index]
-    checks = check_cut(cut_by_colour(draw_portrait(ground), ground), CHECKED_ANA, CheckLimits())
+    ground = memory.rgb_of(memory.KEYS[key])  # type: ignore[index]
+    checks = memory.check_cut(
+        memory.cut_by_colour(draw_portrait(ground), ground), CHECKED_ANA, memory.CheckLimits()
+    )
     assert [check.code for check in checks] == ["ground", "area", "holes", "pieces", "border", "key_left"]
-    assert passes(checks) and all(check.by == "rules" for check in checks)
+    assert memory.passes(checks) and all(check.by == "rules" for check in checks)
 
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_checks_when_a_fault_is_planted_find_it(fault: Fault) -> None:
-    assert failed(cut_by_colour(draw_portrait(GREEN, fault), GREEN)) == [FAULTS[fault]]
+    assert failed(memory.cut_by_colour(draw_portrait(GREEN, fault), GREEN)) == [FAULTS[fault]]
 
 
 def test_checks_when_clothes_of_one_ground_stand_before_another_pass() -> None:
-    magenta = rgb_of(KEYS["magenta"])
+    magenta = memory.rgb_of(memory.KEYS["magenta"])
     image = draw_portrait(magenta)
     image.paste(GREEN, (40, 42, 80, 102))
-    assert failed(cut_by_colour(image, magenta)) == []
-    assert failed(cut_by_colour(draw_portrait(GREEN, "key-coloured clothes"), GREEN)) == ["pieces"]
+    assert failed(memory.cut_by_colour(image, magenta)) == []
+    assert failed(memory.cut_by_colour(draw_portrait(GREEN, "key-coloured clothes"), GREEN)) == ["pieces"]
 
 
 def test_pieces_when_an_object_hovers_or_is_two_tells_them_apart() -> None:
     above = np.zeros((100, 100), dtype=bool)
     above[20:40, 40:60] = above[50:70, 40:60] = True
     beside = above.T.copy()
-    assert failed(cut_of(above), Subject("object", "the lamp")) == []
-    assert failed(cut_of(beside), Subject("object", "the lamp")) == ["pieces"]
+    assert failed(cut_of(above), memory.Subject("object", "the lamp")) == []
+    assert failed(cut_of(beside), memory.Subject("object", "the lamp")) == ["pieces"]
     assert failed(cut_of(above), CHECKED_ANA) == ["pieces"]
-    many = check_cut(cut_of(beside), Subject("object", "the metal keys"), CheckLimits())
-    assert next(check for check in many if check.code == "pieces").passed is None and passes(many)
+    many = memory.check_cut(cut_of(beside), memory.Subject("object", "the metal keys"), memory.CheckLimits())
+    assert next(check for check in many if check.code == "pieces").passed is None and memory.passes(many)
 
 
 def test_composition_when_a_figure_is_right_is_one_and_falls_with_each_part() -> None:
     # 90 of 100 high, in the middle, 30 wide: height over width is 3, which is usual.
     good = np.zeros((100, 100), dtype=bool)
     good[5:95, 35:65] = True
-    assert composition(cut_of(good), "character") == pytest.approx(1.0)
+    assert memory.composition(cut_of(good), "character") == pytest.approx(1.0)
     # Half as high: size 0.5; 45 over 30 is 1.5 of the least 1.6, 0.9375; the middle is kept: 1.
     small = np.zeros((100, 100), dtype=bool)
     small[27:72, 35:65] = True
-    assert composition(cut_of(small), "character") == pytest.approx((0.5 + 0.99 + 0.9375) / 3)
+    assert memory.composition(cut_of(small), "character") == pytest.approx((0.5 + 0.99 + 0.9375) / 3)
     # Moved to the left by 20 of 100: place 1 - 2 * 0.2.
     moved = np.roll(good, -20, axis=1)
-    assert composition(cut_of(moved), "character") == pytest.approx((1 + 0.6 + 1) / 3)
-    assert composition(cut_of(np.zeros((9, 9), dtype=bool)), "character") == 0.0
+    assert memory.composition(cut_of(moved), "character") == pytest.approx((1 + 0.6 + 1) / 3)
+    assert memory.composition(cut_of(np.zeros((9, 9), dtype=bool)), "character") == 0.0
 
 
 # -- Drawing references: planted bad portraits are rejected, retried on the stated grounds, and counted
@@ -281,7 +265,7 @@ class Desk:
         return Answer(ask.read({"seen": "A figure.", "wrong": "", **RIGHT, **verdict}))
 
     def _picture(self, request: PictureRequest) -> str:
-        key = next(key for key, code in KEYS.items() if code in request.prompt)
+        key = next(key for key, code in memory.KEYS.items() if code in request.prompt)
         number = sum(kind == "picture" and ground == key for kind, ground in self.asked) + 1
         self.asked.append(("picture", key))
         fault = self.plan(key, number)
@@ -289,7 +273,7 @@ class Desk:
             raise NoAnswer("refused", "the generator declined")
         if fault is not None and fault not in FAULTS:
             raise NoAnswer(fault, "it is not there")
-        return reply_of(draw_portrait(rgb_of(KEYS[key]), fault))  # type: ignore[index,arg-type]
+        return reply_of(draw_portrait(memory.rgb_of(memory.KEYS[key]), fault))  # type: ignore[index,arg-type]
 
     @property
     def counts(self) -> Counter[str]:

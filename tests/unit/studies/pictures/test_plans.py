@@ -19,22 +19,8 @@ from fabula.media.images import encode, open_picture
 from fabula.releases.loading import Release
 from fabula.releases.shots.tree import ShotSet, read_shot_set
 from fabula.schemas.katha import StoryRecord
+from fabula.studies import pictures
 from fabula.studies.copy_paste import HEIGHT, UNFINISHED, WIDTH, stitch, write_copy_paste
-from fabula.studies.pictures import (
-    ORDERS,
-    PLANS,
-    GenerateOptions,
-    Order,
-    PanelOrder,
-    check_panels,
-    estimate_generation,
-    generate,
-    generations_of,
-    leaks_of,
-    place_outputs,
-    plan_named,
-    write_orders,
-)
 from fabula.testing.drawn import draw_panel, picture_bytes
 from fabula.testing.drawn_shots import draw_shot_set
 from fabula.testing.drawn_storyboards import drawn_release, judged_release
@@ -46,10 +32,12 @@ CREATED = "2026-01-01T00:00:00Z"
 GOOD = picture_bytes(draw_panel(1))
 
 
-def order(model: str, story: str = "kb25k_0001", seed: int | None = 42, **more: object) -> Order:
-    panels = tuple(PanelOrder(number=number, prompt=f"picture {number} of {story}") for number in range(1, 6))
+def order(model: str, story: str = "kb25k_0001", seed: int | None = 42, **more: object) -> pictures.Order:
+    panels = tuple(
+        pictures.PanelOrder(number=number, prompt=f"picture {number} of {story}") for number in range(1, 6)
+    )
     given = {"method": "m", "story_id": story, "seed": seed, "model": model, "panels": panels}
-    return Order.model_validate({**given, **more})
+    return pictures.Order.model_validate({**given, **more})
 
 
 def painter(bad: dict[str, object]) -> Callable[[Asked], object]:
@@ -69,18 +57,18 @@ def test_orders_when_a_service_spoils_pictures_keep_each_as_an_outcome_with_its_
     stories = [record.story_id for record in release.records[:2]]
     with ModelServer(painter({f"{text} of {stories[0]}": answer for text, answer in bad.items()})) as server:
         model = f"image:{server.openai_url}#painter"
-        write_orders(tmp_path / ORDERS, [order(model, story) for story in stories])
-        options = GenerateOptions(created_at=CREATED, workers=0)
-        report = generate(tmp_path / ORDERS, tmp_path / "run", options)
+        pictures.write_orders(tmp_path / pictures.ORDERS, [order(model, story) for story in stories])
+        options = pictures.GenerateOptions(created_at=CREATED, workers=0)
+        report = pictures.generate(tmp_path / pictures.ORDERS, tmp_path / "run", options)
         assert (report.totals["made"], len(server.log)) == (2, 10)
-        generate(tmp_path / ORDERS, tmp_path / "run", options)
+        pictures.generate(tmp_path / pictures.ORDERS, tmp_path / "run", options)
         assert len(server.log) == 10, "an outcome is kept, and not asked for again"
         continue_run(tmp_path / "run", retry_failed=True, workers=0)
         again = [exchange.asked.prompt for exchange in server.log][10:]
     assert sorted(again) == sorted(f"{text} of {stories[0]}" for text in bad), (
         "a retry asks for what was spoiled"
     )
-    rows = {(row["story_id"], row["panel"]): row for row in generations_of(tmp_path / "run")["m"]}
+    rows = {(row["story_id"], row["panel"]): row for row in pictures.generations_of(tmp_path / "run")["m"]}
     outcomes = [rows[stories[0], number]["outcome"] for number in range(1, 6)]
     # This format of requests has no field for a refusal: the service calls both a filter's work.
     assert outcomes == ["made", "blocked", "blocked", "corrupt", "made"]
@@ -89,7 +77,7 @@ def test_orders_when_a_service_spoils_pictures_keep_each_as_an_outcome_with_its_
     made = rows[stories[1], 1]
     assert (made["asked_seed"], made["effective_seed"], made["unsupported"]) == (42, None, ["seed"])
 
-    placed = place_outputs(tmp_path / "run", tmp_path / "outputs")
+    placed = pictures.place_outputs(tmp_path / "run", tmp_path / "outputs")
     checked = check_outputs(placed["m"], release.records[:2], known=release.records)
     assert [(board.unit, board.codes) for board in checked.invalid] == [(stories[0], ("missing",))]
     assert checked.accounting()["invalid_rate"] == 0.5
@@ -99,30 +87,30 @@ def test_orders_when_the_service_is_away_are_carried_out_by_the_same_command_lat
     with ModelServer(painter({})) as server:
         url = server.openai_url
         model = f"image:{url}#painter"
-        write_orders(tmp_path / ORDERS, [order(model)])
+        pictures.write_orders(tmp_path / pictures.ORDERS, [order(model)])
         models = {model: {"attempts": 1, "patience": 0.0}}
-        options = GenerateOptions(created_at=CREATED, workers=0, models=models)
+        options = pictures.GenerateOptions(created_at=CREATED, workers=0, models=models)
         server.faults = None
-        report = generate(tmp_path / ORDERS, tmp_path / "run", options)
+        report = pictures.generate(tmp_path / pictures.ORDERS, tmp_path / "run", options)
     assert report.totals["made"] == 1
-    assert {row["outcome"] for row in generations_of(tmp_path / "run")["m"]} == {"made"}
+    assert {row["outcome"] for row in pictures.generations_of(tmp_path / "run")["m"]} == {"made"}
 
 
 def test_orders_when_pictures_have_a_price_stop_at_the_limit_and_go_on_above_it(tmp_path: Path) -> None:
     with ModelServer(painter({})) as server:
         model = f"image:{server.openai_url}#painter"
-        write_orders(tmp_path / ORDERS, [order(model)])
+        pictures.write_orders(tmp_path / pictures.ORDERS, [order(model)])
         models = {model: {"prices": {"picture": 0.04}, "concurrency": 1}}
-        plan = estimate_generation(
-            tmp_path / ORDERS, tmp_path / "run", GenerateOptions(models=models, workers=0)
+        plan = pictures.estimate_generation(
+            tmp_path / pictures.ORDERS, tmp_path / "run", pictures.GenerateOptions(models=models, workers=0)
         )
         assert (plan.calls, plan.cost) == (5, pytest.approx(0.2))
-        low = GenerateOptions(created_at=CREATED, workers=0, models=models, max_cost=0.1)
+        low = pictures.GenerateOptions(created_at=CREATED, workers=0, models=models, max_cost=0.1)
         with pytest.raises(BudgetStop):
-            generate(tmp_path / ORDERS, tmp_path / "run", low)
+            pictures.generate(tmp_path / pictures.ORDERS, tmp_path / "run", low)
         assert len(server.log) == 2, "a third picture of 0.04 USD would make 0.12"
-        enough = GenerateOptions(created_at=CREATED, workers=0, models=models, max_cost=1.0)
-        assert generate(tmp_path / ORDERS, tmp_path / "run", enough).totals["made"] == 1
+        enough = pictures.GenerateOptions(created_at=CREATED, workers=0, models=models, max_cost=1.0)
+        assert pictures.generate(tmp_path / pictures.ORDERS, tmp_path / "run", enough).totals["made"] == 1
         assert len(server.log) == 5
 
 
@@ -135,18 +123,18 @@ def records(tmp_path_factory: pytest.TempPathFactory) -> tuple[StoryRecord, ...]
     return release.records
 
 
-@pytest.mark.parametrize("plan", PLANS, ids=lambda plan: plan.name)
+@pytest.mark.parametrize("plan", pictures.PLANS, ids=lambda plan: plan.name)
 def test_plan_when_made_of_any_sample_story_has_a_picture_for_each_scene_and_no_question(plan, records):
     for record in records:
         panels = plan.panels(record)
         assert [panel.scene for panel in panels] == [scene.scene_index for scene in record.scenes]
-        check_panels(record, plan, panels)
+        pictures.check_panels(record, plan, panels)
 
 
 def test_plans_when_they_show_more_have_the_marks_of_those_that_show_less(records):
     for record in records:
         for scene in record.scenes:
-            shown = {plan.name: set(plan.panel(record, scene).drawn.marks) for plan in PLANS}
+            shown = {plan.name: set(plan.panel(record, scene).drawn.marks) for plan in pictures.PLANS}
             assert shown["direct"] <= shown["rule"] <= shown["scene"] <= shown["transition-aware"]
             assert shown["caption"] <= shown["scene"]
             assert {mark.kind for mark in shown["direct"]} <= {"character"}
@@ -155,7 +143,7 @@ def test_plans_when_they_show_more_have_the_marks_of_those_that_show_less(record
 
 def test_direct_plan_when_made_shows_the_whole_story_and_nothing_of_the_annotation(records):
     record = records[0]
-    prompt = plan_named("direct").panel(record, record.scenes[1]).prompt
+    prompt = pictures.plan_named("direct").panel(record, record.scenes[1]).prompt
     assert record.story_text in prompt
     assert record.scenes[1].action not in prompt
     assert record.transitions[0].causality not in prompt
@@ -163,36 +151,38 @@ def test_direct_plan_when_made_shows_the_whole_story_and_nothing_of_the_annotati
 
 def test_transition_aware_plan_when_made_tells_both_sides_of_a_scene(records):
     record = records[0]
-    prompt = plan_named("transition-aware").panel(record, record.scenes[1]).prompt
+    prompt = pictures.plan_named("transition-aware").panel(record, record.scenes[1]).prompt
     before, after = prompt.split("It leads to the next scene")
     assert record.transitions[0].causality in before
     assert record.transitions[1].causality in after
-    first = plan_named("transition-aware").panel(record, record.scenes[0]).prompt
+    first = pictures.plan_named("transition-aware").panel(record, record.scenes[0]).prompt
     assert "comes from the scene before" not in first
 
 
 def test_leaks_when_a_plan_gives_away_a_question_or_an_answer_are_found(records):
-    record, plan = records[0], plan_named("caption")
+    record, plan = records[0], pictures.plan_named("caption")
     panel = plan.panels(record)[0]
     question = next(each for each in record.questions if each.question_type == "causal")
     asked = replace(panel, prompt=f"{panel.prompt} {question.question}")
-    assert any(leak.endswith("question") or ".question:" in leak for leak in leaks_of(record, plan, asked))
+    assert any(
+        leak.endswith("question") or ".question:" in leak for leak in pictures.leaks_of(record, plan, asked)
+    )
     answered = replace(panel, prompt=f"{panel.prompt} ({question.accepted_answers[0]})")
-    assert any("accepted_answers" in leak for leak in leaks_of(record, plan, answered))
+    assert any("accepted_answers" in leak for leak in pictures.leaks_of(record, plan, answered))
     with pytest.raises(ConfigError, match="gives away what judges are asked"):
-        check_panels(record, plan, (answered,))
+        pictures.check_panels(record, plan, (answered,))
     # What the plan may show anyhow is no leak, though an answer says the same.
     allowed = replace(answered, texts=(*panel.texts, question.accepted_answers[0]))
-    assert not list(leaks_of(record, plan, allowed))
+    assert not list(pictures.leaks_of(record, plan, allowed))
 
 
 def test_oracle_when_nobody_accepted_the_records_can_be_made_of_none(records):
-    oracle = plan_named("oracle")
+    oracle = pictures.plan_named("oracle")
     assert not any(oracle.usable(record) for record in records)
     status = records[0].evidence_status.model_copy(update={"human_evidence_accepted": True})
     assert oracle.usable(records[0].model_copy(update={"evidence_status": status}))
     with pytest.raises(ConfigError, match="there is no such plan; there are: direct, rule"):
-        plan_named("orakel")
+        pictures.plan_named("orakel")
 
 
 # -- The copy-paste baseline

@@ -15,21 +15,7 @@ from fabula.releases.loading import Release, load
 from fabula.schemas.canonical import canonical_text
 from fabula.schemas.judgement import HumanRow
 from fabula.schemas.katha import Question
-from fabula.studies.experiments.ablations.components import (
-    EVIDENCE,
-    LADDER,
-    REMOVALS,
-    Labelled,
-    answer_matching,
-    component_removals,
-    dimension_sets,
-    evaluator_controls,
-    evaluators_and_ladder,
-    evidence_conditions,
-    matching_errors,
-    question_constructions,
-    read_labelled,
-)
+from fabula.studies.experiments.ablations import components
 from fabula.studies.experiments.ablations.judges import alone, judge_aggregation, weighted_majority
 from fabula.studies.experiments.ablations.measuring import GROUPS, Sources
 from fabula.studies.experiments.ablations.morals import moral_granularity
@@ -73,8 +59,8 @@ def image(sources: Sources, rows: object) -> dict[str, float | None]:
 
 
 def test_removals_when_worked_by_hand_leave_out_what_they_say(sources: Sources) -> None:
-    rows = {row.name: row for row in component_removals(sources)}
-    assert list(rows) == [setting.name for setting in REMOVALS]
+    rows = {row.name: row for row in components.component_removals(sources)}
+    assert list(rows) == [setting.name for setting in components.REMOVALS]
     values = {name: row.scores["image"].value for name, row in rows.items()}
     # five valid dimensions, two of them lost: 3/5, and so is every question alike
     assert values["full"] == values["without-contrastives"] == pytest.approx(3 / 5)
@@ -107,22 +93,25 @@ def test_accepted_answers_when_left_out_reject_other_words(tmp_path: Path) -> No
         if row["condition"] == "image" and row["item"].endswith("_q1"):  # the causal question
             row["parsed"]["answer"] = f"because: {row['parsed']['answer']}"  # accepted, not canonical
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    made = {row.name: row.scores["image"].value for row in component_removals(Sources({"katha": run}, FEW))}
+    made = {
+        row.name: row.scores["image"].value
+        for row in components.component_removals(Sources({"katha": run}, FEW))
+    }
     assert made["full"] == 1.0 and made["without-accepted"] == pytest.approx(5 / 6)
 
 
 def test_ladder_when_worked_by_hand_begins_bare_and_ends_with_the_protocol(sources: Sources) -> None:
-    rows = evaluators_and_ladder(sources)
-    ladder = image(sources, rows[-len(LADDER) :])
+    rows = components.evaluators_and_ladder(sources)
+    ladder = image(sources, rows[-len(components.LADDER) :])
     assert ladder == {
         "qa-only": 1.0, "with-transitions": pytest.approx(3 / 5), "with-dimensions": pytest.approx(3 / 5),
         "full": pytest.approx(3 / 5),
     }  # fmt: skip
-    assert [row.scores["image"].status for row in rows[: -len(LADDER)]] == ["undefined"] * 4
+    assert [row.scores["image"].status for row in rows[: -len(components.LADDER)]] == ["undefined"] * 4
 
 
 def test_dimension_sets_when_worked_by_hand_hold_the_headline_and_the_mean_of_the_equations(sources):
-    rows = {row.name: row.scores for row in dimension_sets(sources)}
+    rows = {row.name: row.scores for row in components.dimension_sets(sources)}
     values = {name: scores["image"].value for name, scores in rows.items()}
     # latent: causal 0, emotional 1, moral 0, consequence not valid: 1/3; of six 3/5
     assert values["latent"] == pytest.approx(1 / 3) and values["six"] == pytest.approx(3 / 5)
@@ -138,13 +127,13 @@ def test_constructions_when_measured_by_plants_point_where_they_have_questions(t
     losses = {"swapped": ("causal",), "emotion_flattened": ("emotional",)}
     made = write_planted(tmp_path, 8, losses, 0.0)
     given = Sources({"katha": made.run}, FEW, {"katha": made.run}, read_plants(made.plants), "base")
-    rows = {row.name: row.scores for row in question_constructions(given)}
+    rows = {row.name: row.scores for row in components.question_constructions(given)}
     assert rows["full"]["localisation"].value == 1.0
     # causes and consequences: causal is seen; where a feeling is lost nothing falls, 1/6
     assert rows["causal-only"]["localisation"].value == pytest.approx((1 + 1 / 6) / 2)
     assert rows["causal-only"]["sensitivity"].value == 0.5
     assert rows["action-only"]["localisation"].value == pytest.approx(1 / 6)
-    controls = {row.name: row.scores for row in evaluator_controls(given)}
+    controls = {row.name: row.scores for row in components.evaluator_controls(given)}
     assert controls["katha-without-dimensions"]["localisation"].value == pytest.approx(1 / 6)
     assert controls["katha-without-contrastives"]["localisation"].value == 1.0
     assert controls["tifa"]["localisation"].status == "undefined"
@@ -162,8 +151,10 @@ def simulated(folder: Path, questions: int, truths: list[tuple[str, Truth]]) -> 
 @pytest.mark.slow
 def test_evidence_when_conditions_are_left_out_has_other_values_and_no_detection(tmp_path: Path) -> None:
     made = simulated(tmp_path, 240, [("m", Truth()), ("n", Truth())])
-    rows = {row.measured.name: row for row in evidence_conditions(Sources({"katha": made.run}, FEW))}
-    assert list(rows) == [row.setting.name for row in EVIDENCE]
+    rows = {
+        row.measured.name: row for row in components.evidence_conditions(Sources({"katha": made.run}, FEW))
+    }
+    assert list(rows) == [row.setting.name for row in components.EVIDENCE]
     assert [row.value for row in rows.values()] == ["image", "gap", "image", "text", "gap"]
     scores = {name: row.measured.scores for name, row in rows.items()}
     assert scores["image"]["detection"].value == 0.0 == scores["text-image"]["detection"].value
@@ -234,7 +225,7 @@ def test_judges_when_people_answered_are_weighted_by_how_they_follow_them(tmp_pa
     assert calibrated.scores["agreement"].value > majority.scores["agreement"].value
     inside = sum(len(record.questions) for record in release if record.split == "validation")
     assert first.scores["agreement"].counts["questions"] == 240 - inside
-    (full,) = [row for row in dimension_sets(given) if row.name == "six"]
+    (full,) = [row for row in components.dimension_sets(given) if row.name == "six"]
     assert full.scores["human_correlation"].value > 0.5
 
 
@@ -269,10 +260,10 @@ def test_evaluation_when_adjusted_is_scored_as_adjusted_and_plants_are_not(tmp_p
     plants = read_plants(made.plants)
     run = write_judged(tmp_path / "all", made.release, ("m", "n"), lambda m, q, c: c != "image" or m == "m")
     given = Sources({"katha": run}, FEW, {"katha": made.run}, plants)
-    (six,) = [row for row in dimension_sets(given) if row.name == "six"]
+    (six,) = [row for row in components.dimension_sets(given) if row.name == "six"]
     assert six.scores["image"].value == 0.5  # m keeps all, n nothing
     alone_m = replace(given, adjust=lambda judged: replace(judged, methods=judged.methods[:1]), _judged={})
-    (six,) = [row for row in dimension_sets(alone_m) if row.name == "six"]
+    (six,) = [row for row in components.dimension_sets(alone_m) if row.name == "six"]
     assert six.scores["image"].value == 1.0 and six.scores["image"].counts["methods"] == 1
     assert six.scores["localisation"].value == 1.0  # of base and changed outputs, which are not adjusted
 
@@ -292,15 +283,15 @@ def questions(release: Release) -> dict[str, Question]:
     return {question.question_id: question for record in release for question in record.questions}
 
 
-def labelled(questions: dict[str, Question]) -> list[Labelled]:
+def labelled(questions: dict[str, Question]) -> list[components.Labelled]:
     gold = questions["kb25k_0001_q1"].gold_answer  # the river had risen all night
     return [
-        Labelled("kb25k_0001_q1", gold, True),
-        Labelled("kb25k_0001_q1", gold.upper(), True),
-        Labelled("kb25k_0001_q1", f"because: {gold}", True),
-        Labelled("kb25k_0001_q1", "high water after dark", True),
-        Labelled("kb25k_0001_q1", "the river was dry all night", False),
-        Labelled("kb25k_0002_q1", "no idea", False),
+        components.Labelled("kb25k_0001_q1", gold, True),
+        components.Labelled("kb25k_0001_q1", gold.upper(), True),
+        components.Labelled("kb25k_0001_q1", f"because: {gold}", True),
+        components.Labelled("kb25k_0001_q1", "high water after dark", True),
+        components.Labelled("kb25k_0001_q1", "the river was dry all night", False),
+        components.Labelled("kb25k_0002_q1", "no idea", False),
     ]
 
 
@@ -309,7 +300,8 @@ def test_errors_when_worked_by_hand_are_shares_of_wrong_and_of_right_answers(rel
     path.write_text("".join(json.dumps(vars(answer)) + "\n" for answer in labelled(questions)))
     run = write_judged(tmp_path / "run", release, ("m",), lambda *_: True)
     rows = {
-        row.matcher: row for row in answer_matching(Sources({"katha": run}, Definitions(resamples=0)), path)
+        row.matcher: row
+        for row in components.answer_matching(Sources({"katha": run}, Definitions(resamples=0)), path)
     }
     assert list(rows) == ["exact", "keyword", "accepted"]
     # exact: the first alone is right letter by letter, so 3 of 4 right ones are rejected
@@ -337,10 +329,10 @@ def test_errors_when_people_voted_go_by_what_more_than_half_say(release, questio
     path = tmp_path / "votes.jsonl"
     again = {**rows[0], "value": 0, "repeat": 1}  # the same person was asked once more: not counted
     path.write_text("".join(json.dumps(row) + "\n" for row in [*rows, again, again]))
-    answers = read_labelled(path, questions)
+    answers = components.read_labelled(path, questions)
     assert [answer.correct for answer in answers] == [True, True, None, True, False, None]
     run = write_judged(tmp_path / "run", release, ("m",), lambda *_: True)
-    (row,) = answer_matching(Sources({"katha": run}, Definitions(resamples=0)), path, ["accepted"])
+    (row,) = components.answer_matching(Sources({"katha": run}, Definitions(resamples=0)), path, ["accepted"])
     assert (row.compared, row.unknown, row.undecided) == (4, 0, 2)
     assert row.scores["false_rejects"].value == 1 / 3  # the paraphrase, of three right answers
     assert row.scores["false_accepts"].value == 0
@@ -348,23 +340,23 @@ def test_errors_when_people_voted_go_by_what_more_than_half_say(release, questio
         json.dumps({**rows[0], "value": [1]}) + "\n" + json.dumps({**rows[0], "item": "q"}) + "\n"
     )
     with pytest.raises(InputError) as caught:
-        read_labelled(path, questions)
+        components.read_labelled(path, questions)
     assert len(caught.value.problems) == 2
 
 
 def test_errors_when_nothing_was_labelled_or_a_matcher_has_no_verdict_say_so(release, questions, tmp_path):
     run = write_judged(tmp_path / "run", release, ("m",), lambda *_: True)
     given = Sources({"katha": run}, Definitions(resamples=0))
-    (row,) = answer_matching(given, None, ["accepted"])
+    (row,) = components.answer_matching(given, None, ["accepted"])
     assert row.scores["false_accepts"].reason == "no answers were labelled as right or wrong"
 
     def silent(_key: object, _answer: str) -> bool:
         raise InputError([UserError("q", what="the archive has no verdict", fix="run the matcher")])
 
-    scores, unknown = matching_errors(labelled(questions), questions, silent, PLAIN)
+    scores, unknown = components.matching_errors(labelled(questions), questions, silent, PLAIN)
     assert unknown == 6 and scores["false_accepts"].status == "undefined"
     only_right = [answer for answer in labelled(questions) if answer.correct]
-    scores, _ = matching_errors(only_right, questions, keyword, PLAIN)
+    scores, _ = components.matching_errors(only_right, questions, keyword, PLAIN)
     assert scores["false_accepts"].reason == "no wrong answer was compared"
 
 
@@ -382,7 +374,7 @@ def test_errors_when_nothing_was_labelled_or_a_matcher_has_no_verdict_say_so(rel
 def test_file_when_a_line_is_wrong_is_named_with_what_to_do(questions, tmp_path, name, text, told):
     (tmp_path / name).write_text(text)
     with pytest.raises(InputError) as raised:
-        read_labelled(tmp_path / name, questions)
+        components.read_labelled(tmp_path / name, questions)
     assert (told in str(raised.value) and "correct" in str(raised.value)) or "its questions" in str(
         raised.value
     )

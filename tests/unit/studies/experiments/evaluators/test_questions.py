@@ -35,6 +35,7 @@ from fabula.studies.experiments.evaluators.evaluator import (
     evaluator_of,
 )
 from fabula.studies.experiments.evaluators.graph import apply_graph, ordered, with_parents
+from fabula.studies.experiments.measures import reliability as agreement
 from fabula.studies.experiments.measures.falls import (
     Fall,
     Plant,
@@ -52,16 +53,6 @@ from fabula.studies.experiments.measures.planted import (
     planted_measures,
     seen_by,
     view_of,
-)
-from fabula.studies.experiments.measures.reliability import (
-    corrected,
-    correlations,
-    detection,
-    human_correlation,
-    leakage,
-    recovered_by_people,
-    reliability,
-    weighted_spearman,
 )
 from fabula.studies.experiments.measures.views import View, view_scores
 from fabula.testing import stand_in_models
@@ -430,17 +421,17 @@ def test_view_when_worked_by_hand_averages_dimensions_or_questions(tmp_path):
 def test_correlation_with_people_when_worked_by_hand_is_that_of_ranks():
     ours = {("s1", "m"): 0.2, ("s2", "m"): 0.5, ("s3", "m"): 0.9, ("s4", "m"): 0.1}
     people = {("s1", "m"): 0.1, ("s2", "m"): 0.8, ("s3", "m"): 0.6}
-    score = human_correlation(ours, people, PLAIN)
+    score = agreement.human_correlation(ours, people, PLAIN)
     assert score.value == pytest.approx(0.5)  # ranks 1 2 3 and 1 3 2: 1 - 6 * 2 / (3 * 8)
     assert score.counts == {"storyboards": 3, "stories": 3}
 
 
 def test_correlation_with_people_when_nobody_answered_has_no_value_but_a_reason():
-    score = human_correlation({("s", "m"): 0.5}, None, PLAIN)
+    score = agreement.human_correlation({("s", "m"): 0.5}, None, PLAIN)
     assert (score.value, score.reason) == (None, "no person has answered yet")
-    few = human_correlation({("s", "m"): 0.5}, {("s", "m"): 0.5}, PLAIN)
+    few = agreement.human_correlation({("s", "m"): 0.5}, {("s", "m"): 0.5}, PLAIN)
     assert few.status == "undefined" and "3 are needed" in few.reason
-    alike = human_correlation(
+    alike = agreement.human_correlation(
         {(s, "m"): 0.5 for s in "abc"}, {(s, "m"): n for n, s in enumerate("abc")}, PLAIN
     )
     assert alike.reason == "all storyboards are alike"
@@ -450,7 +441,7 @@ def test_weighted_ranks_when_compared_are_scipys_of_repeated_pairs():
     random = np.random.default_rng(1)
     pairs = random.integers(0, 5, (30, 2)).astype(np.float64)
     weights = random.integers(0, 3, (20, 30)).astype(np.float64)
-    ours = weighted_spearman(pairs, weights)
+    ours = agreement.weighted_spearman(pairs, weights)
     for value, often in zip(ours, weights, strict=True):
         repeated = np.repeat(pairs, often.astype(int), axis=0)
         assert value == pytest.approx(stats.spearmanr(repeated[:, 0], repeated[:, 1]).statistic)
@@ -472,7 +463,7 @@ def test_people_when_several_answer_count_as_shares_per_question(tmp_path):
         line("q", second, True, repeat=1),
     ]  # fmt: skip
     # the first question 1/2, the second 1 (a repeated control does not count): mean 3/4
-    assert recovered_by_people(rows, questions) == {("kb25k_0001", "m"): 0.75}
+    assert agreement.recovered_by_people(rows, questions) == {("kb25k_0001", "m"): 0.75}
 
 
 def test_defects_when_planted_take_answers_of_another_story_and_are_always_the_same(tmp_path):
@@ -506,26 +497,26 @@ def test_leakage_and_detection_when_worked_by_hand_count_defects(tmp_path):
             line["parsed"]["final_answer"] = donors[kept]
     (run / "judgements.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     view = View.whole(judged_as(run, FEW, lambda path: plant_defects(load(path), 0.2)[0]))
-    stays = leakage(view, bad, PLAIN)
+    stays = agreement.leakage(view, bad, PLAIN)
     # 8 of 60 are defective, 1 stays; scored are it and 51 of 52 sound ones
     assert stays.leakage.value == pytest.approx(1 / 8)
     assert stays.contamination.value == pytest.approx(1 / 52)
-    removed = detection(view, bad, PLAIN)
+    removed = agreement.detection(view, bad, PLAIN)
     assert removed.detection.value == pytest.approx(7 / 8)
     assert removed.false_removals.value == pytest.approx(1 / 52)
     raw = View(view.judged, view.kept, chosen="raw")
-    assert leakage(raw, bad, PLAIN).leakage.value == 1.0
-    assert leakage(raw, bad, PLAIN).contamination.value == pytest.approx(8 / 60)
-    assert detection(raw, bad, PLAIN).detection.value == 0.0
-    assert leakage(view, (), PLAIN).leakage.status == "undefined"
+    assert agreement.leakage(raw, bad, PLAIN).leakage.value == 1.0
+    assert agreement.leakage(raw, bad, PLAIN).contamination.value == pytest.approx(8 / 60)
+    assert agreement.detection(raw, bad, PLAIN).detection.value == 0.0
+    assert agreement.leakage(view, (), PLAIN).leakage.status == "undefined"
 
 
 def test_reliability_when_worked_by_hand_is_corrected_to_full_length():
     # x 0 1 2 and y 0 2 1: n 3, sums 3 3, squares 5 5, product 4: (12 - 9) / (15 - 9) = 0.5; 1 / 1.5
     sums = np.array([3.0, 3.0, 3.0, 5.0, 5.0, 4.0])
-    assert correlations(sums) == pytest.approx(0.5)
-    assert corrected(np.array([0.5])) == pytest.approx(2 / 3)
-    assert np.isnan(correlations(np.array([3.0, 3.0, 3.0, 3.0, 5.0, 4.0])))  # x is constant
+    assert agreement.correlations(sums) == pytest.approx(0.5)
+    assert agreement.corrected(np.array([0.5])) == pytest.approx(2 / 3)
+    assert np.isnan(agreement.correlations(np.array([3.0, 3.0, 3.0, 3.0, 5.0, 4.0])))  # x is constant
 
 
 def test_reliability_when_stories_differ_is_high_and_without_difference_near_zero(tmp_path):
@@ -536,11 +527,13 @@ def test_reliability_when_stories_differ_is_high_and_without_difference_near_zer
         question.question_id: random.random() < 0.5 for record in release for question in record.questions
     }
     real = viewed(tmp_path / "a", release, ("m",), lambda m, q, c: c != "image" or easy[q.story_id])
-    assert reliability(real, "gap", Uncertainty(resamples=50)).value == pytest.approx(1.0)
+    assert agreement.reliability(real, "gap", Uncertainty(resamples=50)).value == pytest.approx(1.0)
     none = viewed(tmp_path / "b", release, ("m",), lambda m, q, c: c != "image" or noise[q.question_id])
-    score = reliability(none, "gap", Uncertainty(resamples=200))
+    score = agreement.reliability(none, "gap", Uncertainty(resamples=200))
     assert score.low < 0 < score.high
-    assert reliability(none, "text", PLAIN).status == "undefined"  # text is always right: all are alike
+    assert (
+        agreement.reliability(none, "text", PLAIN).status == "undefined"
+    )  # text is always right: all are alike
     assert none.judged.items.stories == score.counts["storyboards"] == 60
 
 

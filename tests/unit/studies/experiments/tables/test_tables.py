@@ -17,18 +17,8 @@ from fabula.evaluation.recoverability.score import question_rows
 from fabula.evaluation.report.formats import written
 from fabula.studies.compass.boards import Weights
 from fabula.studies.compass.frozen import Conditions, Frozen, Search, Setting, write_frozen
+from fabula.studies.experiments.tables import page as pages
 from fabula.studies.experiments.tables.ablations import contrasts, effects_of
-from fabula.studies.experiments.tables.page import (
-    COMPASS_RULES,
-    GROUPS,
-    RULES,
-    Facts,
-    chosen_stories,
-    facts_of,
-    render_study,
-    study_page,
-    write_page,
-)
 from fabula.studies.experiments.tables.registry import (
     ABSENT,
     TABLES,
@@ -396,14 +386,14 @@ def facts(gaps, usable=None, methods=tuple(CELLS), dimensions=None):
     """Facts of made-up gaps, shape (methods, stories)."""
     table = np.array(gaps, dtype=np.float64)
     stories = table.shape[1]
-    return Facts(
+    return pages.Facts(
         methods, CELLS, (42,) * stories, np.ones(stories, dtype=bool) if usable is None else np.array(usable),
         table, 1 - table, np.zeros((*table.shape, 6)) if dimensions is None else dimensions,
     )  # fmt: skip
 
 
 def rule(name):
-    return next(each for each in (*RULES, *COMPASS_RULES) if each.name == name)
+    return next(each for each in (*pages.RULES, *pages.COMPASS_RULES) if each.name == name)
 
 
 def test_rules_when_gaps_are_known_choose_highest_lowest_and_median():
@@ -431,10 +421,10 @@ def test_spread_when_plans_and_renderers_differ_is_that_of_their_means():
 
 def test_repair_rules_when_arms_are_known_choose_where_it_helps_most_and_least():
     some = facts([[0.5, 0.5, 0.5], [0.1, 0.5, 0.7]], methods=("first-seed", "full"))
-    assert [(each.rule.name, each.story) for each in chosen_stories(some, COMPASS_RULES)] == [
+    assert [(each.rule.name, each.story) for each in pages.chosen_stories(some, pages.COMPASS_RULES)] == [
         ("repair", 0), ("repair_boundary", 2),
     ]  # fmt: skip
-    assert chosen_stories(facts([[0.5]] * 4), COMPASS_RULES) == ()
+    assert pages.chosen_stories(facts([[0.5]] * 4), pages.COMPASS_RULES) == ()
 
 
 def test_dimension_rules_when_one_is_lost_most_choose_that_story():
@@ -446,7 +436,7 @@ def test_dimension_rules_when_one_is_lost_most_choose_that_story():
 
 def test_chosen_when_stories_are_alike_take_the_earlier_one_and_none_twice():
     some = facts([[0.5, 0.5]] * 4)
-    chosen = chosen_stories(some, (rule("high_collapse"), rule("low_collapse"), rule("typical")))
+    chosen = pages.chosen_stories(some, (rule("high_collapse"), rule("low_collapse"), rule("typical")))
     assert [each.story for each in chosen] == [0, 1]
 
 
@@ -461,7 +451,7 @@ def test_facts_when_generations_failed_show_the_first_seed_that_all_have(small, 
     )  # fmt: skip
     results = read_results(study.folder)
     judged = results.evaluation
-    made = facts_of(list(judged.methods), judged.items, judged.replies.seeds, results.cells)
+    made = pages.facts_of(list(judged.methods), judged.items, judged.replies.seeds, results.cells)
     assert made.seeds == (123, None, 42)
     assert made.usable.tolist() == [True, False, False]
 
@@ -472,7 +462,7 @@ def test_facts_when_most_questions_are_ambiguous_leave_the_story_out(small, cell
     truth = replace(cells["direct", "plain"], ambiguous=1.0)
     results = read_results(small(2, cells={("direct", "plain"): truth}).folder)
     judged = results.evaluation
-    made = facts_of(list(judged.methods), judged.items, judged.replies.seeds, results.cells)
+    made = pages.facts_of(list(judged.methods), judged.items, judged.replies.seeds, results.cells)
     assert not made.usable.any()
 
 
@@ -481,13 +471,13 @@ def test_facts_when_most_questions_are_ambiguous_leave_the_story_out(small, cell
 
 def page_of(folder):
     results = read_results(folder, FEW)
-    return study_page(results, make_tables(results))
+    return pages.study_page(results, make_tables(results))
 
 
 @pytest.mark.slow
 def test_page_when_written_has_planted_losses_first_and_every_table_or_its_reason(small):
     study = small(6, pictures=True)
-    files = write_page(study.folder, FEW)
+    files = pages.write_page(study.folder, FEW)
     assert files[0] == study.folder / "index.html"
     text = files[0].read_text("utf-8")
     heads = re.findall(r'<h2 id="([a-z]+)">', text)
@@ -497,12 +487,12 @@ def test_page_when_written_has_planted_losses_first_and_every_table_or_its_reaso
     shown = {table.name for section in page.sections for _, table in section.tables}
     absent = [title for section in page.sections for title, _ in section.absent]
     assert len(shown) + len(absent) == len(TABLES)
-    assert {table.group for table in TABLES} <= set(GROUPS)
+    assert {table.group for table in TABLES} <= set(pages.GROUPS)
 
 
 @pytest.mark.slow
 def test_page_when_read_by_a_browser_loads_nothing_and_allows_only_its_own_script(small):
-    text = render_study(page_of(small(6, pictures=True).folder))
+    text = pages.render_study(page_of(small(6, pictures=True).folder))
     assert "default-src &#39;none&#39;" in text
     assert not re.findall(r'(?:src|href)="(?!data:|#)[^"]*"', text)
     assert text.count("<script>") == 1
@@ -513,7 +503,7 @@ def test_page_when_nothing_was_judged_is_made_all_the_same(small):
     (study.folder / "evaluation" / "judgements.jsonl").unlink()
     page = page_of(study.folder)
     assert "Nothing was judged yet" in " ".join(page.warnings)
-    assert "Pipelines (after Table 41)" in render_study(page)
+    assert "Pipelines (after Table 41)" in pages.render_study(page)
 
 
 # The table of planted losses, first on the page: from evaluations of changed storyboards, by evaluator.

@@ -12,21 +12,9 @@ from fabula.errors import ConfigError
 from fabula.schemas.entities import EntityEpisode
 from fabula.schemas.plain_files import json_lines
 from fabula.studies.memory.bank import Owner
+from fabula.studies.memory.shots import packets as packing
 from fabula.studies.memory.shots.exports import read_packets
 from fabula.studies.memory.shots.layout import cast_of, goes_on, plain_layout
-from fabula.studies.memory.shots.packets import (
-    Condition,
-    KnownEntities,
-    KnownEntity,
-    KnownPicture,
-    Packet,
-    drawn_scene,
-    known_entities,
-    looks_of,
-    made_up_look,
-    packet_of,
-    scripted_shots,
-)
 from fabula.studies.memory.shots.pipeline import PacketOptions, make_packets, packets_request, read_heights
 from fabula.testing import stand_in_models
 from fabula.testing.memory_banks import write_bank
@@ -41,25 +29,26 @@ PICTURES = {
 }
 
 
-def pictured(entity: KnownEntity) -> KnownEntity:
+def pictured(entity: packing.KnownEntity) -> packing.KnownEntity:
     """The same entity with pictures that nobody opens here."""
     pictures = {
-        use: KnownPicture(path=f"{use}.png", sha256=f"{use}-{entity.name}") for use in PICTURES[entity.type]
+        use: packing.KnownPicture(path=f"{use}.png", sha256=f"{use}-{entity.name}")
+        for use in PICTURES[entity.type]
     }
     return entity.model_copy(update={"pictures": pictures, "status": "verified"})
 
 
 def packets(
-    condition: Condition | None = None,
+    condition: packing.Condition | None = None,
     episode: Mapping[str, Any] | None = None,
-    known: KnownEntities | None = None,
-) -> list[Packet]:
+    known: packing.KnownEntities | None = None,
+) -> list[packing.Packet]:
     script = EntityEpisode.model_validate(episode or written_episode())
     if known is None:
-        words = known_entities("ep_a", script, None)
-        known = KnownEntities(entities=tuple(pictured(entity) for entity in words.entities))
-    made: list[Packet] = []
-    for scripted in scripted_shots(view_of("ep_a", script)):
+        words = packing.known_entities("ep_a", script, None)
+        known = packing.KnownEntities(entities=tuple(pictured(entity) for entity in words.entities))
+    made: list[packing.Packet] = []
+    for scripted in packing.scripted_shots(view_of("ep_a", script)):
         before = made[-1].layout.state if goes_on(scripted.shot, scripted.before) else None
         layout = plain_layout(cast_of(scripted.shot, known.alone, before))
         composed = [
@@ -76,11 +65,11 @@ def packets(
             }
             for number, frame in enumerate(layout.keyframes)
         ]  # fmt: skip
-        made.append(packet_of(scripted, known, layout, composed, condition or Condition()))
+        made.append(packing.packet_of(scripted, known, layout, composed, condition or packing.Condition()))
     return made
 
 
-def told(made: list[Packet]) -> str:
+def told(made: list[packing.Packet]) -> str:
     """Return packets as text: what is shown, by what each entity is known, and what is asked."""
     lines = []
     for packet in made:
@@ -101,7 +90,7 @@ def told(made: list[Packet]) -> str:
     return "\n".join(lines)
 
 
-def undescribed(*actions: str) -> list[Packet]:
+def undescribed(*actions: str) -> list[packing.Packet]:
     """Packets of an episode in which nobody describes the cup, with other actions in the first scene."""
     episode = written_episode()
     del episode["entity_descriptions"]["Object 1"]
@@ -109,25 +98,25 @@ def undescribed(*actions: str) -> list[Packet]:
         episode["scenes"][0]["action_descriptions"] = list(actions)
     for scene in episode["scenes"]:
         scene["video_prompts"] = list(scene["action_descriptions"])
-    known = known_entities("ep_a", EntityEpisode.model_validate(episode), None)
+    known = packing.known_entities("ep_a", EntityEpisode.model_validate(episode), None)
     return packets(episode=episode, known=known)
 
 
-def with_cup_of_ana() -> list[Packet]:
+def with_cup_of_ana() -> list[packing.Packet]:
     """Packets of an episode in which Ana's portrait has the cup."""
-    words = known_entities("ep_a", EntityEpisode.model_validate(written_episode()), None)
+    words = packing.known_entities("ep_a", EntityEpisode.model_validate(written_episode()), None)
     owner = {"status": "part_of", "owner": Owner(type="character", name="Ana")}
     entities = [
         entity.model_copy(update=owner) if entity.name == "the red cup" else pictured(entity)
         for entity in words.entities
     ]
-    return packets(known=KnownEntities(entities=tuple(entities)))
+    return packets(known=packing.KnownEntities(entities=tuple(entities)))
 
 
-CASES: dict[str, Callable[[], list[Packet]]] = {
-    "no keyframes": lambda: packets(Condition(keyframes=False)),
-    "the last frame": lambda: packets(Condition(memory="last-frame")),
-    "text alone": lambda: packets(Condition(memory="text")),
+CASES: dict[str, Callable[[], list[packing.Packet]]] = {
+    "no keyframes": lambda: packets(packing.Condition(keyframes=False)),
+    "the last frame": lambda: packets(packing.Condition(memory="last-frame")),
+    "text alone": lambda: packets(packing.Condition(memory="text")),
     "a cup that nobody describes": undescribed,
     "a cup that nobody names": lambda: undescribed("Ana works.", "Ben waves."),
     "a cup in a portrait": with_cup_of_ana,  # it is not placed again
@@ -147,16 +136,16 @@ def test_packets_when_something_is_taken_away_lack_just_that_and_say_so(case, di
 
 def test_looks_when_memory_is_taken_away_are_made_up_or_kept_from_the_frame_before() -> None:
     full = packets()[-1]
-    assert set(looks_of(full, {}).values()) == {"Ana", "Ben", "The Garden", "the red cup"}
-    portraits = looks_of(packets(Condition(keyframes=False))[-1], {})
+    assert set(packing.looks_of(full, {}).values()) == {"Ana", "Ben", "The Garden", "the red cup"}
+    portraits = packing.looks_of(packets(packing.Condition(keyframes=False))[-1], {})
     assert portraits["character:Ana"] == "Ana"
-    assert portraits["object:the red cup"] == made_up_look("the red cup", "ep_a", "2:3")
-    frame = looks_of(
-        packets(Condition(memory="last-frame"))[-1], {"character:Ana": "Ana, made up for ep_a 2:2"}
+    assert portraits["object:the red cup"] == packing.made_up_look("the red cup", "ep_a", "2:3")
+    frame = packing.looks_of(
+        packets(packing.Condition(memory="last-frame"))[-1], {"character:Ana": "Ana, made up for ep_a 2:2"}
     )
     assert frame["character:Ana"] == "Ana, made up for ep_a 2:2"
-    assert frame["character:Ben"] == made_up_look("Ben", "ep_a", "2:3")
-    marks = drawn_scene(full, looks_of(full, {}))["marks"]
+    assert frame["character:Ben"] == packing.made_up_look("Ben", "ep_a", "2:3")
+    marks = packing.drawn_scene(full, packing.looks_of(full, {}))["marks"]
     assert [(mark["kind"], mark["text"]) for mark in marks] == [
         ("character", "Ana"), ("character", "Ben"), ("place", "The Garden"), ("object", "the red cup"),
         ("action", "Ana gives Ben the red cup in The Garden."),
