@@ -57,43 +57,6 @@ def judge() -> Iterator[str]:
         yield f"{server.openai_url}#"
 
 
-def test_list_and_show_when_nothing_is_here_say_what_there_is_and_what_is_missing() -> None:
-    assert [line.split()[0] for line in run("benchmark", "list").splitlines()] == [
-        "storyeval", "vistorybench", "vistorybench-lite", "entitybench", "kathabench", "kathatrace-demo",
-    ]  # fmt: skip
-    told = run("benchmark", "show", "storyeval")
-    assert "| Pika-1.5 | 19.4 | 17.1 |" in told and "https://arxiv.org/abs/2412.16211" in told
-    assert "missing  data: https://github.com/ypwang61/StoryEval at d095e63, 206.4 kB; Apache-2.0" in told
-    document = json.loads(run("benchmark", "show", "vistorybench", "--json"))
-    assert not document["complete"] and "missing" in {part["state"] for part in document["parts"]}
-    assert document["weights"]["bytes_to_fetch"] > 1_000_000_000
-    assert "data/splits/holocine_ids.json" in run("benchmark", "show", "entitybench"), "every file"
-    assert "use storyeval, vistorybench" in run("benchmark", "show", "vbench", code=2)
-
-
-def test_dry_run_when_nothing_is_here_names_all_of_it_in_one_message() -> None:
-    told = run(
-        "benchmark", "run", "vistorybench", "--outputs", "none", "--judge", "openai:gpt-4.1", "--dry-run",
-        code=3,
-    )  # fmt: skip
-    for part in (
-        "data: https://huggingface.co/datasets/ViStoryBench/ViStoryBench", "set: ", "prompts: ",
-        "weights csd-vit-l", "the key of openai:gpt-4.1: set OPENAI_API_KEY", "outputs: none is no folder",
-    ):  # fmt: skip
-        assert part in told
-    assert re.search(r"^missing, \d+ things:$", told, re.MULTILINE)
-    assert "its data is not here" in run("benchmark", "orders", "storyeval", "--out", "orders", code=3)
-
-
-def test_get_when_nobody_accepts_the_terms_brings_nothing() -> None:
-    draw_shot_set(Path("data"), 1, 2)
-    assert "nobody accepted" in run("fetch", "vistorybench", code=2)
-    assert "leave them out" in run("fetch", "vistorybench", "--out", "x", code=2)
-    told = run("benchmark", "get", "vistorybench", "--from", "data", "--without-weights", code=2)
-    assert "nobody accepted these terms: data: no licence" in told
-    assert not Path("cache/fabula/benchmarks").exists()
-
-
 @pytest.mark.slow
 def test_kathabench_when_got_from_a_hub_records_the_commit_that_came(tmp_path, monkeypatch):
     from huggingface_hub import HfApi

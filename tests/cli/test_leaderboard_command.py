@@ -139,11 +139,3 @@ def test_score_hidden_when_a_generator_was_evaluated_writes_scores_and_no_replie
     assert "hidden test" in index
     assert index.count("run by the maintainer") == 2
     assert record.story_id not in index
-
-
-def test_submit_when_it_is_no_evaluation_says_what_is_missing(tmp_path: Path, sample_release: Path) -> None:
-    done = CliRunner().invoke(
-        app, ["leaderboard", "submit", str(tmp_path), "--leaderboard", str(tmp_path), "--name", "x"]
-    )
-    assert done.exit_code == 1
-    assert "leaderboard.json" in done.stderr

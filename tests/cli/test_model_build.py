@@ -94,12 +94,6 @@ def test_build_when_a_model_is_named_lets_it_draft_and_asks_nothing_twice(build,
     assert (run / "records.jsonl").read_bytes() == records
 
 
-def test_build_when_rules_are_wanted_and_a_model_is_named_refuses(build, server: ModelServer) -> None:
-    done = build("--planner", "rules", "--model", spec_of(server), "--out", "run")
-    assert done.returncode == 2
-    assert "--planner rules" in done.stderr
-
-
 def test_build_when_the_limit_is_reached_stops_and_goes_on_with_a_higher_one(
     build, fabula_command, server: ModelServer, tmp_path: Path
 ) -> None:
@@ -390,14 +384,3 @@ def test_study_when_something_in_it_is_wrong_says_where_and_asks_nobody(
     refused = fabula_command("experiment", "run", study, "--out", tmp_path / "out")
     assert refused.returncode in (1, 2) and said in refused.stderr, refused.stderr
     assert "Traceback" not in refused.stderr
-
-
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [(b"", "there is no section"), (b"\xff\xfe[study]", "cannot be read"), (b"[study", "cannot be read")],
-)
-def test_study_when_its_file_is_damaged_is_refused(fabula_command, tmp_path, content, said):
-    study = tmp_path / "study.toml"
-    study.write_bytes(content)
-    refused = fabula_command("experiment", "run", study, "--out", tmp_path / "out")
-    assert refused.returncode == 2 and said in refused.stderr, refused.stderr

@@ -1,6 +1,5 @@
 """``fabula import stories`` and ``fabula export stories``: what they print, and what they refuse."""
 
-import csv
 import json
 import re
 import shlex
@@ -18,11 +17,10 @@ from fabula.cli.main import app
 from fabula.kinds.verbs import pack
 from fabula.releases.options import PackOptions
 from fabula.testing.drawn import write_outputs, write_video
-from fabula.testing.drawn_shots import draw_shot_outputs, draw_shot_set
+from fabula.testing.drawn_shots import draw_shot_set
 from fabula.testing.katha_folders import write_run
 from fabula.testing.katha_samples import sample_bundles
 from fabula.testing.official_packages import write_package
-from fabula.testing.written_episodes import write_episodes
 
 STORY = ("--field", "source_text=story")
 
@@ -107,19 +105,6 @@ def test_release_when_nobody_gave_a_licence_is_refused_until_somebody_does(comma
 SAMPLES = Path(fabula.__file__).parent / "builders" / "katha" / "samples"
 
 
-def test_extend_when_a_story_is_new_says_what_came_in(fabula_command, sample_run, tmp_path: Path) -> None:
-    run = shutil.copytree(sample_run, tmp_path / "run")
-    row = json.loads((SAMPLES / "later_stories.jsonl").read_text("utf-8").splitlines()[0])
-    later = tmp_path / "new.jsonl"
-    later.write_text(json.dumps(row) + "\n", "utf-8")
-    done = fabula_command("extend", run, later, "--workers", 0, "--created-at", "2026-06-01T00:00:00Z")
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("1 story added to 24, which stay as they were\n")
-    assert "--since RELEASE --allow-drafts --out NEW\n" in done.stdout
-    again = fabula_command("extend", run, later)
-    assert again.stdout == "no story to add; these sources are in the run\n"
-
-
 def test_extend_when_the_sources_of_the_run_moved_takes_their_new_place(
     fabula_command, write_stories, tmp_path: Path
 ) -> None:
@@ -194,6 +179,8 @@ def test_edit_when_a_gold_answer_changes_says_what_it_noted_and_what_breaks(
 
 # -- A suite from its release to a study of people: the commands about videos, without a process each
 
+pytest.importorskip("av")
+
 
 def run_app(*words: object) -> tuple[int, str]:
     done = CliRunner().invoke(app, [str(word) for word in words])
@@ -253,30 +240,6 @@ def test_study_when_made_as_storyeval_draws_two_methods_of_every_prompt(made, tm
     assert (code, "the video of a drawn prompt is missing" in output) == (1, True)
 
 
-def test_a_suite_when_it_breaks_conditions_is_kept_whole_where_asked_and_validate_tells(tmp_path):
-    entry = {"prompt": "A  dog runs.", "event_list": ["A dog runs", "And then it grins"], "class": ["animal"]}
-    given = {"B.mp4": entry, "A.mp4": {**entry, "prompt": "A cup falls.", "event_list": ["It falls"]}}
-    suite = tmp_path / "suite.json"
-    suite.write_text(json.dumps(given, indent=4) + "\n")
-    built = ("build", "events", suite, "--out", tmp_path / "run", "--workers", 0)
-    code, output = run_app(*built)
-    assert code != 0 and "event_count" in output and "facial_expression" in output
-    assert run_app(*built, "--keep-all")[0] == 0
-    assert (tmp_path / "run" / "all_prompts.json").read_bytes() == suite.read_bytes()
-    for place in (suite, tmp_path / "run"):
-        code, output = run_app("validate", place, "--json")
-        document = json.loads(output)
-        assert (code, document["kind"], document["counts"]) == (
-            1, "events", {"event-count": 1, "facial-expression": 1},
-        )  # fmt: skip
-        assert all(found["message"] and found["cure"] for found in document["issues"])
-    suite.write_text(json.dumps({"B.mp4": entry}))
-    assert (
-        run_app("validate", suite)[0],
-        run_app("validate", suite, "--strict")[0],
-    ) == (0, 1)
-
-
 # Sets of shot scripts and generated shots, as a user types it.
 
 
@@ -300,61 +263,6 @@ def test_shots_when_imported_copied_checked_and_exported(fabula_command: Callabl
     asked = fabula_command("export", "shots", tmp_path / "run", "--part", "static", "--out", tmp_path / "ask")
     assert asked.returncode == 0, asked.stderr
     assert "5 requests, 3 images" in asked.stdout
-
-
-def test_shots_when_something_is_wrong_exit_with_1_and_say_what(fabula_command, tmp_path):
-    source = draw_shot_set(tmp_path / "data", 1)
-    (source / "ViStory/01/image/Mira/00.png").write_text("no picture")
-    done = fabula_command("import", "vistory", source, "--out", tmp_path / "run")
-    assert done.returncode == 1
-    assert "[unreadable-picture]" in done.stdout
-    outputs = draw_shot_outputs(tmp_path / "model-x", 1)
-    (outputs / "01/shots/shot_02.png").unlink()
-    checked = fabula_command("outputs", "check", outputs, "--release", tmp_path / "run")
-    assert checked.returncode == 1
-    assert "error: model-x/01 [missing] shot" in checked.stdout
-    refused = fabula_command("outputs", "check", outputs, "--release", tmp_path / "run", "--ocr")
-    assert refused.returncode == 2
-
-
-# -- Official episodes, as a user types it: imported, validated, counted, shown, packed, exported
-
-CREATED = "2026-01-01T00:00:00Z"
-
-
-@pytest.fixture(scope="module")
-def episodes(fabula_command: Callable, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("entities")
-    data = write_episodes(folder / "data")
-    done = fabula_command("import", "entitybench", data, "--out", folder / "run", "--created-at", CREATED)
-    assert done.returncode == 0, done.stderr
-    assert "2 episodes, 3 scenes, 7 shots, 9 entities, 1 split file" in done.stdout
-    return folder / "run"
-
-
-def test_episodes_when_validated_counted_and_shown(fabula_command, episodes, tmp_path):
-    checked = fabula_command("validate", episodes)
-    assert checked.returncode == 0, checked.stdout
-    assert "no findings" in checked.stdout
-    told = fabula_command("stats", episodes, "--html", tmp_path / "pages/page.html")
-    assert told.returncode == 0, told.stderr
-    lines = told.stdout.splitlines()
-    assert lines[0].split() == ["Table", "3:", "statistics", "across", "tiers", "easy", "hard", "all"]
-    gap = next(line for line in lines if line.strip().startswith("mean gap, index"))
-    assert gap.split()[-9:] == ["1.56", "±", "0.96", "1.00", "±", "0.00", "1.45", "±", "0.89"]
-    assert "<!doctype html>" in (tmp_path / "pages/page.html").read_text("utf-8")
-    document = json.loads(fabula_command("stats", episodes, "--json").stdout)
-    assert document["totals"]["slots"] == 20
-    assert document["tables"]["table_6"]["rows"]["scenes"]["published"] == {"all": "1,136 (1,146 in 3.1)"}
-    rows = list(csv.DictReader(fabula_command("stats", episodes, "--format", "csv").stdout.splitlines()))
-    scenes = [row for row in rows if row["table"] == "table_6" and row["row"].split(",")[0] == "scenes"]
-    assert [row["value"] for row in scenes] == ["2", "1", "3", "1,136 (1,146 in 3.1)"]
-    assert "\\toprule" in fabula_command("stats", episodes, "--format", "latex").stdout
-
-
-# The commands of episodes: build, status, show, validate.
-
-pytest.importorskip("av")
 
 
 # -- fabula outputs check, as a user types it
@@ -414,6 +322,3 @@ def test_outputs_check_when_ocr_is_not_installed_names_the_extra(fabula_command,
         done = fabula_command("outputs", "check", folder, "--release", release, "--ocr")
         assert done.returncode == 3
         assert "fabula[ocr]" in done.stderr
-
-
-# fabula outputs keyframes, as a user types it.
