@@ -9,8 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import Result
+from typer.testing import CliRunner
 
 import fabula
+from fabula.cli.main import app
 
 SAMPLES = Path(fabula.__file__).parent / "builders" / "katha" / "samples"
 CREATED = "2026-01-01T00:00:00Z"
@@ -19,6 +22,11 @@ DEMO_OPTIONS = (  # those of the Makefile's demo, whose card is the repository's
     "--creator", "The Fabula developers", "--license", "CC-BY-4.0",
 )  # fmt: skip
 Fabula = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def invoke(*words: object) -> Result:
+    """Run the command in this process."""
+    return CliRunner().invoke(app, [str(word) for word in words])
 
 
 @pytest.fixture(scope="session")

@@ -8,10 +8,8 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from typer.testing import CliRunner
 
 import fabula
-from fabula.cli.main import app
 from fabula.evaluation.entities.archived import QUALITY
 from fabula.schemas.canonical import Json
 from fabula.testing import stand_in
@@ -25,6 +23,8 @@ from fabula.testing.official_packages import write_package
 from fabula.testing.table_detector import SETTINGS
 from fabula.testing.written_episodes import SECOND, write_episodes, written_episode
 
+from .conftest import invoke
+
 FAST = ("--workers", 0, "--resamples", 100)
 
 
@@ -36,7 +36,7 @@ def empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def run(*words: object, code: int = 0) -> str:
-    done = CliRunner().invoke(app, [str(word) for word in words])
+    done = invoke(*words)
     assert done.exit_code == code, done.output + done.stderr
     return done.stdout + done.stderr
 

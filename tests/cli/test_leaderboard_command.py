@@ -5,20 +5,20 @@ import shutil
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from fabula.cli.main import app
 from fabula.releases.loading import load
 from fabula.studies.pictures import PLANS
 from fabula.testing.drawn_outputs import draw_method
 from fabula.testing.drawn_service import study_service
 from fabula.testing.model_server import ModelServer
 
+from .conftest import invoke
+
 METHODS = {"faithful": ("transition-aware", "faithful"), "forgets": ("transition-aware", "storyboard")}
 
 
 def fabula(*arguments: object, code: int = 0) -> str:
-    done = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    done = invoke(*arguments)
     assert done.exception is None or isinstance(done.exception, SystemExit), done.exc_info
     assert done.exit_code == code, done.stdout + done.stderr
     return done.stdout

@@ -9,11 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import Result
-from typer.testing import CliRunner
 
 import fabula
-from fabula.cli.main import app
 from fabula.kinds.verbs import pack
 from fabula.releases.options import PackOptions
 from fabula.testing.drawn import write_outputs, write_video
@@ -22,11 +19,9 @@ from fabula.testing.katha_folders import write_run
 from fabula.testing.katha_samples import sample_bundles
 from fabula.testing.official_packages import write_package
 
+from .conftest import invoke
+
 STORY = ("--field", "source_text=story")
-
-
-def run(*args: Any) -> Result:
-    return CliRunner().invoke(app, [str(one) for one in args])
 
 
 @pytest.fixture
@@ -35,12 +30,12 @@ def package(tmp_path: Path) -> Path:
 
 
 def test_package_when_imported_and_exported_says_what_became_of_it(package: Path, tmp_path: Path) -> None:
-    done = run("import", "katha", package, "--out", tmp_path / "in", *STORY)
+    done = invoke("import", "katha", package, "--out", tmp_path / "in", *STORY)
     assert done.exit_code == 0, done.output
     assert "version 1.2.0; 6 stories, 30 scenes" in done.output
     assert "only in official/" not in done.output, "the renamed field is held"
     assert "1 hidden-test story stays among the others" in done.output
-    done = run("export", "katha", tmp_path / "in", "--out", tmp_path / "out", "--json")
+    done = invoke("export", "katha", tmp_path / "in", "--out", tmp_path / "out", "--json")
     assert json.loads(done.output)["restored"] is True
     for path in package.iterdir():
         assert (tmp_path / "out" / path.name).read_bytes() == path.read_bytes()
@@ -57,7 +52,7 @@ def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tu
     monkeypatch.chdir(tmp_path)
 
     def run(*args: str) -> tuple[int, str]:
-        done = CliRunner().invoke(app, args)
+        done = invoke(*args)
         return done.exit_code, done.output
 
     assert run("init")[0] == 0
@@ -183,7 +178,7 @@ pytest.importorskip("av")
 
 
 def run_app(*words: object) -> tuple[int, str]:
-    done = CliRunner().invoke(app, [str(word) for word in words])
+    done = invoke(*words)
     return done.exit_code, done.output
 
 

@@ -4,10 +4,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from click.testing import Result
-from typer.testing import CliRunner
 
-from fabula.cli.main import app
 from fabula.errors import ExitCode
 from fabula.people.review.standing import VoteJournal
 from fabula.testing.katha_folders import write_run
@@ -15,11 +12,9 @@ from fabula.testing.katha_samples import sample_bundles
 from fabula.testing.review_exports import agreed_by, summary_of, votes_on, write_review
 from fabula.testing.review_studies import toy_study
 
+from .conftest import invoke
+
 SIMULATED = ("simulated-1", "simulated-2", "simulated-3")
-
-
-def fabula(*args: object) -> Result:
-    return CliRunner().invoke(app, [str(argument) for argument in args])
 
 
 @pytest.fixture(scope="module")
@@ -36,20 +31,20 @@ def test_a_review_when_packed_is_told_counted_and_kept_from_being_published(revi
     run, review = reviewed
     out = tmp_path / "out"
     options = ("--version", "0.1.0", "--reviews", review, "--gold", "--review-status", "a7")
-    done = fabula("release", "pack", run, "--out", out, *options)
+    done = invoke("release", "pack", run, "--out", out, *options)
     assert done.exit_code == 0, done.output
     assert "note: subset human_gold: 2 stories" in done.stdout
     assert (
         "programs took part in the review: the release is marked so, and cannot be published" in done.stdout
     )
-    shown = fabula("stats", out).stdout
+    shown = invoke("stats", out).stdout
     rows = {line.split("  ")[1]: line.split() for line in shown.splitlines() if line.startswith("  ")}
     assert rows["Consensus records"][-3:] == ["9", "27", "0"]
     assert rows["Moral-target label (12-way)"][5:8] == ["1", "1", "1"]  # everybody accepted it
     assert "Edits and rejections before adjudication (Table 17)" in shown
-    table = fabula("stats", out, "--format", "csv").stdout
+    table = invoke("stats", out, "--format", "csv").stdout
     assert "agreement,Moral-target label (12-way),value,1.0" in table
-    refused = fabula("publish", out, "--repo", "user/mine", "--dry-run")
+    refused = invoke("publish", out, "--repo", "user/mine", "--dry-run")
     assert refused.exit_code == 1
     assert "programs took part in its review" in refused.stderr
 
@@ -64,7 +59,7 @@ def test_review_when_its_extra_is_not_installed_says_so_and_invites_nobody(tmp_p
         before = list(journal.events())
     for library in ("itsdangerous", "starlette", "uvicorn"):
         monkeypatch.setitem(sys.modules, library, None)
-    result = CliRunner().invoke(app, ["review", command[0], str(study), *command[1:]])
+    result = invoke("review", command[0], study, *command[1:])
     assert result.exit_code == ExitCode.MISSING, result.output
     assert 'pip install "fabula[review]"' in result.output
     assert "Traceback" not in result.output

@@ -13,15 +13,15 @@ from typing import Any
 
 import pytest
 from click.testing import Result
-from typer.testing import CliRunner
 
 import fabula
-from fabula.cli.main import app
 from fabula.kinds.verbs import pack
 from fabula.releases.options import PackOptions
 from fabula.testing.hub import TOKEN, Held, HubServer, Refused
 from fabula.testing.katha_folders import rehash, write_run
 from fabula.testing.katha_samples import sample_bundles
+
+from .conftest import invoke
 
 
 def test_validate_when_a_record_is_broken_exits_one_and_says_where(fabula_command, sample_run, tmp_path):
@@ -160,10 +160,6 @@ def test_fetch_when_the_hub_refuses_the_token_says_so_without_it(
 # -- fabula release diff, and pack --since, as a user types them; in this process
 
 
-def run_diff(*args: object) -> Result:
-    return CliRunner().invoke(app, [str(one) for one in args])
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A release ``old``, the run of a second version ``run`` with one corrected answer, and its release."""
@@ -177,7 +173,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     bundles[0]["record"]["questions"][1]["accepted_answers"].append("dread")
     rehash(bundles[0])
     write_run(place / "run", bundles)
-    done = run_diff(
+    done = invoke(
         "release",
         "pack",
         place / "run",
@@ -195,7 +191,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_diff_when_typed_tells_the_change_and_the_step(folder: Path) -> None:
-    done = run_diff("release", "diff", folder / "old", folder / "new")
+    done = invoke("release", "diff", folder / "old", folder / "new")
     assert done.exit_code == 0, done.output
     assert 'kb25k_0001 $.questions[1].accepted_answers[2] added "dread"' in done.stdout
     assert "step due: major" in done.stdout and "next version: 0.2.0 or higher" in done.stdout
@@ -203,38 +199,34 @@ def test_diff_when_typed_tells_the_change_and_the_step(folder: Path) -> None:
 
 def test_diff_when_compared_exits_by_the_version_and_never_by_what_differs(folder: Path) -> None:
     same, other = (
-        run_diff("release", "diff", folder / "old", folder / name, "--json") for name in ("old", "new")
+        invoke("release", "diff", folder / "old", folder / name, "--json") for name in ("old", "new")
     )
     assert [(one.exit_code, json.loads(one.stdout)["step"]["due"]) for one in (same, other)] == [
         (0, "none"), (0, "major"),
     ]  # fmt: skip
-    swapped = run_diff("release", "diff", folder / "new", folder / "old", "--json")
+    swapped = invoke("release", "diff", folder / "new", folder / "old", "--json")
     assert swapped.exit_code == 1 and "swapped" in json.loads(swapped.stdout)["step"]["problem"]
-    neither = run_diff("release", "diff", folder / "new", folder / "run", "--json")
+    neither = invoke("release", "diff", folder / "new", folder / "run", "--json")
     assert neither.exit_code == 2 and json.loads(neither.stdout)["error"]["exit_code"] == 2
 
 
 def test_pack_when_the_version_is_too_low_exits_with_2_and_says_which_is_due(folder, tmp_path):
     out = tmp_path / "out"
-    done = run_diff(
+    done = invoke(
         "release", "pack", folder / "run", "--version", "0.1.1", "--since", folder / "old", "--allow-drafts",
         "--out", out,
     )  # fmt: skip
     assert done.exit_code == 2
     assert "so that 0.2.0 or higher is due" in done.output and not out.exists()
-    done = run_diff("release", "pack", folder / "run", "--version", "auto", "--out", out)
+    done = invoke("release", "pack", folder / "run", "--version", "auto", "--out", out)
     assert done.exit_code == 2 and "with --since" in done.output
 
 
 # -- fabula release pack --subset, --reviews, --salt, and verify --salt, as a user types them
 
 
-def subset_command(*args: object) -> Result:
-    return CliRunner().invoke(app, [str(one) for one in args])
-
-
 def pack_subset_commands(run: Path, out: Path, *more: object) -> Result:
-    return subset_command("release", "pack", run, "--version", "0.1.0", "--allow-drafts", "--out", out, *more)
+    return invoke("release", "pack", run, "--version", "0.1.0", "--allow-drafts", "--out", out, *more)
 
 
 @pytest.fixture(scope="module")
@@ -259,11 +251,11 @@ def test_subsets_when_asked_for_are_told_and_drawn(run: Path, tmp_path: Path) ->
 def test_the_hidden_test_when_proven_by_an_old_document_says_so(run: Path, tmp_path: Path) -> None:
     assert pack_subset_commands(run, tmp_path / "out").exit_code == 0
     proof = (tmp_path / "out/release.json", "--hidden", tmp_path / "out-hidden")
-    done = subset_command("release", "verify", *proof)
+    done = invoke("release", "verify", *proof)
     assert done.exit_code == 0, done.output
     assert done.stdout.splitlines()[-1] == "every commitment is proven"
     (tmp_path / "other.salt").write_text("5a" * 32)
-    failed = subset_command("release", "verify", *proof, "--salt", tmp_path / "other.salt", "--json")
+    failed = invoke("release", "verify", *proof, "--salt", tmp_path / "other.salt", "--json")
     assert failed.exit_code == 1
     assert [issue["code"] for issue in json.loads(failed.stdout)["issues"]] == ["commitment"]
     secret = (tmp_path / "out-hidden.salt").read_text().strip()

@@ -24,11 +24,9 @@ from tempfile import TemporaryFile
 from typing import Any, get_args
 
 import pytest
-from typer.testing import CliRunner
 
 from fabula.cli.command import COMMANDS, Command
 from fabula.cli.folders import KINDS, TAKES, recognise
-from fabula.cli.main import app
 from fabula.errors import ExitCode
 from fabula.releases.loading import load
 from fabula.testing.drawn_shots import draw_shot_outputs, draw_shot_set
@@ -41,6 +39,8 @@ from fabula.testing.simulated_evaluations import write_simulated
 from fabula.testing.simulated_images import Simulated, write_images
 from fabula.testing.simulated_judgements import Truth
 from fabula.testing.written_episodes import write_episodes
+
+from .conftest import invoke
 
 HERE = Path(__file__).with_name("transcripts")
 READ = {path.stem: tomllib.loads(path.read_text("utf-8")) for path in sorted(HERE.glob("*.toml"))}
@@ -60,7 +60,7 @@ SEED = {
 
 def call(words: Sequence[object]) -> tuple[int, str, str]:
     """Run a command in this process: exit code, standard output and standard error."""
-    done = CliRunner().invoke(app, [str(word) for word in words])
+    done = invoke(*words)
     assert done.exception is None or isinstance(done.exception, SystemExit), done.exc_info
     assert "Traceback" not in done.output, done.output
     if "--json" in words:

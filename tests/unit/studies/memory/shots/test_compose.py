@@ -239,49 +239,34 @@ def test_shot_when_it_goes_on_has_who_stays_where_they_were() -> None:
     assert any("Ana was there" in fault for fault in faults(late, good(), before=before))
 
 
-def keyframe_set(
-    places: dict[str, int], angle: Angle = "front", pan: Pan = "none", at: str = "Hall"
-) -> Keyframe:
-    return Keyframe(characters=standing_at(places), location=at, angle=angle, pan=pan)
+def panned(ana: int, ben: int, angle: Angle = "front", pan: Pan = "none", at: str = "Hall") -> list[str]:
+    """What is wrong where Ana and Ben, in cells 2 and 4 before, stand in these, seen so."""
+    before, after = (standing_at({"Ana": one, "Ben": other}) for one, other in ((2, 4), (ana, ben)))
+    return pan_faults(
+        Keyframe(characters=before, **HALL),
+        Keyframe(characters=after, location=at, angle=angle, pan=pan), ["Ana", "Ben"],
+    )  # fmt: skip
 
 
 def test_faults_when_a_pan_is_physical_are_none() -> None:
-    before = keyframe_set({"Ana": 2, "Ben": 4})
-    assert pan_faults(before, keyframe_set({"Ana": 2, "Ben": 4}), ["Ana", "Ben"]) == []
-    assert pan_faults(before, keyframe_set({"Ana": 0, "Ben": 2}, "right", "right"), ["Ana", "Ben"]) == []
-    assert pan_faults(before, keyframe_set({"Ana": 2, "Ben": 4}, "right", "right"), ["Ana", "Ben"]) == []
-    assert pan_faults(before, keyframe_set({"Ana": 4, "Ben": 6}, "left", "left"), ["Ana", "Ben"]) == []
-    # Another place has views of its own.
-    assert (
-        pan_faults(before, keyframe_set({"Ana": 2, "Ben": 4}, "left", "none", "Yard"), ["Ana", "Ben"]) == []
-    )
+    assert panned(2, 4) == panned(0, 2, "right", "right") == panned(2, 4, "right", "right") == []
+    assert panned(4, 6, "left", "left") == []
+    assert panned(2, 4, "left", "none", "Yard") == [], "another place has views of its own"
 
 
 @pytest.mark.parametrize(
-    ("after", "words"),
+    ("places", "view", "words"),
     [
-        (
-            keyframe_set({"Ana": 3, "Ben": 4}),
-            "Ana was centre-left and is centre, though the camera does not turn",
-        ),
-        (keyframe_set({"Ana": 3, "Ben": 4}, "right", "right"), "who stays moves left"),
-        (keyframe_set({"Ana": 1, "Ben": 4}, "left", "left"), "who stays moves right"),
-        (
-            keyframe_set({"Ana": 1, "Ben": 0}, "right", "right"),
-            "stood in this order from left to right",
-        ),
-        (
-            keyframe_set({"Ana": 2, "Ben": 4}, "right"),
-            "the view was front and is right, though the camera does not",
-        ),
-        (
-            keyframe_set({"Ana": 2, "Ben": 4}, "left", "right"),
-            "the view was front and is left, though the camera turns",
-        ),
+        ((3, 4), (), "Ana was centre-left and is centre, though the camera does not turn"),
+        ((3, 4), ("right", "right"), "who stays moves left"),
+        ((1, 4), ("left", "left"), "who stays moves right"),
+        ((1, 0), ("right", "right"), "stood in this order from left to right"),
+        ((2, 4), ("right",), "the view was front and is right, though the camera does not"),
+        ((2, 4), ("left", "right"), "the view was front and is left, though the camera turns"),
     ],
 )
-def test_faults_when_a_pan_is_not_physical_name_it(after: Keyframe, words: str) -> None:
-    faults = pan_faults(keyframe_set({"Ana": 2, "Ben": 4}), after, ["Ana", "Ben"])
+def test_faults_when_a_pan_is_not_physical_name_it(places, view, words):
+    faults = panned(*places, *view)
     assert any(words in fault for fault in faults), faults
 
 
