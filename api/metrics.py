@@ -128,11 +128,11 @@ class PictureMetric:
         from ..engine.stage import Item, Made, Tools
         from ..evaluation.metrics.story import FoundStory
         from ..evaluation.shots.judging import models_needed
-        from ..evaluation.shots.looking import DETECT_CHARACTERS, ENCODE_CROPS, ENCODE_PICTURES
+        from ..evaluation.shots.looking import detect_characters, encode_crops, encode_pictures
         from ..evaluation.shots.requests import line_of
 
         wanted = models_needed([self.name])
-        for stage in (DETECT_CHARACTERS, ENCODE_CROPS, ENCODE_PICTURES):
+        for stage in (detect_characters, encode_crops, encode_pictures):
             settings: dict[str, Any] = {"device": self.device, "options": self.models}
             for need in (need for need in wanted if need.stage == stage.SPEC.name):
                 if need.setting in stage.SPEC.settings.model_fields:
@@ -140,7 +140,7 @@ class PictureMetric:
                 else:
                     settings.setdefault("more", {})[need.setting] = need.model
             tools = Tools(stage.SPEC.settings.model_validate(settings), "")
-            (made,) = stage.run_batch([Item("pictures/1", item)], tools)
+            (made,) = stage.run([Item("pictures/1", item)], tools)
             assert isinstance(made, Made)
             item |= made.fields
         return FoundStory.model_validate(line_of(Item("pictures/1", item)))

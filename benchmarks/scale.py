@@ -51,7 +51,7 @@ def find_shots(folder: Path, films: int, frames: int, pools: tuple[str, ...]) ->
     assert blob is not None
     tasks = [Task(f"film{number}", f"film{number}", ((blob, ("found",)),)) for number in range(films)]
     job = Job(
-        "fabula.builders.entities.videos:DETECT_SHOTS",
+        "fabula.builders.entities.videos:detect_shots",
         Tools(DetectShotsSettings(method="histogram"), CREATED),
         100.0,
     )

@@ -3,13 +3,14 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Generic, Literal, Protocol, TypeAlias, TypeVar
+from typing import Any, Concatenate, Generic, Literal, ParamSpec, Protocol, TypeAlias, TypeVar
 
 from ..models.chat import ChatRequest, Reply
 from ..schemas.canonical import Json
 from ..schemas.values import Own
 
 T = TypeVar("T")
+P = ParamSpec("P")
 
 PROGRESS = "progress"
 """The part of ``Tools.work`` that is removed when a run is finished."""
@@ -129,11 +130,11 @@ class NoSettings(Own):
 class StageSpec:
     """The declaration of a stage."""
 
-    name: str  # the module's name, ``verb_noun``
+    name: str  # that of the module or function, ``verb_noun``
     version: int  # to be raised whenever the code changes what can come out
-    shape: Shape  # ``expand``, ``map``, ``gather`` or ``group``
-    reads: tuple[str, ...]  # fields of the item that ``run`` may look at; nothing else is passed
-    writes: tuple[str, ...]  # fields that it produces, all of them in every Made outcome
+    shape: Shape = "map"  # ``expand``, ``map``, ``gather`` or ``group``
+    reads: tuple[str, ...] = ()  # fields of the item that ``run`` may look at; nothing else is passed
+    writes: tuple[str, ...] = ()  # fields that it produces, all of them in every Made outcome
     libraries: tuple[str, ...] = ()  # distributions whose version is part of the result's key
     # those of them that only some items need; the stage itself asks for what an item lacks
     optional: tuple[str, ...] = ()
@@ -156,17 +157,17 @@ class StageSpec:
 
 
 @dataclass(frozen=True, slots=True)
-class OneStage(StageSpec):
-    """A stage that shares its module with others: its declaration with its function, under a name of its own.
+class OneStage:
+    """A stage that shares its module with others: its declaration, and the function that does its work.
 
-    A pipeline names it as ``module:NAME``.
+    A pipeline names it as ``module:name``. Called, it does what its function does.
     """
 
-    run: Callable[..., Any] = field(kw_only=True)
+    SPEC: StageSpec
+    run: Callable[..., Any]
 
-    @property
-    def SPEC(self) -> StageSpec:  # noqa: N802 - the face of a stage
-        return self
+    def __call__(self, *given: Any, **more: Any) -> Any:  # noqa: ANN401 - as the function
+        return self.run(*given, **more)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +177,21 @@ class BatchStage(OneStage):
     @property
     def run_batch(self) -> Callable[..., Any]:
         return self.run
+
+
+Declaring: TypeAlias = Callable[P, Callable[[Callable[..., Any]], OneStage]]
+
+
+def _declaring(spec: Callable[Concatenate[str, P], StageSpec], kind: type[OneStage]) -> Declaring[P]:
+    """Return what makes a stage of the function below it, which lends it its name; given the other fields."""
+
+    def declare(*fields: P.args, **more: P.kwargs) -> Callable[[Callable[..., Any]], OneStage]:
+        return lambda run: kind(spec(run.__name__, *fields, **more), run)
+
+    return declare
+
+
+stage, batch_stage = _declaring(StageSpec, OneStage), _declaring(StageSpec, BatchStage)
 
 
 @dataclass(frozen=True, slots=True)

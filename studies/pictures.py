@@ -28,7 +28,7 @@ from ..engine.execute import STORE, RunRequest, Source
 from ..engine.pipeline import Pipeline
 from ..engine.run_options import RunOptions, setting_texts
 from ..engine.running import RunKind
-from ..engine.stage import Answer, Ask, BadReply, Child, Item, Made, NoAnswer, OneStage, Outcome, Tools
+from ..engine.stage import Answer, Ask, BadReply, Child, Item, Made, NoAnswer, Outcome, Tools, stage
 from ..engine.status import RunReport
 from ..errors import ConfigError, InputError, UserError
 from ..evaluation.judging.packets import Secret
@@ -372,18 +372,13 @@ ORDERS_ROLE = "orders"
 """Role of the sources."""
 
 
+@stage(version=1, shape="expand", reads=("sources",), writes=("order", "references"))
 def load_orders(item: Item, tools: Tools) -> Iterator[Child]:
     """Yield one child for each order."""
     for path in tools.of_role(item, ORDERS_ROLE):
         for order in read_orders(path):
             made: dict[str, Json] = {"order": order.as_json(), "references": _references(path.parent, order)}
             yield Child(order.key, Made(made))
-
-
-LOAD_ORDERS = OneStage(
-    name="load_orders", version=1, shape="expand", reads=("sources",), writes=("order", "references"),
-    run=load_orders,
-)  # fmt: skip
 
 
 def _references(folder: Path, order: Order) -> dict[str, Json]:
@@ -447,6 +442,13 @@ class RenderSettings(ModelSettings):
         return self.generators
 
 
+@stage(
+    version=2,
+    reads=("order", "prompts", "references"),
+    writes=("pictures",),
+    libraries=("pillow",),
+    settings=RenderSettings,
+)
 async def render_pictures(item: Item, tools: Tools) -> Outcome:
     """Return what became of each picture, in order; the pictures themselves go to the run's store."""
     order = Order.model_validate(item["order"])
@@ -466,13 +468,6 @@ async def render_pictures(item: Item, tools: Tools) -> Outcome:
             raise row
         pictures.append(row)
     return Made({"pictures": pictures})
-
-
-RENDER_PICTURES = OneStage(
-    name="render_pictures", version=2, shape="map", reads=("order", "prompts", "references"),
-    writes=("pictures",), libraries=("pillow",), settings=RenderSettings,
-    run=render_pictures,
-)  # fmt: skip
 
 
 async def _picture(
@@ -564,6 +559,7 @@ class RewriteSettings(ModelSettings):
         return self.writers
 
 
+@stage(version=1, reads=("order",), writes=("prompts",), settings=RewriteSettings, asks=(REWRITE_PROMPT,))
 async def rewrite_prompts(item: Item, tools: Tools) -> Outcome:
     """Return the prompt of each picture as it is sent."""
     order = Order.model_validate(item["order"])
@@ -581,13 +577,6 @@ async def rewrite_prompts(item: Item, tools: Tools) -> Outcome:
     return Made({"prompts": prompts})
 
 
-REWRITE_PROMPTS = OneStage(
-    name="rewrite_prompts", version=1, shape="map", reads=("order",), writes=("prompts",),
-    settings=RewriteSettings, asks=(REWRITE_PROMPT,),
-    run=rewrite_prompts,
-)  # fmt: skip
-
-
 def _read_prompt(reply: Json) -> str:
     return str(reply["prompt"])
 
@@ -598,7 +587,7 @@ GENERATIONS = "generations.jsonl"
 """One line for each picture that was ordered: what was asked, and what came of it."""
 PIPELINE = Pipeline(
     name="generate",
-    stages=tuple(f"{__name__}:{name}" for name in ("LOAD_ORDERS", "REWRITE_PROMPTS", "RENDER_PICTURES")),
+    stages=tuple(f"{__name__}:{name}" for name in ("load_orders", "rewrite_prompts", "render_pictures")),
     finish=f"{__name__}:finish",
     final_fields=("order",),
     identity=f"{__name__}:identity",

@@ -27,23 +27,23 @@ def _pipeline(name: str, room: str, stages: Sequence[str], fields: tuple[str, ..
     return Pipeline(name=name, stages=named, finish=f"{__name__}:finish", final_fields=fields)
 
 
-SHOTS = ("videos:LOAD_VIDEOS", "videos:DETECT_SHOTS", "videos:LIST_SHOTS", "selecting:MEASURE_QUALITY")
+SHOTS = ("videos:load_videos", "videos:detect_shots", "videos:list_shots", "selecting:measure_quality")
 MEDIA = _pipeline(
     "kept-shots", "builders",
-    (*SHOTS, "selecting:READ_SUBTITLES", "selecting:JUDGE_STYLE", "selecting:COMPARE_SHOTS",
-     "selecting:FILTER_SHOTS"),
+    (*SHOTS, "selecting:read_subtitles", "selecting:judge_style", "selecting:compare_shots",
+     "selecting:filter_shots"),
     ("shot", "quality", "content"),
 )  # fmt: skip
 PEOPLE = _pipeline(
     "people", "builders",
-    (*SHOTS, "tracking:DETECT_PEOPLE", "tracking:TRACK_PEOPLE", "identities:EMBED_TRACKLETS",
-     "videos:GROUP_SHOTS", "identities:CLUSTER_PEOPLE", "identities:CONSOLIDATE_PEOPLE"),
+    (*SHOTS, "tracking:detect_people", "tracking:track_people", "identities:embed_tracklets",
+     "videos:group_shots", "identities:cluster_people", "identities:consolidate_people"),
     ("clustering",),
 )  # fmt: skip
 LOOKING = _pipeline(
     "looked-at-episodes", "evaluation",
-    ("episodes:LOAD_EPISODES", "episodes:LIST_SHOTS", "measure_quality:MEASURE_QUALITY",
-     "looking:TAKE_FRAMES", "looking:GROUND_ENTITIES", "looking:ENCODE_APPEARANCES", "grids:DRAW_GRIDS"),
+    ("episodes:load_episodes", "episodes:list_shots", "measure_quality:measure_quality",
+     "looking:take_frames", "looking:ground_entities", "looking:encode_appearances", "grids:draw_grids"),
     ("shot", "frames", "grounded", "vectors", "grid"),
 )  # fmt: skip
 

@@ -14,7 +14,7 @@ from pydantic_core import PydanticCustomError
 from ...engine.pipeline import Pipeline
 from ...engine.run_options import Sets
 from ...engine.running import RunKind
-from ...engine.stage import Item, Made, OneStage, Outcome, Tools
+from ...engine.stage import Item, Made, Outcome, Tools, stage
 from ...engine.status import RunReport
 from ...schemas.canonical import Json, jsonl_lines, pretty_bytes, write_atomic
 from ...schemas.text import slug
@@ -70,6 +70,7 @@ class Settings(Own):
         return self
 
 
+@stage(version=2, reads=("book", "outline", "outline_by"), writes=("stories", "left_out"), settings=Settings)
 def collect_stories(item: Item, tools: Tools) -> Outcome:
     """Return the rows of the stories, and the stretches of the book that are in none, with the reason."""
     settings = tools.own(Settings)
@@ -95,13 +96,6 @@ def collect_stories(item: Item, tools: Tools) -> Outcome:
             "words": book["readings"], "text": "",
         })  # fmt: skip
     return Made({"stories": rows, "left_out": left})
-
-
-COLLECT_STORIES = OneStage(
-    name="collect_stories", version=2, shape="map", reads=("book", "outline", "outline_by"),
-    writes=("stories", "left_out"), settings=Settings,
-    run=collect_stories,
-)  # fmt: skip
 
 
 def _facts(said: Mapping[str, str], settings: Settings, name: str) -> dict[str, str | None]:
@@ -173,7 +167,7 @@ def _stretches(file: str, blocks: Sequence[Block], out: Mapping[int, str]) -> It
 STORIES, LEFT_OUT, SUMMARY = "stories.jsonl", "left_out.jsonl", "summary.json"
 PIPELINE = Pipeline(
     name="import-books",
-    stages=(f"{__package__}.load_books", f"{__package__}.split_book", f"{__name__}:COLLECT_STORIES"),
+    stages=(f"{__package__}.load_books", f"{__package__}.split_book", f"{__name__}:collect_stories"),
     finish=f"{__name__}:finish",
     identity=f"{__package__}.load_books:identity",
 )

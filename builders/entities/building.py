@@ -51,10 +51,10 @@ from .selecting import (
     RAPID,
     QualitySettings,
     SubtitleSettings,
+    filter_shots,
     identity_of,
     reader_of,
 )
-from .selecting import FILTER_SHOTS as FILTER
 from .tracking import DetectPeopleSettings
 from .videos import ROLE, DetectShotsSettings, LoadVideosSettings, load_videos
 
@@ -255,30 +255,30 @@ def _ids(videos: Sequence[Path]) -> Iterator[str]:
 # -- The stages of the episode builder, in order, and the files that a finished run holds
 
 STAGES = (
-    "videos:LOAD_VIDEOS",
-    "videos:DETECT_SHOTS",
-    "videos:LIST_SHOTS",
-    "selecting:MEASURE_QUALITY",
-    "selecting:READ_SUBTITLES",
-    "selecting:JUDGE_STYLE",
-    "selecting:COMPARE_SHOTS",
-    "selecting:FILTER_SHOTS",
-    "tracking:DETECT_PEOPLE",
-    "tracking:TRACK_PEOPLE",
-    "identities:EMBED_TRACKLETS",
-    "videos:GROUP_SHOTS",
-    "identities:CLUSTER_PEOPLE",
-    "identities:CONSOLIDATE_PEOPLE",
-    "pictures:TAKE_KEYFRAMES",
+    "videos:load_videos",
+    "videos:detect_shots",
+    "videos:list_shots",
+    "selecting:measure_quality",
+    "selecting:read_subtitles",
+    "selecting:judge_style",
+    "selecting:compare_shots",
+    "selecting:filter_shots",
+    "tracking:detect_people",
+    "tracking:track_people",
+    "identities:embed_tracklets",
+    "videos:group_shots",
+    "identities:cluster_people",
+    "identities:consolidate_people",
+    "pictures:take_keyframes",
     "list_entities",
     "merge_entities",
     "script_parts:WRITE_SCRIPT",
-    "episodes:PLAN_WINDOWS",
+    "episodes:plan_windows",
     "script_parts:WRITE_OVERVIEW",
     "script_parts:POLISH_DESCRIPTIONS",
     "script_parts:ENRICH_ACTIONS",
     "verify_script",
-    "episodes:ASSEMBLE_EPISODES",
+    "episodes:assemble_episodes",
 )
 
 EPISODES, SHOTS, ENTITIES = "episodes.jsonl", "shots.jsonl", "entities.jsonl"
@@ -433,11 +433,13 @@ def curation_funnel(
     fallen: Counter[str] = Counter()
     blocked: dict[str, str] = {}
     for item in report.items:
-        if item.stage == FILTER.name and item.status == "rejected" and item.code in CONTENT:
+        if item.stage == filter_shots.SPEC.name and item.status == "rejected" and item.code in CONTENT:
             blocked[video_of(item.id)] = item.code
         elif _APART in item.id and item.stage in _BEFORE and item.status in ("rejected", "failed"):
             fallen[str(item.code)] += 1
-    content = {item.id for item in report.items if item.stage == FILTER.name and item.code in CONTENT}
+    content = {
+        item.id for item in report.items if item.stage == filter_shots.SPEC.name and item.code in CONTENT
+    }
     clean = left | content
     videos = {video_of(shot) for shot in clean}
     chosen = {shot for window in windows for shot in window}
@@ -452,7 +454,7 @@ def curation_funnel(
     )  # fmt: skip
 
 
-_BEFORE = ("measure_quality", "read_subtitles", "judge_style", "compare_shots", FILTER.name)
+_BEFORE = ("measure_quality", "read_subtitles", "judge_style", "compare_shots", filter_shots.SPEC.name)
 _READING = ("load_videos", "detect_shots")
 
 
@@ -488,7 +490,7 @@ def advice_lines(steps: Iterable[Step]) -> list[str]:
     for step in steps:
         lost.update({code: count for code, count in step.codes.items() if code in DECIDES})
     return [
-        f"  {code}: --set {FILTER.name}.{DECIDES[code]}=... decides about it (docs/shot_detection.md)"
+        f"  {code}: --set filter_shots.{DECIDES[code]}=... decides about it (docs/shot_detection.md)"
         for code, _ in lost.most_common()
     ]
 

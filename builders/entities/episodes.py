@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pydantic import Field, field_validator
 
-from ...engine.stage import Child, Item, Made, OneStage, Outcome, Rejected, Tools
+from ...engine.stage import Child, Item, Made, Outcome, Rejected, Tools, stage
 from ...schemas.canonical import Json
 from ...schemas.entities import ALL, EntityEpisode, EpisodeRecord, shot_key
 from ...schemas.values import Check, Own
@@ -112,26 +112,21 @@ class Place(Own):
     load: Load  # what it asks of a memory
 
 
-def plan_windows(item: Item, tools: Tools) -> Iterator[Child]:
-    """Yield a child for each window that is chosen; one that is rejected where there is none."""
-    settings = tools.own(WindowSettings)
-    film = _Film.of(item)
-    windows, longest = windows_of([shot["number"] for shot in film.shots], film.slots, settings)
-    chosen = choose_windows(windows, settings.limits)
-    if not chosen:
-        least = lengths_of(settings.tiers)[0]
-        yield Child(_id_of(item["video"], film.shots), _why_none(longest, least, settings))
-    for window in chosen:
-        yield _child(item, film, window, settings)
-
-
-PLAN_WINDOWS = OneStage(
-    name="plan_windows",
+@stage(
     version=2,
     shape="expand",
     reads=(
-        "video", "shots", "cast", "consolidation", "views", "local_registries", "identities", "draft",
-        "listed_by", "merged_by", "draft_by",
+        "video",
+        "shots",
+        "cast",
+        "consolidation",
+        "views",
+        "local_registries",
+        "identities",
+        "draft",
+        "listed_by",
+        "merged_by",
+        "draft_by",
     ),
     writes=("window", "entities", "written", "pictures", "origin"),
     reject_codes={
@@ -143,8 +138,18 @@ PLAN_WINDOWS = OneStage(
         "low_score": "--set plan_windows.least_score=0",
     },
     settings=WindowSettings,
-    run=plan_windows,
-)  # fmt: skip
+)
+def plan_windows(item: Item, tools: Tools) -> Iterator[Child]:
+    """Yield a child for each window that is chosen; one that is rejected where there is none."""
+    settings = tools.own(WindowSettings)
+    film = _Film.of(item)
+    windows, longest = windows_of([shot["number"] for shot in film.shots], film.slots, settings)
+    chosen = choose_windows(windows, settings.limits)
+    if not chosen:
+        least = lengths_of(settings.tiers)[0]
+        yield Child(_id_of(item["video"], film.shots), _why_none(longest, least, settings))
+    for window in chosen:
+        yield _child(item, film, window, settings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,6 +305,22 @@ SPLIT = "split_ids"
 LISTS = (("character", "characters"), ("location", "places"), ("object", "objects"))
 
 
+@stage(
+    version=1,
+    reads=(
+        "window",
+        "origin",
+        "entities",
+        "overview",
+        "script",
+        "registry",
+        "overview_by",
+        "described_by",
+        "enriched_by",
+        "verified_by",
+    ),
+    writes=("record",),
+)
 def assemble_episodes(item: Item, tools: Tools) -> Outcome:
     """Return the record: the line of ``episodes.jsonl``, window, identities, repairs and findings."""
     script = Script.model_validate(item["script"])
@@ -338,19 +359,6 @@ def assemble_episodes(item: Item, tools: Tools) -> Outcome:
             }
         }
     )
-
-
-ASSEMBLE_EPISODES = OneStage(
-    name="assemble_episodes",
-    version=1,
-    shape="map",
-    reads=(
-        "window", "origin", "entities", "overview", "script", "registry", "overview_by", "described_by",
-        "enriched_by", "verified_by",
-    ),
-    writes=("record",),
-    run=assemble_episodes,
-)  # fmt: skip
 
 
 _KEYED = ("entity_schedule", "entity_descriptions", "_name_map")

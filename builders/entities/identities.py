@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
-from ...engine.stage import BatchStage, Failed, Item, Made, OneStage, Outcome, Tools
+from ...engine.stage import Failed, Item, Made, Outcome, Tools, batch_stage, stage
 from ...media.images import MediaProblem
 from ...media.video import Frame
 from ...models.vision.needs import VisionSettings, opened
@@ -264,6 +264,14 @@ class Clustered:
     apart: int  # pairs of tracklets that were kept apart
 
 
+@stage(
+    version=2,
+    reads=("video", "shots"),
+    writes=("people", "clustering"),
+    libraries=("numpy", "scipy"),
+    settings=ClusterSettings,
+    patience=20,
+)
 def cluster_people(item: Item, tools: Tools) -> Outcome:
     """Return the people of an episode, and how they were told apart."""
     settings = tools.own(ClusterSettings)
@@ -274,19 +282,6 @@ def cluster_people(item: Item, tools: Tools) -> Outcome:
         "without_vectors": list(made.without), "threshold": settings.threshold,
     }  # fmt: skip
     return Made({"people": [person.as_json() for person in made.people], "clustering": about})
-
-
-CLUSTER_PEOPLE = OneStage(
-    name="cluster_people",
-    version=2,
-    shape="map",
-    reads=("video", "shots"),
-    writes=("people", "clustering"),
-    libraries=("numpy", "scipy"),
-    settings=ClusterSettings,
-    patience=20,
-    run=cluster_people,
-)
 
 
 def tracklets_of(shots: Sequence[Json]) -> list[Tracklet]:
@@ -418,6 +413,14 @@ class _Encoders:
         return {kind: model.identity for kind, model in self.models.items()}
 
 
+@batch_stage(
+    version=2,
+    reads=("shot", "tracklets", "given"),
+    writes=("embedded", "embedding"),
+    libraries=("pillow", "numpy"),
+    settings=EmbedSettings,
+    patience=20,
+)
 def embed_tracklets(items: Sequence[Item], tools: Tools) -> Sequence[Outcome]:
     """Return the tracklets of each shot with their vectors and best views, and counts."""
     settings = tools.own(EmbedSettings)
@@ -444,19 +447,6 @@ def embed_tracklets(items: Sequence[Item], tools: Tools) -> Sequence[Outcome]:
             for name, works in waiting.items():
                 made |= _encoded(videos[name], works, _Encoders(models, store, tools))
     return [made[item.id] for item in items]
-
-
-EMBED_TRACKLETS = BatchStage(
-    name="embed_tracklets",
-    version=2,
-    shape="map",
-    reads=("shot", "tracklets", "given"),
-    writes=("embedded", "embedding"),
-    libraries=("pillow", "numpy"),
-    settings=EmbedSettings,
-    patience=20,
-    run=embed_tracklets,
-)
 
 
 def _plain(tracklet: Tracklet, settings: EmbedSettings) -> Tracklet:
@@ -700,6 +690,14 @@ class ConsolidateSettings(PlannerSettings):
         return self
 
 
+@stage(
+    version=2,
+    reads=("video", "shots", "people"),
+    writes=("cast", "consolidation"),
+    libraries=("pillow",),
+    settings=ConsolidateSettings,
+    asks=(PROMPT,),
+)
 async def consolidate_people(item: Item, tools: Tools) -> Outcome:
     """Return the people of an episode, and what was proposed, made and refused."""
     settings = tools.own(ConsolidateSettings)
@@ -726,19 +724,6 @@ async def consolidate_people(item: Item, tools: Tools) -> Outcome:
             "consolidation": _told(kept, refused, len(rounds)),
         }
     )
-
-
-CONSOLIDATE_PEOPLE = OneStage(
-    name="consolidate_people",
-    version=2,
-    shape="map",
-    reads=("video", "shots", "people"),
-    writes=("cast", "consolidation"),
-    libraries=("pillow",),
-    settings=ConsolidateSettings,
-    asks=(PROMPT,),
-    run=consolidate_people,
-)
 
 
 def rounds_of(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import numpy as np
 from pydantic import BeforeValidator, Field
 
-from ...engine.stage import UNAVAILABLE, Failed, Item, Made, NoAnswer, OneStage, Outcome, Tools
+from ...engine.stage import UNAVAILABLE, Failed, Item, Made, NoAnswer, Outcome, Tools, stage
 from ...media.images import MediaProblem, encode_image, fitted
 from ...media.kept_files import keep_file, kept_bytes
 from ...media.video import Frame, even_indices, frames_at
@@ -435,6 +435,14 @@ class _Taken:
             self.crops.setdefault(person, {})[rank] = (file, tone, shot)
 
 
+@stage(
+    version=2,
+    reads=("video", "shots", "cast"),
+    writes=("views",),
+    libraries=("pillow", "av"),
+    settings=KeyframeSettings,
+    patience=20,
+)
 def take_keyframes(item: Item, tools: Tools) -> Outcome:
     """Return the names of the pictures of each shot and person.
 
@@ -444,7 +452,7 @@ def take_keyframes(item: Item, tools: Tools) -> Outcome:
     shots, cast = item["shots"], [Person.model_validate(person) for person in item["cast"]]
     crops = _crops(shots, cast, settings.crops)
     inputs = {name: item[name] for name in ("shots", "cast")}
-    segments = segments_of(TAKE_KEYFRAMES, tools, {**inputs, "sha256": video.sha256})
+    segments = segments_of(take_keyframes.SPEC, tools, {**inputs, "sha256": video.sha256})
     taken = _Taken()
     try:
         for number, start in enumerate(range(0, len(shots), SEGMENT)):
@@ -460,19 +468,6 @@ def take_keyframes(item: Item, tools: Tools) -> Outcome:
         people=tuple(_view(person.person_id, taken.crops) for person in cast),
     )
     return Made({"views": views.as_json()})
-
-
-TAKE_KEYFRAMES = OneStage(
-    name="take_keyframes",
-    version=2,
-    shape="map",
-    reads=("video", "shots", "cast"),
-    writes=("views",),
-    libraries=("pillow", "av"),
-    settings=KeyframeSettings,
-    patience=20,
-    run=take_keyframes,
-)
 
 
 def _part(video: Video, shots: Sequence[Json], crops: Mapping[int, list[_Crop]], tools: Tools) -> Json:

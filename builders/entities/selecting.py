@@ -12,15 +12,15 @@ from pydantic import Field
 
 from ...engine.stage import (
     UNAVAILABLE,
-    BatchStage,
     Failed,
     Item,
     Made,
     NoAnswer,
-    OneStage,
     Outcome,
     Rejected,
     Tools,
+    batch_stage,
+    stage,
 )
 from ...media.images import MediaProblem, encode_image, fitted
 from ...media.quality import (
@@ -177,6 +177,14 @@ class QualitySettings(VisionSettings):
         return () if self.aesthetic is None else (self.aesthetic,)
 
 
+@batch_stage(
+    version=2,
+    reads=("shot", "among"),
+    writes=("quality",),
+    libraries=("av", "pillow", "numpy", "scipy"),
+    settings=QualitySettings,
+    patience=10,
+)
 def measure_quality(items: Sequence[Item], tools: Tools) -> Sequence[Outcome]:
     """Return what is measured of each shot; see :class:`Quality`.
 
@@ -187,19 +195,6 @@ def measure_quality(items: Sequence[Item], tools: Tools) -> Sequence[Outcome]:
     for _, some in groupby(shots, key=lambda entry: entry[0].video.file):
         made |= _measured(list(some), tools)
     return [made[shot.shot_id] for shot, _ in shots]
-
-
-MEASURE_QUALITY = BatchStage(
-    name="measure_quality",
-    version=2,
-    shape="map",
-    reads=("shot", "among"),
-    writes=("quality",),
-    libraries=("av", "pillow", "numpy", "scipy"),
-    settings=QualitySettings,
-    patience=10,
-    run=measure_quality,
-)
 
 
 def _measured(shots: Sequence[tuple[Shot, int]], tools: Tools) -> Mapping[str, Outcome]:
@@ -279,6 +274,14 @@ class SubtitleSettings(Own):
     max_side: int = Field(default=1280, ge=64, le=8192, description="Longer side of what is read at most.")
 
 
+@batch_stage(
+    version=2,
+    reads=("shot",),
+    writes=("subtitles",),
+    libraries=("av", "pillow"),
+    settings=SubtitleSettings,
+    patience=10,
+)
 def read_subtitles(items: Sequence[Item], tools: Tools) -> Sequence[Outcome]:
     """Return how many frames of each shot were read, and how many have text; null where nobody reads.
 
@@ -292,19 +295,6 @@ def read_subtitles(items: Sequence[Item], tools: Tools) -> Sequence[Outcome]:
     for _, some in groupby(shots, key=lambda shot: shot.video.file):
         made |= _read(list(some), tools)
     return [made[shot.shot_id] for shot in shots]
-
-
-READ_SUBTITLES = BatchStage(
-    name="read_subtitles",
-    version=2,
-    shape="map",
-    reads=("shot",),
-    writes=("subtitles",),
-    libraries=("av", "pillow"),
-    settings=SubtitleSettings,
-    patience=10,
-    run=read_subtitles,
-)
 
 
 def _read(shots: Sequence[Shot], tools: Tools) -> Mapping[str, Outcome]:
@@ -384,6 +374,15 @@ class CompareSettings(Own):
     )
 
 
+@stage(
+    version=1,
+    shape="gather",
+    reads=("shot", "quality", "subtitles", "style"),
+    writes=("copy_of", "content"),
+    libraries=("numpy",),
+    settings=CompareSettings,
+    stateful=True,
+)
 def compare_shots(items: Iterable[Item], tools: Tools) -> Mapping[str, Mapping[str, Json]]:
     """Return for each shot the id of the shot that it is a copy of, or null; and what its video is.
 
@@ -403,19 +402,6 @@ def compare_shots(items: Iterable[Item], tools: Tools) -> Mapping[str, Mapping[s
         item.id: {"copy_of": copies.get(item.id), "content": content[item["shot"]["video"]["video_id"]]}
         for item in given
     }
-
-
-COMPARE_SHOTS = OneStage(
-    name="compare_shots",
-    version=1,
-    shape="gather",
-    reads=("shot", "quality", "subtitles", "style"),
-    writes=("copy_of", "content"),
-    libraries=("numpy",),
-    settings=CompareSettings,
-    stateful=True,
-    run=compare_shots,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -489,6 +475,7 @@ DOCUMENTARY = ("documentary", "interview", "news", "presentation")
 """Kinds of documentary-style footage, in the words of the prompt."""
 
 
+@stage(version=1, reads=("shot", "quality"), writes=("style",), settings=ModelSettings, asks=(STYLE_PROMPT,))
 async def judge_style(item: Item, tools: Tools) -> Outcome:
     """Return the ``kind`` of footage, why, and who said so; null for shots that nobody is asked about.
 
@@ -508,18 +495,6 @@ async def judge_style(item: Item, tools: Tools) -> Outcome:
 
 def read_kind(reply: Json) -> dict[str, Json]:
     return {"kind": reply["kind"], "reason": str(reply["reason"])}
-
-
-JUDGE_STYLE = OneStage(
-    name="judge_style",
-    version=1,
-    shape="map",
-    reads=("shot", "quality"),
-    writes=("style",),
-    settings=ModelSettings,
-    asks=(STYLE_PROMPT,),
-    run=judge_style,
-)
 
 
 # -- Stage: shots that do not qualify are rejected, each with a code; the reasons are in
@@ -582,6 +557,14 @@ class FilterSettings(Own):
     )
 
 
+@stage(
+    version=1,
+    reads=("shot", "quality", "copy_of", "content"),
+    writes=("kept",),
+    reject_codes={**QUALITY, **CONTENT},
+    keep={code: f"--set filter_shots.{setting}=..." for code, setting in DECIDES.items()},
+    settings=FilterSettings,
+)
 def filter_shots(item: Item, tools: Tools) -> Outcome:
     """Return which conditions nobody could check, or the first that the shot does not meet."""
     settings = tools.own(FilterSettings)
@@ -598,19 +581,6 @@ def filter_shots(item: Item, tools: Tools) -> Outcome:
         "documentary": content["documentary"],
     }  # fmt: skip
     return Made({"kept": {"unchecked": [code for code, value in values.items() if value is None]}})
-
-
-FILTER_SHOTS = OneStage(
-    name="filter_shots",
-    version=1,
-    shape="map",
-    reads=("shot", "quality", "copy_of", "content"),
-    writes=("kept",),
-    reject_codes={**QUALITY, **CONTENT},
-    keep={code: f"--set filter_shots.{setting}=..." for code, setting in DECIDES.items()},
-    settings=FilterSettings,
-    run=filter_shots,
-)
 
 
 Objection = tuple[str, str]

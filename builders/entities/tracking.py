@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from ...engine.stage import BatchStage, Failed, Item, Made, OneStage, Outcome, Tools
+from ...engine.stage import Failed, Item, Made, Outcome, Tools, batch_stage, stage
 from ...errors import InputError
 from ...media.images import MediaProblem
 from ...models.vision.needs import VisionSettings, opened
@@ -65,6 +65,14 @@ class DetectPeopleSettings(VisionSettings):
         return (self.people,) if self.faces is None else (self.people, self.faces)
 
 
+@batch_stage(
+    version=2,
+    reads=("shot",),
+    writes=("seen", "given", "detection"),
+    libraries=("pillow", "numpy", "scipy"),
+    settings=DetectPeopleSettings,
+    patience=20,
+)
 def detect_people(items: Sequence[Item], tools: Tools) -> Sequence[Outcome]:
     """Return who is seen in each shot, what vectors came with it, and what was looked at.
 
@@ -86,19 +94,6 @@ def detect_people(items: Sequence[Item], tools: Tools) -> Sequence[Outcome]:
     for some in by_video.values():
         made |= _looked(some, lookout)
     return [made[shot.shot_id] for shot in shots]
-
-
-DETECT_PEOPLE = BatchStage(
-    name="detect_people",
-    version=2,
-    shape="map",
-    reads=("shot",),
-    writes=("seen", "given", "detection"),
-    libraries=("pillow", "numpy", "scipy"),
-    settings=DetectPeopleSettings,
-    patience=20,
-    run=detect_people,
-)
 
 
 @dataclass(slots=True)
@@ -186,7 +181,7 @@ def _looked(shots: Sequence[Shot], lookout: _Lookout) -> dict[str, Outcome]:
 def _through_parts(shot: Shot, wanted: Sequence[int], many: int, lookout: _Lookout) -> _Found:
     """Look through a long shot, so many frames at a time, of which each part is kept."""
     inputs = {"sha256": shot.video.sha256, "shot": [shot.first, shot.last], "by": lookout.by()}
-    segments, whole = segments_of(DETECT_PEOPLE, lookout.tools, inputs), _Found()
+    segments, whole = segments_of(detect_people.SPEC, lookout.tools, inputs), _Found()
     for number, start in enumerate(range(0, len(wanted), many)):
         part = segments.get(number)
         if part is None:
@@ -555,6 +550,13 @@ class TrackSettings(Own):
     least: int = Field(default=1, ge=1, description="Tracklets seen in fewer frames are left out.")
 
 
+@stage(
+    version=1,
+    reads=("shot", "seen", "detection"),
+    writes=("tracklets", "tracking"),
+    libraries=("numpy", "scipy"),
+    settings=TrackSettings,
+)
 def track_people(item: Item, tools: Tools) -> Outcome:
     """Return the tracklets of a shot, by when and where they begin, and what became of all boxes."""
     settings = tools.own(TrackSettings)
@@ -573,18 +575,6 @@ def track_people(item: Item, tools: Tools) -> Outcome:
         "too_short": len(tracks) - len(kept),
     }
     return Made({"tracklets": [tracklet.as_json() for tracklet in tracklets], "tracking": counts})
-
-
-TRACK_PEOPLE = OneStage(
-    name="track_people",
-    version=1,
-    shape="map",
-    reads=("shot", "seen", "detection"),
-    writes=("tracklets", "tracking"),
-    libraries=("numpy", "scipy"),
-    settings=TrackSettings,
-    run=track_people,
-)
 
 
 def tracks_of(

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import Field
 
 from ...engine.pipeline import dependencies
-from ...engine.stage import PROGRESS, BatchStage, Child, Failed, Item, Made, OneStage, Outcome, Tools
+from ...engine.stage import PROGRESS, Child, Failed, Item, Made, Outcome, StageSpec, Tools, batch_stage, stage
 from ...errors import InputError, MissingRequirement, mismatch
 from ...media.images import MediaProblem
 from ...media.kept_files import Segments
@@ -59,7 +59,7 @@ def film_path(file: str, sha256: str, tools: Tools) -> Path:
     return Path(file)
 
 
-def segments_of(spec: OneStage, tools: Tools, inputs: Mapping[str, Json]) -> Segments:
+def segments_of(spec: StageSpec, tools: Tools, inputs: Mapping[str, Json]) -> Segments:
     """Return where a stage keeps what it found in parts of an item."""
     settings = tools.settings.as_json()
     basis = [spec.name, spec.version, settings, tools.seed, dependencies(spec, asks=False), dict(inputs)]
@@ -86,6 +86,7 @@ class LoadVideosSettings(Own):
     )
 
 
+@stage(version=2, shape="expand", reads=("sources",), writes=("found",), settings=LoadVideosSettings)
 def load_videos(item: Item, tools: Tools) -> Iterator[Child]:
     """Yield one child per file, in the order of the sources and of paths in them.
 
@@ -118,17 +119,6 @@ def load_videos(item: Item, tools: Tools) -> Iterator[Child]:
         named = keep_place(file, sha256, tools)
         video = {"video_id": video_id, "file": named, "name": file.name, "sha256": sha256}
         yield Child(video_id, Made({"found": video}))
-
-
-LOAD_VIDEOS = OneStage(
-    name="load_videos",
-    version=2,
-    shape="expand",
-    reads=("sources",),
-    writes=("found",),
-    settings=LoadVideosSettings,
-    run=load_videos,
-)
 
 
 def identity(fields: Mapping[str, Json]) -> Json:
@@ -208,6 +198,14 @@ class DetectShotsSettings(Own):
         return networks_of(self.method, self.device)
 
 
+@batch_stage(
+    version=3,
+    reads=("found",),
+    writes=("probed", "boundaries"),
+    libraries=("av", "numpy"),
+    settings=DetectShotsSettings,
+    patience=100,
+)
 def detect_shots(items: Sequence[Item], tools: Tools) -> Sequence[Outcome]:
     """Return what each video is, and its shots: ``spans``, the ``method``, frames that were ``lost``.
 
@@ -217,19 +215,6 @@ def detect_shots(items: Sequence[Item], tools: Tools) -> Sequence[Outcome]:
     if settings.network is not None and settings.method == "transnetv2":
         _check(settings.network)
     return [_detected(item["found"], settings, tools) for item in items]
-
-
-DETECT_SHOTS = BatchStage(
-    name="detect_shots",
-    version=3,
-    shape="map",
-    reads=("found",),
-    writes=("probed", "boundaries"),
-    libraries=("av", "numpy"),
-    settings=DetectShotsSettings,
-    patience=100,
-    run=detect_shots,
-)
 
 
 @cache
@@ -249,7 +234,7 @@ def _detected(film: Json, settings: DetectShotsSettings, tools: Tools) -> Outcom
         shots = detect_in(
             small_video(path, limits, deinterlace=settings.deinterlace), settings.method,
             threshold=settings.threshold, device=settings.device,
-            segments=segments_of(DETECT_SHOTS, tools, {"sha256": film["sha256"]}),
+            segments=segments_of(detect_shots.SPEC, tools, {"sha256": film["sha256"]}),
         )  # fmt: skip
     except MediaProblem as problem:
         return Failed(problem.code, f"expected {problem.expected}, found {problem.found}")
@@ -276,6 +261,7 @@ def _boundaries(shots: ShotBoundaries) -> Json:
 # -- One item per shot of a video
 
 
+@stage(version=1, shape="expand", reads=("probed", "boundaries"), writes=("shot", "among"))
 def list_shots(item: Item, tools: Tools) -> Iterator[Child]:
     """Yield one child per shot, with how many shots its video has (``among``)."""
     del tools
@@ -285,19 +271,10 @@ def list_shots(item: Item, tools: Tools) -> Iterator[Child]:
         yield Child(shot.shot_id, Made({"shot": shot.as_json(), "among": len(spans)}))
 
 
-LIST_SHOTS = OneStage(
-    name="list_shots",
-    version=1,
-    shape="expand",
-    reads=("probed", "boundaries"),
-    writes=("shot", "among"),
-    run=list_shots,
-)
-
-
 # -- The shots of a video that were kept, with who is seen in them, as one item again
 
 
+@stage(version=1, shape="group", reads=("shot", "quality", "embedded"), writes=("video", "shots"))
 def group_shots(members: Iterable[Item], tools: Tools) -> Outcome:
     """Return the video, and its shots in order: each with ``shot``, ``quality`` and ``tracklets``.
 
@@ -310,13 +287,3 @@ def group_shots(members: Iterable[Item], tools: Tools) -> Outcome:
         shot = {name: value for name, value in member["shot"].items() if name != "video"}
         shots.append({"shot": shot, "quality": member["quality"], "tracklets": member["embedded"]})
     return Made({"video": video, "shots": shots})
-
-
-GROUP_SHOTS = OneStage(
-    name="group_shots",
-    version=1,
-    shape="group",
-    reads=("shot", "quality", "embedded"),
-    writes=("video", "shots"),
-    run=group_shots,
-)

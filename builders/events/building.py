@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 
 STAGES = (
     "load_seeds",
-    "prompts:WRITE_PROMPTS",
-    "load_seeds:LIST_EVENTS",
-    "prompts:CHECK_CONDITIONS",
-    "prompts:SELECT_PROMPTS",
-    "prompts:GRADE_PROMPTS",
-    "prompts:SETTLE_PROMPTS",
+    "prompts:write_prompts",
+    "load_seeds:list_events",
+    "prompts:check_conditions",
+    "prompts:select_prompts",
+    "prompts:grade_prompts",
+    "prompts:settle_prompts",
 )
 
 PIPELINE = Pipeline(

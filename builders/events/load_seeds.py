@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from ...engine.stage import BadReply, Child, Item, Made, OneStage, Outcome, StageSpec, Tools
+from ...engine.stage import BadReply, Child, Item, Made, Outcome, StageSpec, Tools, stage
 from ...errors import InputError, UserError, mismatch
 from ...media.kept_files import keep_file
 from ...models.spec import ModelSettings
@@ -129,6 +129,7 @@ def _looks_verb(word: str) -> bool:
 LIST = "events/list_events"
 
 
+@stage(version=3, reads=("drafted",), writes=("entry", "listed_by"), settings=ModelSettings, asks=(LIST,))
 async def list_events(item: Item, tools: Tools) -> Outcome:
     """Return the prompt with events, participants and origin; and who listed the events."""
     drafted, maker = item["drafted"], "given"
@@ -151,18 +152,6 @@ async def list_events(item: Item, tools: Tools) -> Outcome:
     entry = {"prompt": prompt, **parts, "creative": creative}
     entry |= {"origin": drafted["origin"], "given": None}
     return Made({"entry": entry, "listed_by": maker})
-
-
-LIST_EVENTS = OneStage(
-    name="list_events",
-    version=3,
-    shape="map",
-    reads=("drafted",),
-    writes=("entry", "listed_by"),
-    settings=ModelSettings,
-    asks=(LIST,),
-    run=list_events,
-)
 
 
 def _read(reply: Json) -> dict[str, Json]:

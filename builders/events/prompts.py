@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from ...engine.stage import BadReply, Failed, Item, Made, OneStage, Outcome, Rejected, Tools
+from ...engine.stage import BadReply, Failed, Item, Made, Outcome, Rejected, Tools, stage
 from ...errors import ConfigError, InputError
 from ...media.images import MediaProblem, encode
 from ...media.kept_files import kept_bytes
@@ -259,6 +259,9 @@ def _average(rates: Mapping[str, float | None], kept: Sequence[str]) -> float:
     return sum(rates.get(name) or 0.0 for name in kept) / len(kept) if kept else 0.0
 
 
+@stage(
+    version=2, shape="gather", reads=("choice", "results", "unit"), writes=("grade",), settings=GradeSettings
+)
 def grade_prompts(items: Iterable[Item], tools: Tools) -> Mapping[str, Mapping[str, Json]]:
     """Return for each prompt its difficulty, or code and reason why it goes; null without results."""
     settings = tools.own(GradeSettings)
@@ -282,17 +285,6 @@ def grade_prompts(items: Iterable[Item], tools: Tools) -> Mapping[str, Mapping[s
     return {name: {"grade": level} for name, level in grades.items()}
 
 
-GRADE_PROMPTS = OneStage(
-    name="grade_prompts",
-    version=2,
-    shape="gather",
-    reads=("choice", "results", "unit"),
-    writes=("grade",),
-    settings=GradeSettings,
-    run=grade_prompts,
-)
-
-
 def check_judged(units: Sequence[str], rates: Rates) -> None:
     """Check that each method was judged on each prompt: what nobody looked at is neither silent nor hard."""
     for method, rates_of_method in rates.items():
@@ -311,6 +303,17 @@ CAPTION, WRITE = "events/caption_video", "events/write_prompt"
 _TAKEN = ("prompt", "event_list", "participants", "creative", "origin", "given")
 
 
+@stage(
+    version=4,
+    reads=("seed", "slot"),
+    writes=("drafted", "drafted_by"),
+    libraries=("pillow", "av"),
+    optional=("av",),
+    keep={"needs_model": "--model"},
+    reject_codes={"needs_model": "a model has to write this prompt, and none is named"},
+    settings=WriteSettings,
+    asks=(CAPTION, WRITE),
+)
 async def write_prompts(item: Item, tools: Tools) -> Outcome:
     """Return prompt, events, participants and origin as far as they are known, and who wrote them."""
     seed, slot = item["seed"], item["slot"]
@@ -330,22 +333,6 @@ async def write_prompts(item: Item, tools: Tools) -> Outcome:
     except MediaProblem as problem:
         return Failed(problem.code, str(problem))
     return await _ask(tools, CAPTION, {"count": len(pictures)}, pictures, "retrieval")
-
-
-WRITE_PROMPTS = OneStage(
-    name="write_prompts",
-    version=4,
-    shape="map",
-    reads=("seed", "slot"),
-    writes=("drafted", "drafted_by"),
-    libraries=("pillow", "av"),
-    optional=("av",),
-    keep={"needs_model": "--model"},
-    reject_codes={"needs_model": "a model has to write this prompt, and none is named"},
-    settings=WriteSettings,
-    asks=(CAPTION, WRITE),
-    run=write_prompts,
-)
 
 
 def frames_of(path: Path, tools: Tools) -> tuple[Image, ...]:
@@ -402,6 +389,14 @@ def _rank(item: Item) -> tuple[int, float]:
     return _GUIDED if item["entry"]["origin"] == "guided" else _BY_PEOPLE, order
 
 
+@stage(
+    version=2,
+    shape="gather",
+    reads=("entry", "place", "stays", "unit"),
+    writes=("choice",),
+    libraries=("rapidfuzz",),
+    settings=SelectSettings,
+)
 def select_prompts(items: Iterable[Item], tools: Tools) -> Mapping[str, Mapping[str, Json]]:
     """Return for each prompt null where it stays, or code and reason why it goes."""
     settings = tools.own(SelectSettings)
@@ -425,18 +420,6 @@ def select_prompts(items: Iterable[Item], tools: Tools) -> Mapping[str, Mapping[
             _take((name, text), kept, choices, settings)
     _choose(waiting, kept, choices, settings)
     return {name: {"choice": choices[name]} for _, _, name, _, _ in rows}
-
-
-SELECT_PROMPTS = OneStage(
-    name="select_prompts",
-    version=2,
-    shape="gather",
-    reads=("entry", "place", "stays", "unit"),
-    writes=("choice",),
-    libraries=("rapidfuzz",),
-    settings=SelectSettings,
-    run=select_prompts,
-)
 
 
 def _take(
@@ -488,6 +471,29 @@ def _choose(
 # -- The general conditions of section 2.1.1 of StoryEval, and its first filter, as checks
 
 
+@stage(
+    version=3,
+    reads=("entry", "stays"),
+    writes=("unit", "labels"),
+    reject_codes={
+        "no_name": "no file name can be made of the prompt",
+        "event_count": "fewer than two or more than four events",
+        "repeated_event": "two events are the same",
+        "too_long": "too long for a short story",
+        "too_many_participants": "more kinds of participants than are allowed",
+        "facial_expression": "an event is a facial expression, which judges cannot be relied on to see",
+        "event_elsewhere": "an event is not what the prompt tells",
+    },
+    keep={
+        "too_long": "--set check_conditions.max_words=N",
+        "too_many_participants": "--set check_conditions.max_participants=3",
+        **dict.fromkeys(
+            ("no_name", "event_count", "repeated_event", "facial_expression", "event_elsewhere"),
+            "give its event_list in the seed, or another prompt",
+        ),
+    },
+    settings=ConditionSettings,
+)
 def check_conditions(item: Item, tools: Tools) -> Outcome:
     """Return file name and labels of a prompt that meets the conditions, or that stays in any case."""
     settings = tools.own(ConditionSettings)
@@ -509,57 +515,11 @@ def check_conditions(item: Item, tools: Tools) -> Outcome:
     return Made({"unit": video_name(entry["prompt"]), "labels": labels})
 
 
-CHECK_CONDITIONS = OneStage(
-    name="check_conditions",
-    version=3,
-    shape="map",
-    reads=("entry", "stays"),
-    writes=("unit", "labels"),
-    reject_codes={
-        "no_name": "no file name can be made of the prompt",
-        "event_count": "fewer than two or more than four events",
-        "repeated_event": "two events are the same",
-        "too_long": "too long for a short story",
-        "too_many_participants": "more kinds of participants than are allowed",
-        "facial_expression": "an event is a facial expression, which judges cannot be relied on to see",
-        "event_elsewhere": "an event is not what the prompt tells",
-    },
-    keep={
-        "too_long": "--set check_conditions.max_words=N",
-        "too_many_participants": "--set check_conditions.max_participants=3",
-        **dict.fromkeys(
-            ("no_name", "event_count", "repeated_event", "facial_expression", "event_elsewhere"),
-            "give its event_list in the seed, or another prompt",
-        ),
-    },
-    settings=ConditionSettings,
-    run=check_conditions,
-)
-
-
 # -- What was chosen becomes an entry of the suite; the others are rejected with their reason
 
 
-def settle(item: Item, tools: Tools) -> Outcome:
-    """Return the record of a prompt: its entry in the official form, its name, and who made what."""
-    choice, grade, entry, labels = item["choice"], item["grade"], item["entry"], item["labels"]
-    for against in (choice, grade):
-        if against is not None and "code" in against:
-            return Rejected(against["code"], against["reason"])
-    if grade is not None:
-        labels = list(labelled(labels, grade["level"]))
-    kept = {} if entry["given"] is None else entry["given"]["entry"]
-    official = {"prompt": entry["prompt"], "event_list": entry["event_list"], **kept, "class": labels}
-    made = {"prompt": item["drafted_by"], "event_list": item["listed_by"]}
-    return Made(
-        {"record": {"unit": item["unit"], "entry": official, "origin": entry["origin"], "producers": made}}
-    )
-
-
-SETTLE_PROMPTS = OneStage(
-    name="settle_prompts",
+@stage(
     version=3,
-    shape="map",
     reads=("choice", "drafted_by", "entry", "grade", "labels", "listed_by", "unit"),
     writes=("record",),
     reject_codes={
@@ -574,5 +534,18 @@ SETTLE_PROMPTS = OneStage(
         "silent": "--set grade_prompts.silent=off",
         "unlike_people": "--set grade_prompts.max_difference=1",
     },
-    run=settle,
 )
+def settle_prompts(item: Item, tools: Tools) -> Outcome:
+    """Return the record of a prompt: its entry in the official form, its name, and who made what."""
+    choice, grade, entry, labels = item["choice"], item["grade"], item["entry"], item["labels"]
+    for against in (choice, grade):
+        if against is not None and "code" in against:
+            return Rejected(against["code"], against["reason"])
+    if grade is not None:
+        labels = list(labelled(labels, grade["level"]))
+    kept = {} if entry["given"] is None else entry["given"]["entry"]
+    official = {"prompt": entry["prompt"], "event_list": entry["event_list"], **kept, "class": labels}
+    made = {"prompt": item["drafted_by"], "event_list": item["listed_by"]}
+    return Made(
+        {"record": {"unit": item["unit"], "entry": official, "origin": entry["origin"], "producers": made}}
+    )

@@ -49,18 +49,18 @@ STAGES = (
 )
 
 _ELSEWHERE = {
-    "analyze_story": "fabula.builders.text.boundaries:ANALYZE_STORY",
+    "analyze_story": "fabula.builders.text.boundaries:analyze_story",
     "verify_record": f"{__package__}.checks.verify_record",
     **{name: f"{__package__}.choosing.{name}" for name in ("screen_stories", "choose_stories")},
     **{
-        name: f"{__package__}.choosing.likeness:{name.upper()}"
+        name: f"{__package__}.choosing.likeness:{name}"
         for name in ("sign_stories", "find_duplicates", "embed_stories", "find_retellings")
     },
     "assess_story": f"{__package__}.choosing.screen_stories:ASSESS_STORY",
-    "assign_splits": f"{__package__}.choosing.choose_stories:ASSIGN_SPLITS",
+    "assign_splits": f"{__package__}.choosing.choose_stories:assign_splits",
     "normalise_story": f"{__package__}.drafts:NORMALISE_STORY",
-    "assemble_records": f"{__package__}.drafts:ASSEMBLE_RECORDS",
-    "leave_surplus": f"{__package__}.choosing.choose_stories:LEAVE_SURPLUS",
+    "assemble_records": f"{__package__}.drafts:assemble_records",
+    "leave_surplus": f"{__package__}.choosing.choose_stories:leave_surplus",
 }
 """Stages that stand in another package than this, or beside others -> where they stand."""
 

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from ...engine.stage import BadReply, Item, Made, OneStage, Outcome, Rejected, Tools
+from ...engine.stage import BadReply, Item, Made, Outcome, Rejected, Tools, stage
 from ...schemas.canonical import Json, canonical_text, digest
 from ...schemas.katha import Question, Scene, Transition, Variant
 from ...schemas.paths import format_path, parse_path
@@ -364,25 +364,8 @@ WITHDRAWN = "withdrawn"
 """Code of what was taken out of the benchmark; packing lists it with its reason."""
 
 
-def assemble_records(item: Item, tools: Tools) -> Outcome:
-    """Return the bundle (``schemas.katha.KathaBundle``), or why the story was withdrawn."""
-    settings = tools.own(Settings)
-    if item["withdrawn"] is not None:
-        return Rejected(WITHDRAWN, item["withdrawn"]["why"])
-    if item["joins"] is not None:
-        return Rejected(JOINS, "; ".join(_told(link) for link in item["joins"]))
-    created_at = item["added_at"] or tools.created_at
-    license_id = item["story"]["dataset_license"] or settings.license or None
-    story = told_story(item.fields)
-    draft = {**item["draft"], **{name: item[name] for name in ("answer_history", "repair_log")}}
-    bundle = make_bundle(story, draft, item["checks"], item["split"], created_at, license_id)
-    return Made({"bundle": bundle})
-
-
-ASSEMBLE_RECORDS = OneStage(
-    name="assemble_records",
+@stage(
     version=7,
-    shape="map",
     reads=(
         "story",
         *NARRATIVE,
@@ -403,8 +386,20 @@ ASSEMBLE_RECORDS = OneStage(
     },
     settings=Settings,
     dated=True,
-    run=assemble_records,
 )
+def assemble_records(item: Item, tools: Tools) -> Outcome:
+    """Return the bundle (``schemas.katha.KathaBundle``), or why the story was withdrawn."""
+    settings = tools.own(Settings)
+    if item["withdrawn"] is not None:
+        return Rejected(WITHDRAWN, item["withdrawn"]["why"])
+    if item["joins"] is not None:
+        return Rejected(JOINS, "; ".join(_told(link) for link in item["joins"]))
+    created_at = item["added_at"] or tools.created_at
+    license_id = item["story"]["dataset_license"] or settings.license or None
+    story = told_story(item.fields)
+    draft = {**item["draft"], **{name: item[name] for name in ("answer_history", "repair_log")}}
+    bundle = make_bundle(story, draft, item["checks"], item["split"], created_at, license_id)
+    return Made({"bundle": bundle})
 
 
 def _told(link: Json) -> str:

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from ...engine.stage import Failed, Item, Made, OneStage, Outcome, StageSpec, Tools
+from ...engine.stage import Failed, Item, Made, Outcome, StageSpec, Tools, stage
 from ...schemas.canonical import Json, canonical_text
 from ...schemas.paths import Steps, parse_quoted, quoted_path, value_at, with_value
 from ...schemas.values import vocabulary
@@ -226,6 +226,13 @@ def _onstage(draft: Json, value: Json, language: str, base: str) -> list[str]:
 # others stay as they were translated before.
 
 
+@stage(
+    version=3,
+    reads=("story", "analysis", "draft", "named_by", "translation_by"),
+    writes=("completed", "completed_by"),
+    settings=TranslationSettings,
+    asks=("shots/translate_names", "shots/translate_shots"),
+)
 async def translate_edits(item: Item, tools: Tools) -> Outcome:
     """Return all texts in the other language, and who translated those that were asked for again."""
     settings, draft = tools.own(TranslationSettings), item["draft"]
@@ -253,18 +260,6 @@ async def translate_edits(item: Item, tools: Tools) -> Outcome:
                 f" model as for translate_script, or edit {paths} too",
             )
     return Made({"completed": other, "completed_by": made})
-
-
-TRANSLATE_EDITS = OneStage(
-    name="translate_edits",
-    version=3,
-    shape="map",
-    reads=("story", "analysis", "draft", "named_by", "translation_by"),
-    writes=("completed", "completed_by"),
-    settings=TranslationSettings,
-    asks=("shots/translate_names", "shots/translate_shots"),
-    run=translate_edits,
-)
 
 
 async def _names(tools: Tools, sketch: Sketch, cells: Sequence[Json], other: Json) -> Drafted[Json]:

@@ -66,7 +66,7 @@ if TYPE_CHECKING:
 
 STAGES = (
     f"{__package__}.load_stories",
-    "fabula.builders.text.boundaries:ANALYZE_STORY",
+    "fabula.builders.text.boundaries:analyze_story",
     f"{__package__}.script_parts:PLAN_SCRIPT",
     f"{__package__}.script_parts:PLAN_SHOTS",
     f"{__package__}.cast:WRITE_CHARACTERS",
@@ -79,8 +79,8 @@ STAGES = (
     f"{__package__}.cast:TRANSLATE_SCRIPT",
     f"{__package__}.script_parts:CLASSIFY_STORY",
     f"{__package__}.apply_edits",
-    f"{__package__}.apply_edits:TRANSLATE_EDITS",
-    f"{__package__}.draft:ASSEMBLE_SCRIPTS",
+    f"{__package__}.apply_edits:translate_edits",
+    f"{__package__}.draft:assemble_scripts",
 )
 
 PRODUCERS, FINDINGS = "producers.jsonl", "findings.jsonl"

@@ -12,7 +12,7 @@ by the key of the character, and ``plot``, ``settings`` and ``statics`` by shot.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from ...engine.stage import Item, Made, OneStage, Outcome, Rejected, Tools
+from ...engine.stage import Item, Made, Outcome, Rejected, Tools, stage
 from ...schemas.canonical import Json
 from ...schemas.paths import WITHDRAWN, quoted_path
 from ...schemas.shots import CharacterFacts, ShotScript, StoryFacts
@@ -127,6 +127,22 @@ MAKERS = (
 )  # fmt: skip
 
 
+@stage(
+    version=4,
+    reads=(
+        "story",
+        "analysis",
+        "given",
+        "number",
+        "withdrawn",
+        "draft",
+        "completed",
+        "completed_by",
+        *MAKERS,
+    ),
+    writes=("record",),
+    reject_codes={WITHDRAWN: "It was withdrawn; its id is not used again."},
+)
 def assemble_scripts(item: Item, tools: Tools) -> Outcome:
     """Return the record: number, script, order of the characters, facts, producers and findings.
 
@@ -178,19 +194,6 @@ def assemble_scripts(item: Item, tools: Tools) -> Outcome:
             }
         }
     )
-
-
-ASSEMBLE_SCRIPTS = OneStage(
-    name="assemble_scripts",
-    version=4,
-    shape="map",
-    reads=(
-        "story", "analysis", "given", "number", "withdrawn", "draft", "completed", "completed_by", *MAKERS,
-    ),
-    writes=("record",),
-    reject_codes={WITHDRAWN: "It was withdrawn; its id is not used again."},
-    run=assemble_scripts,
-)  # fmt: skip
 
 
 def _producers(base: str, makers: Mapping[str, str | None], author: str | None) -> list[Json]:

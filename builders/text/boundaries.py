@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 
-from ...engine.stage import Item, Made, OneStage, Outcome, Tools
+from ...engine.stage import Item, Made, Outcome, Tools, stage
 from ...schemas.canonical import Json
 from ...schemas.text import is_unspaced, normalize_text, primary_language
 from ..step import Problems, check_count
@@ -471,16 +471,6 @@ def analyze(story: Json) -> Json:
     return Analysis(True, segments, find_entities(text, words_of(text), segments)).as_json()
 
 
+@stage(version=4, reads=("story",), writes=("analysis",), libraries=("sentencex",))
 def analyze_story(item: Item, tools: Tools) -> Outcome:
     return Made({"analysis": analyze(item["story"])})
-
-
-ANALYZE_STORY = OneStage(
-    name="analyze_story",
-    version=4,
-    shape="map",
-    reads=("story",),
-    writes=("analysis",),
-    libraries=("sentencex",),
-    run=analyze_story,
-)

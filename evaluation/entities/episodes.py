@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
-from ...engine.stage import Child, Failed, Item, Made, OneStage, Outcome, Tools
+from ...engine.stage import Child, Failed, Item, Made, Outcome, Tools, stage
 from ...errors import ConfigError
 from ...releases.entities.tree import EntitySet, Episode, read_entity_set
 from ...schemas.canonical import Json, digest, sha256_file
@@ -36,6 +36,9 @@ EPISODES, OUTPUTS = "episodes", "outputs"
 """Roles of the sources."""
 
 
+@stage(
+    version=3, shape="expand", reads=("sources",), writes=("episode", "outputs"), settings=EpisodeSelection
+)
 def load_episodes(item: Item, tools: Tools) -> Iterator[Child]:
     """Yield one child per method and episode, by method."""
     settings = tools.own(EpisodeSelection)
@@ -56,17 +59,6 @@ def load_episodes(item: Item, tools: Tools) -> Iterator[Child]:
             script = {**_episode(episode), "tier": tiers.get(episode.episode_id)}
             fields = {"episode": script, "outputs": {**about, **videos}}
             yield Child(f"{checked.method}/{episode.episode_id}", Made(fields))
-
-
-LOAD_EPISODES = OneStage(
-    name="load_episodes",
-    version=3,
-    shape="expand",
-    reads=("sources",),
-    writes=("episode", "outputs"),
-    settings=EpisodeSelection,
-    run=load_episodes,
-)
 
 
 def chosen_episodes(entity_set: EntitySet, settings: EpisodeSelection) -> EntitySet:
@@ -163,6 +155,7 @@ def _videos(output: EpisodeOutput) -> Json:
 # -- Stage: one item per shot of a method's episode: its script, its entities and its video
 
 
+@stage(version=1, shape="expand", reads=("episode", "outputs"), writes=("shot", "story"))
 def list_shots(item: Item, _tools: Tools) -> Iterator[Child]:
     """Yield one child per scheduled shot, in story order, whether it has a video or not."""
     episode, outputs = item["episode"], item["outputs"]
@@ -185,16 +178,6 @@ def list_shots(item: Item, _tools: Tools) -> Iterator[Child]:
         )
 
 
-LIST_SHOTS = OneStage(
-    name="list_shots",
-    version=1,
-    shape="expand",
-    reads=("episode", "outputs"),
-    writes=("shot", "story"),
-    run=list_shots,
-)
-
-
 # -- Stage of an estimate: every scheduled entity of a shot that has a video is taken to be seen in it
 #
 # It stands for the stages that open videos and look at pictures, so that what judges will be asked at most
@@ -209,6 +192,12 @@ class AssumeSettings(Own):
     across: bool = Field(default=True, description="Whether appearances are compared across shots.")
 
 
+@stage(
+    version=1,
+    reads=("shot",),
+    writes=("frames", "quality", "grounded", "vectors", "grid"),
+    settings=AssumeSettings,
+)
 def assume_shots(item: Item, tools: Tools) -> Outcome:
     """Return what a flawless shot would give, with names of pictures that are not there."""
     settings, shot = tools.own(AssumeSettings), item["shot"]
@@ -232,17 +221,6 @@ def assume_shots(item: Item, tools: Tools) -> Outcome:
             "grid": {"file": _assumed_file(item.id, "grid"), "legend": _legend(shot)} if drawn else None,
         }
     )
-
-
-ASSUME_SHOTS = OneStage(
-    name="assume_shots",
-    version=1,
-    shape="map",
-    reads=("shot",),
-    writes=("frames", "quality", "grounded", "vectors", "grid"),
-    settings=AssumeSettings,
-    run=assume_shots,
-)
 
 
 def _legend(shot: Json) -> list[Json]:
@@ -271,6 +249,7 @@ class GroupSettings(Own):
     )
 
 
+@stage(version=1, shape="group", reads=("story", *PARTS), writes=("whole", "shots"), settings=GroupSettings)
 def group_episodes(members: Iterable[Item], tools: Tools) -> Outcome:
     """Return the episode and its shots in order.
 
@@ -289,14 +268,3 @@ def group_episodes(members: Iterable[Item], tools: Tools) -> Outcome:
             "shots_failed", f"{lost} of its shots failed; give the same command again with --retry-failed"
         )
     return Made({"whole": whole, "shots": shots})
-
-
-GROUP_EPISODES = OneStage(
-    name="group_episodes",
-    version=1,
-    shape="group",
-    reads=("story", *PARTS),
-    writes=("whole", "shots"),
-    settings=GroupSettings,
-    run=group_episodes,
-)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 from unicodedata import combining, normalize
 
-from ...engine.stage import Item, Made, OneStage, Outcome, Tools
+from ...engine.stage import Item, Made, Outcome, Tools, stage
 from ...media.images import Picture, open_picture
 from ...schemas.canonical import Json
 from ..judging.settings import ImageSettings, keep_pictures, prepare_picture
@@ -85,6 +85,13 @@ class Label:
     text: str
 
 
+@stage(
+    version=2,
+    reads=("shot", "frames", "grounded"),
+    writes=("grid",),
+    libraries=("pillow",),
+    settings=GridSettings,
+)
 def draw_grids(item: Item, tools: Tools) -> Outcome:
     """Return the file of the grid and who has which colour; null where nobody looked, or nobody judges."""
     settings, frames, grounded = tools.own(GridSettings), item["frames"], item["grounded"]
@@ -122,18 +129,6 @@ def draw_grids(item: Item, tools: Tools) -> Outcome:
     if settings.drawing == "code":
         about["frames"] = len(cells)
     return Made({"grid": {**about, "legend": legend}})
-
-
-DRAW_GRIDS = OneStage(
-    name="draw_grids",
-    version=2,
-    shape="map",
-    reads=("shot", "frames", "grounded"),
-    writes=("grid",),
-    libraries=("pillow",),
-    settings=GridSettings,
-    run=draw_grids,
-)
 
 
 def _all_boxes(shown: Sequence[Json], grounded: Json, index: str) -> "Iterator[Labelled]":

@@ -28,7 +28,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from ...engine.stage import BadReply, Item, Made, OneStage, Outcome, StageSpec, Tools
+from ...engine.stage import BadReply, Item, Made, Outcome, StageSpec, Tools, stage
 from ...media.images import encode_image
 from ...models.chat import Image, Message
 from ...prompts.loader import TextSet, load_prompt
@@ -506,6 +506,7 @@ JUDGE_LOCATIONS = _asking(
 # -- Stage: which appearances of each entity are compared across shots, and which stands for all (Eq. 22-31)
 
 
+@stage(version=1, reads=("shots",), writes=("gate",), libraries=("numpy",), settings=GateSettings)
 def gate_appearances(item: Item, tools: Tools) -> Outcome:
     """Return for each scheduled entity who is compared; None where nobody encoded any appearance."""
     shots = item["shots"]
@@ -515,18 +516,6 @@ def gate_appearances(item: Item, tools: Tools) -> Outcome:
     least = tools.own(GateSettings).least
     scores = [fidelity_of(shot) for shot in shots]
     return Made({"gate": {key: _gated(key, shots, scores, least) for key in keys}})
-
-
-GATE_APPEARANCES = OneStage(
-    name="gate_appearances",
-    version=1,
-    shape="map",
-    reads=("shots",),
-    writes=("gate",),
-    libraries=("numpy",),
-    settings=GateSettings,
-    run=gate_appearances,
-)
 
 
 def fidelity_of(shot: Json) -> dict[str, float]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 import numpy as np
 from pydantic import Field
 
-from ...engine.stage import BatchStage, Item, Made, OneStage, Outcome, Tools
+from ...engine.stage import Item, Made, Outcome, Tools, batch_stage, stage
 from ...media.images import MediaProblem, encode_image, open_picture
 from ...media.kept_files import keep_file, kept_bytes
 from ...media.quality import sharpness
@@ -290,6 +290,14 @@ def frame_sharpness(image: "Image", definition: Locations) -> float:
 # --
 
 
+@stage(
+    version=2,
+    reads=("shot", "taken"),
+    writes=("frames",),
+    libraries=("pillow", "av", "numpy"),
+    settings=FrameSettings,
+    patience=4,
+)
 def take_frames(item: Item, tools: Tools) -> Outcome:
     """Return which frames were taken and where they are kept; for a shot without usable video, why not."""
     settings, shot, taken = tools.own(FrameSettings), item["shot"], item["taken"]
@@ -302,19 +310,6 @@ def take_frames(item: Item, tools: Tools) -> Outcome:
     except MediaProblem as problem:
         return Made({"frames": _none(problem.code, f"expected {problem.expected}, found {problem.found}")})
     return Made({"frames": _frames(taken, settings)})
-
-
-TAKE_FRAMES = OneStage(
-    name="take_frames",
-    version=2,
-    shape="map",
-    reads=("shot", "taken"),
-    writes=("frames",),
-    libraries=("pillow", "av", "numpy"),
-    settings=FrameSettings,
-    patience=4,
-    run=take_frames,
-)
 
 
 def _none(code: str, reason: str) -> Json:
@@ -483,6 +478,14 @@ class _Candidate:
     percent: float
 
 
+@batch_stage(
+    version=2,
+    reads=("shot", "frames"),
+    writes=("grounded",),
+    libraries=("pillow", "numpy"),
+    settings=GroundSettings,
+    patience=40,
+)
 def ground_entities(items: Sequence[Item], tools: Tools) -> Sequence[Outcome]:
     """Return the boxes of every entity in every frame, and its status and canonical crop.
 
@@ -496,19 +499,6 @@ def ground_entities(items: Sequence[Item], tools: Tools) -> Sequence[Outcome]:
     with GroundingStore.of_user() as store:
         means = _Means(detector, text, store, settings, tools.store)
         return [Made({"grounded": None if _invalid(item) else _grounded(item, means)}) for item in items]
-
-
-GROUND_ENTITIES = BatchStage(
-    name="ground_entities",
-    version=2,
-    shape="map",
-    reads=("shot", "frames"),
-    writes=("grounded",),
-    libraries=("pillow", "numpy"),
-    settings=GroundSettings,
-    patience=40,
-    run=ground_entities,
-)
 
 
 def _invalid(item: Item) -> bool:
@@ -603,6 +593,14 @@ _AROUND = 256
 _AGAIN = "evaluate into a new folder with --reuse and this run"
 
 
+@batch_stage(
+    version=2,
+    reads=("shot", "frames", "grounded"),
+    writes=("vectors",),
+    libraries=("pillow", "numpy"),
+    settings=AppearanceSettings,
+    patience=20,
+)
 def encode_appearances(items: Sequence[Item], tools: Tools) -> Sequence[Outcome]:
     """Return the vectors, each of shape (1, dimensions); null where nobody looks, and without frames.
 
@@ -629,19 +627,6 @@ def encode_appearances(items: Sequence[Item], tools: Tools) -> Sequence[Outcome]
             return {"model": encoder.identity, "crops": made, "first": first, "last": last}
 
         return [Made({"vectors": vectors(item)}) for item in items]
-
-
-ENCODE_APPEARANCES = BatchStage(
-    name="encode_appearances",
-    version=2,
-    shape="map",
-    reads=("shot", "frames", "grounded"),
-    writes=("vectors",),
-    libraries=("pillow", "numpy"),
-    settings=AppearanceSettings,
-    patience=20,
-    run=encode_appearances,
-)
 
 
 def whole_view(image: "Image") -> "Image":

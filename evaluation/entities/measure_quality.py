@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...engine.stage import Item, Made, OneStage, Outcome, Tools
+from ...engine.stage import Item, Made, Outcome, Tools, stage
 from ...errors import MissingRequirement
 from ...media.images import MediaProblem
 from ...models.vision.needs import opened
@@ -33,6 +33,14 @@ class _Measured:
     taken: Json  # the frames that were kept, see :class:`.looking.FrameKeeper`; null where none were
 
 
+@stage(
+    version=2,
+    reads=("shot",),
+    writes=("quality", "taken"),
+    libraries=("pillow", "av", "numpy"),
+    settings=QualitySettings,
+    patience=20,
+)
 def measure_quality(item: Item, tools: Tools) -> Outcome:
     """Return the values of a shot; null where nobody measures, or there is no video to be measured.
 
@@ -63,19 +71,6 @@ def measure_quality(item: Item, tools: Tools) -> Outcome:
         "why": dict(sorted(why.items())), "models": dict(sorted(models.items())),
     }  # fmt: skip
     return Made({"quality": quality, "taken": taken})
-
-
-MEASURE_QUALITY = OneStage(
-    name="measure_quality",
-    version=2,
-    shape="map",
-    reads=("shot",),
-    writes=("quality", "taken"),
-    libraries=("pillow", "av", "numpy"),
-    settings=QualitySettings,
-    patience=20,
-    run=measure_quality,
-)
 
 
 def _measured(video: Json, settings: QualitySettings, store: Path | None) -> _Measured:

@@ -22,16 +22,16 @@ from .looking import GRID_FRAMES, GROUND_FRAMES, SIDE
 from .metrics.catalogue import METRICS
 
 KIND = "evaluate-episodes"
-BEFORE = ("episodes:LOAD_EPISODES", "episodes:LIST_SHOTS")
+BEFORE = ("episodes:load_episodes", "episodes:list_shots")
 LOOKING = (
-    "measure_quality:MEASURE_QUALITY", "looking:TAKE_FRAMES", "looking:GROUND_ENTITIES",
-    "looking:ENCODE_APPEARANCES", "grids:DRAW_GRIDS",
+    "measure_quality:measure_quality", "looking:take_frames", "looking:ground_entities",
+    "looking:encode_appearances", "grids:draw_grids",
 )  # fmt: skip
 """The stages that open videos or look at pictures."""
 JUDGING = ("judging:JUDGE_FIDELITY", "judging:JUDGE_ACTIONS")
 ACROSS = (
-    "episodes:GROUP_EPISODES",
-    "judging:GATE_APPEARANCES",
+    "episodes:group_episodes",
+    "judging:gate_appearances",
     "judging:JUDGE_PAIRS",
     "judging:JUDGE_LOCATIONS",
 )
@@ -54,7 +54,7 @@ PIPELINE = Pipeline(
 )
 ASSUMED = Pipeline(
     name=KIND,
-    stages=_places(*BEFORE, "episodes:ASSUME_SHOTS", *JUDGING, *ACROSS),
+    stages=_places(*BEFORE, "episodes:assume_shots", *JUDGING, *ACROSS),
     finish=f"{__name__}:finish",
     final_fields=PIPELINE.final_fields,
 )

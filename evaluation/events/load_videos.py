@@ -11,7 +11,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from ...engine.stage import Child, Item, Made, OneStage, Outcome, StageSpec, Tools
+from ...engine.stage import Child, Item, Made, Outcome, StageSpec, Tools, stage
 from ...errors import ConfigError
 from ...media.images import MediaProblem, Picture
 from ...media.video import VideoInfo, probe, sample_frames
@@ -209,6 +209,13 @@ def outputs_sha256(videos: Sequence[Json]) -> str:
 # -- Stage: the frames of a video as judges get them, evenly taken (Eq. 2), encoded once, kept by content
 
 
+@stage(
+    version=2,
+    reads=("video",),
+    writes=("frames", "taken"),
+    libraries=("pillow", "av"),
+    settings=FrameSettings,
+)
 def take_frames(item: Item, tools: Tools) -> Outcome:
     """Return name, size, number and time of each frame; none, and why, for a video that cannot be judged."""
     settings = tools.own(FrameSettings)
@@ -237,15 +244,3 @@ def take_frames(item: Item, tools: Tools) -> Outcome:
         "fps": str(video.info.fps),
     }
     return Made({"frames": frames, "taken": {"invalid": None, **info}})
-
-
-TAKE_FRAMES = OneStage(
-    name="take_frames",
-    version=2,
-    shape="map",
-    reads=("video",),
-    writes=("frames", "taken"),
-    libraries=("pillow", "av"),
-    settings=FrameSettings,
-    run=take_frames,
-)

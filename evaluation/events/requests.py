@@ -102,7 +102,7 @@ FRAMES = "frames.jsonl"
 PIPELINE = Pipeline(
     name=KIND,
     stages=tuple(
-        f"{__package__}.{name}" for name in ("load_videos", "load_videos:TAKE_FRAMES", "judging:JUDGE_EVENTS")
+        f"{__package__}.{name}" for name in ("load_videos", "load_videos:take_frames", "judging:JUDGE_EVENTS")
     ),
     finish=f"{__name__}:finish",
     final_fields=("frames", "outputs", "taken", "video"),

@@ -25,7 +25,7 @@ from ..judging.answers import pictures_of, record_of
 from ..judging.packets import EVIDENCE, Evidence, Packet, question_packets
 from ..judging.settings import ImageSettings, ScanSettings, SelectionSettings
 from ..recoverability.matching import Definitions, Key, Marker, matcher_of
-from .judging import PREPARE_IMAGES, SCAN_PACKETS
+from .judging import prepare_images, scan_packets
 from .load_items import OUTPUTS, RELEASE, generations
 
 
@@ -72,7 +72,7 @@ def shown_questions(
             assert isinstance(child.outcome, Made)
             fields = dict(child.outcome.fields)
             if condition != "text":
-                for stage, settings in ((PREPARE_IMAGES, ImageSettings()), (SCAN_PACKETS, ScanSettings())):
+                for stage, settings in ((prepare_images, ImageSettings()), (scan_packets, ScanSettings())):
                     made = stage.run(Item(child.id, fields), replace(tools, settings=settings))
                     fields |= made.fields if isinstance(made, Made) else {"frames": []}
                 if not fields["frames"] or fields["scan"]["leaks"]:

@@ -37,11 +37,11 @@ from ...engine.stage import (
     Item,
     Made,
     NoAnswer,
-    OneStage,
     Outcome,
     Receipt,
     StageSpec,
     Tools,
+    stage,
 )
 from ...errors import InputError
 from ...models.chat import cosine, encode_request, unpacked
@@ -278,6 +278,9 @@ MATCH_VECTORS = Asking(
 # -- Stage: the pictures of a storyboard as judges get them, decoded and encoded once, kept by content
 
 
+@stage(
+    version=4, reads=("shown",), writes=("frames", "unusable"), libraries=("pillow",), settings=ImageSettings
+)
 def prepare_images(item: Item, tools: Tools) -> Outcome:
     """Return name, size and notes of each picture, in story order; none for an invalid generation.
 
@@ -304,18 +307,6 @@ def prepare_images(item: Item, tools: Tools) -> Outcome:
     return Made({"frames": frames, "unusable": []})
 
 
-PREPARE_IMAGES = OneStage(
-    name="prepare_images",
-    version=4,
-    shape="map",
-    reads=("shown",),
-    writes=("frames", "unusable"),
-    libraries=("pillow",),
-    settings=ImageSettings,
-    run=prepare_images,
-)
-
-
 def _hash(file: Path) -> str | None:
     try:
         return sha256_file(file)
@@ -330,6 +321,13 @@ _MARKS = {"instruction": "@@instruction@@", "question": "@@question@@"}
 _CUTS = [form for mark in _MARKS.values() for form in (fenced(mark), mark)]
 
 
+@stage(
+    version=2,
+    reads=("record", "shown", "frames"),
+    writes=("scan",),
+    settings=ScanSettings,
+    prompts=in_all_sets("dimension", "label_image", "question_image"),
+)
 def scan_packets(item: Item, tools: Tools) -> Outcome:
     """Return how many packets were scanned, and the leaks."""
     settings = tools.own(ScanSettings)
@@ -350,18 +348,6 @@ def scan_packets(item: Item, tools: Tools) -> Outcome:
             {"item": packet.item, "kind": one.kind, "source": one.source, "found": one.found} for one in found
         ]
     return Made({"scan": {"packets": len(packets), "leaks": leaks}})
-
-
-SCAN_PACKETS = OneStage(
-    name="scan_packets",
-    version=2,
-    shape="map",
-    reads=("record", "shown", "frames"),
-    writes=("scan",),
-    settings=ScanSettings,
-    prompts=in_all_sets("dimension", "label_image", "question_image"),
-    run=scan_packets,
-)
 
 
 def _fixed(packet: Packet) -> Iterator[str]:

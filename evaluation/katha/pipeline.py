@@ -206,8 +206,8 @@ FRAMES = "frames.jsonl"
 
 STAGES = (
     "load_items",
-    "judging:PREPARE_IMAGES",
-    "judging:SCAN_PACKETS",
+    "judging:prepare_images",
+    "judging:scan_packets",
     "judging:JUDGE_TEXT",
     "judging:JUDGE_IMAGES",
     "judging:JUDGE_BOTH",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from pydantic import ValidationError
 
-from ...engine.stage import BatchStage, Item, Made, OneStage, Outcome, Tools
+from ...engine.stage import Item, Made, Outcome, Tools, batch_stage, stage
 from ...errors import InputError, UserError, mismatch
 from ...media.images import Picture, open_picture
 from ...models.vision.needs import opened
@@ -174,6 +174,7 @@ def _lines(path: Path, problems: list[UserError]) -> Iterator[tuple[str, bytes]]
 # -- Stage: pictures and crops as judges get them: encoded once, kept by content, without metadata
 
 
+@stage(version=2, reads=("shots", "matches"), writes=("views",), libraries=("pillow",), settings=ViewSettings)
 def prepare_views(item: Item, tools: Tools) -> Outcome:
     """Return the file in the run's store of every picture and every matched crop; none without judges."""
     settings = tools.own(ViewSettings)
@@ -193,18 +194,6 @@ def prepare_views(item: Item, tools: Tools) -> Outcome:
     return Made({"views": {"shots": shots, "crops": crops}})
 
 
-PREPARE_VIEWS = OneStage(
-    name="prepare_views",
-    version=2,
-    shape="map",
-    reads=("shots", "matches"),
-    writes=("views",),
-    libraries=("pillow",),
-    settings=ViewSettings,
-    run=prepare_views,
-)
-
-
 def _view(image: "Image", settings: ViewSettings, tools: Tools) -> dict[str, Json]:
     prepared = prepare_picture(Picture(image, "PNG"), settings)
     if tools.store is not None:
@@ -215,6 +204,14 @@ def _view(image: "Image", settings: ViewSettings, tools: Tools) -> dict[str, Jso
 # -- Stage: what models say of whole pictures: style, aesthetic value, classes, likeness to the shot's text
 
 
+@batch_stage(
+    version=3,
+    reads=("story", "shots"),
+    writes=("pictures",),
+    libraries=("pillow", "numpy"),
+    settings=PictureSettings,
+    patience=20,
+)
 def encode_pictures(items: Sequence[Item], tools: Tools) -> Sequence[Outcome]:
     """Return rows by model, one per picture in the order of ``numbers``; null for a model that is not named.
 
@@ -234,19 +231,6 @@ def encode_pictures(items: Sequence[Item], tools: Tools) -> Sequence[Outcome]:
     with VectorStore.of_user() as store:
         means = _PictureModels(models, store, settings.batch)
         return [Made({"pictures": _pictures(item, means, settings.more)}) for item in items]
-
-
-ENCODE_PICTURES = BatchStage(
-    name="encode_pictures",
-    version=3,
-    shape="map",
-    reads=("story", "shots"),
-    writes=("pictures",),
-    libraries=("pillow", "numpy"),
-    settings=PictureSettings,
-    patience=20,
-    run=encode_pictures,
-)
 
 
 @dataclass(frozen=True)
@@ -302,6 +286,14 @@ def _model(name: str | None, settings: PictureSettings, kind: Any) -> Any:  # no
 # -- Stage: where characters are in the pictures of a story, and in the references of its characters
 
 
+@batch_stage(
+    version=2,
+    reads=("story", "shots"),
+    writes=("boxes",),
+    libraries=("pillow", "numpy"),
+    settings=DetectSettings,
+    patience=20,
+)
 def detect_characters(items: Sequence[Item], tools: Tools) -> Sequence[Outcome]:
     """Return the boxes of every picture, as left, top, right, bottom and score; null where nobody looks."""
     settings = tools.own(DetectSettings)
@@ -310,19 +302,6 @@ def detect_characters(items: Sequence[Item], tools: Tools) -> Sequence[Outcome]:
     detector = BoxRows(opened(settings.model, settings, "detector"))
     with VectorStore.of_user() as store:
         return [Made({"boxes": _boxes(item, detector, store, settings.batch)}) for item in items]
-
-
-DETECT_CHARACTERS = BatchStage(
-    name="detect_characters",
-    version=2,
-    shape="map",
-    reads=("story", "shots"),
-    writes=("boxes",),
-    libraries=("pillow", "numpy"),
-    settings=DetectSettings,
-    patience=20,
-    run=detect_characters,
-)
 
 
 def _boxes(item: Item, detector: BoxRows, store: VectorStore, batch: int) -> Json:
@@ -372,6 +351,14 @@ class _CropModels:
         return {name: self.rows(name, images) for name in names}
 
 
+@batch_stage(
+    version=3,
+    reads=("story", "shots", "boxes"),
+    writes=("crops",),
+    libraries=("pillow", "numpy"),
+    settings=CropSettings,
+    patience=20,
+)
 def encode_crops(items: Sequence[Item], tools: Tools) -> Sequence[Outcome]:
     """Return the vectors by encoder; null where nobody looked for characters or nobody encodes."""
     settings = tools.own(CropSettings)
@@ -384,19 +371,6 @@ def encode_crops(items: Sequence[Item], tools: Tools) -> Sequence[Outcome]:
         return [
             Made({"crops": None if item["boxes"] is None else _crops(item, names, means)}) for item in items
         ]
-
-
-ENCODE_CROPS = BatchStage(
-    name="encode_crops",
-    version=3,
-    shape="map",
-    reads=("story", "shots", "boxes"),
-    writes=("crops",),
-    libraries=("pillow", "numpy"),
-    settings=CropSettings,
-    patience=20,
-    run=encode_crops,
-)
 
 
 def _crops(item: Item, names: Sequence[str], means: _CropModels) -> Json:
@@ -463,6 +437,13 @@ def _shot(item: Item, shot: Json, names: Sequence[str], wanted: set[str], means:
 # Scoring matches anew, under its own definition; this is what the judges were shown.
 
 
+@stage(
+    version=1,
+    reads=("shots", "boxes", "crops"),
+    writes=("matches",),
+    libraries=("numpy", "scipy"),
+    settings=MatchSettings,
+)
 def match_crops(item: Item, tools: Tools) -> Outcome:
     """Return shot, character and box of every match; a box that is null is the whole picture."""
     settings = tools.own(MatchSettings)
@@ -482,15 +463,3 @@ def match_crops(item: Item, tools: Tools) -> Outcome:
         ]
     rows = [{"shot": shot, "character": key, "box": box} for shot, key, box in triples]
     return Made({"matches": rows})
-
-
-MATCH_CROPS = OneStage(
-    name="match_crops",
-    version=1,
-    shape="map",
-    reads=("shots", "boxes", "crops"),
-    writes=("matches",),
-    libraries=("numpy", "scipy"),
-    settings=MatchSettings,
-    run=match_crops,
-)

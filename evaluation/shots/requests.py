@@ -119,8 +119,8 @@ PIPELINE = Pipeline(
     stages=tuple(
         f"{__package__}.{name}"
         for name in (
-            "load_stories", "looking:DETECT_CHARACTERS", "looking:ENCODE_CROPS", "looking:ENCODE_PICTURES",
-            "looking:MATCH_CROPS", "looking:PREPARE_VIEWS", "judging:JUDGE_ALIGNMENT",
+            "load_stories", "looking:detect_characters", "looking:encode_crops", "looking:encode_pictures",
+            "looking:match_crops", "looking:prepare_views", "judging:JUDGE_ALIGNMENT",
         )
     ),
     finish=f"{__name__}:finish",

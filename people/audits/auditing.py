@@ -19,7 +19,7 @@ from ...engine.execute import RunRequest, Source
 from ...engine.pipeline import Pipeline
 from ...engine.run_options import RunOptions, Sets
 from ...engine.running import RunKind
-from ...engine.stage import Child, Item, Made, OneStage, Outcome, Tools
+from ...engine.stage import Child, Item, Made, Outcome, Tools, stage
 from ...engine.status import read_report
 from ...errors import ConfigError
 from ...evaluation.recoverability.matching import matcher_of
@@ -55,6 +55,14 @@ class BlindSettings(ModelSettings):
     """Settings of the stage: who answers."""
 
 
+@stage(
+    version=2,
+    reads=("role", "story", "scenes", "questions"),
+    writes=("answers",),
+    libraries=("jsonschema-rs",),
+    settings=BlindSettings,
+    asks=(PROMPT,),
+)
 async def answer_blind(item: Item, tools: Tools) -> Outcome:
     """Return one short answer per question, null where the text is unclear; none without a model."""
     questions = item["questions"]
@@ -73,19 +81,6 @@ async def answer_blind(item: Item, tools: Tools) -> Outcome:
     return Made({"answers": [texts[0] if texts else None for texts in answered.value]})
 
 
-ANSWER_BLIND = OneStage(
-    name="answer_blind",
-    version=2,
-    shape="map",
-    reads=("role", "story", "scenes", "questions"),
-    writes=("answers",),
-    libraries=("jsonschema-rs",),
-    settings=BlindSettings,
-    asks=(PROMPT,),
-    run=answer_blind,
-)
-
-
 def finish(folder: Path, items: Iterable[Item]) -> None:
     """Write the answers into the run folder; items come sorted by id."""
 
@@ -98,7 +93,7 @@ def finish(folder: Path, items: Iterable[Item]) -> None:
 
 PIPELINE = Pipeline(
     name="audit-katha",
-    stages=(f"{__name__}:LOAD_QUESTIONS", f"{__name__}:ANSWER_BLIND"),
+    stages=(f"{__name__}:load_questions", f"{__name__}:answer_blind"),
     finish=f"{__name__}:finish",
     final_fields=("role", "story"),
     private=True,  # drafts may hold stories of a hidden test
@@ -115,6 +110,13 @@ class Settings(Own):
     """Settings of the stage; there are none."""
 
 
+@stage(
+    version=3,
+    shape="expand",
+    reads=("sources",),
+    writes=("role", "story", "scenes", "questions"),
+    settings=Settings,
+)
 def load_questions(item: Item, tools: Tools) -> Iterator[Child]:
     """Yield one child per record that is compared; without gold records, one per draft."""
     roles = [source["role"] for source in item["sources"]]
@@ -128,17 +130,6 @@ def load_questions(item: Item, tools: Tools) -> Iterator[Child]:
             story = {"id": story_id, "language": record["language"]}
             fields = {"role": role, "story": story, "scenes": texts, "questions": asked}
             yield Child(f"{role}-{story_id}", Made(fields))
-
-
-LOAD_QUESTIONS = OneStage(
-    name="load_questions",
-    version=3,
-    shape="expand",
-    reads=("sources",),
-    writes=("role", "story", "scenes", "questions"),
-    settings=Settings,
-    run=load_questions,
-)
 
 
 # --

@@ -12,18 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 from pydantic import Field, model_validator
 
 from ...builders.step import ask
-from ...engine.stage import (
-    REHEARSED,
-    UNAVAILABLE,
-    Ask,
-    BadReply,
-    Item,
-    Made,
-    NoAnswer,
-    OneStage,
-    Outcome,
-    Tools,
-)
+from ...engine.stage import REHEARSED, UNAVAILABLE, Ask, BadReply, Item, Made, NoAnswer, Outcome, Tools, stage
 from ...errors import UserError
 from ...media.images import open_picture
 from ...media.kept_files import keep_file
@@ -87,6 +76,14 @@ WRITTEN: Mapping[EntityType, str] = {
 _LONGEST = 2000
 
 
+@stage(
+    version=1,
+    reads=("reference",),
+    writes=("prompt",),
+    settings=ModelSettings,
+    prompts=tuple(FILLED.values()),
+    asks=tuple(WRITTEN.values()),
+)
 async def write_prompts(item: Item, tools: Tools) -> Outcome:
     """Return the ``text`` of the prompt, without the ground, and who wrote it; null where none is needed."""
     reference = Reference.model_validate(item["reference"])
@@ -108,13 +105,6 @@ async def write_prompts(item: Item, tools: Tools) -> Outcome:
         by = f"{RULES}, as the model gave no answer ({none.code})"
         return Made({"prompt": {"text": by_rules, "by": by}})
     return Made({"prompt": {"text": answer.value, "by": answer.maker}})
-
-
-WRITE_PROMPTS = OneStage(
-    name="write_prompts", version=1, shape="map", reads=("reference",), writes=("prompt",),
-    settings=ModelSettings, prompts=tuple(FILLED.values()), asks=tuple(WRITTEN.values()),
-    run=write_prompts,
-)  # fmt: skip
 
 
 def read_prompt(reply: Json) -> str:
@@ -615,17 +605,19 @@ def _try_json(made: Try) -> dict[str, Json]:
 # -- The picture of each entity
 
 
+@stage(
+    version=2,
+    reads=("reference", "prompt"),
+    writes=("drawn",),
+    libraries=("pillow", "numpy", "scipy"),
+    settings=DrawSettings,
+    prompts=(GROUND,),
+    asks=(CHOOSE, VERIFY),
+    patience=10.0,
+)
 async def draw_references(item: Item, tools: Tools) -> Outcome:
     """Return every round of candidates and which picture was taken; null where none is drawn here."""
     reference = Reference.model_validate(item["reference"])
     if item["prompt"] is None or tools.asker is None:
         return Made({"drawn": None})
     return Made({"drawn": await Rounds(reference, item["prompt"]["text"], tools).drawn()})
-
-
-DRAW_REFERENCES = OneStage(
-    name="draw_references", version=2, shape="map", reads=("reference", "prompt"), writes=("drawn",),
-    libraries=("pillow", "numpy", "scipy"), settings=DrawSettings, prompts=(GROUND,), asks=(CHOOSE, VERIFY),
-    patience=10.0,
-    run=draw_references,
-)  # fmt: skip

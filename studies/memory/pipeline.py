@@ -483,8 +483,8 @@ def budget_of(
 MEMORY = "memory"
 """Kind of these runs."""
 STAGES = (
-    "scripts:LOAD_SCRIPTS", "scripts:CLASSIFY_OBJECTS", "scripts:INFER_STYLE", "references:LIST_REFERENCES",
-    "candidates:WRITE_PROMPTS", "candidates:DRAW_REFERENCES", "references:CROP_REFERENCES",
+    "scripts:load_scripts", "scripts:classify_objects", "scripts:infer_style", "references:list_references",
+    "candidates:write_prompts", "candidates:draw_references", "references:crop_references",
 )  # fmt: skip
 PIPELINE = Pipeline(
     name=MEMORY,

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 
 from pydantic import Field
 
-from ...engine.stage import Child, Item, Made, OneStage, Outcome, Tools
+from ...engine.stage import Child, Item, Made, Outcome, Tools, stage
 from ...media.images import MediaProblem
 from ...media.kept_files import keep_file
 from ...media.video import frames_at
@@ -243,6 +243,13 @@ class ReferenceSettings(Own):
     )  # fmt: skip
 
 
+@stage(
+    version=1,
+    shape="expand",
+    reads=("script", "classified", "style", "outputs"),
+    writes=("episode", "reference"),
+    settings=ReferenceSettings,
+)
 def list_references(item: Item, tools: Tools) -> Iterator[Child]:
     """Yield one child per entity, named ``<episode>/<type>:<name>``."""
     settings = tools.own(ReferenceSettings)
@@ -260,19 +267,13 @@ def list_references(item: Item, tools: Tools) -> Iterator[Child]:
         yield Child(key, Made({"episode": {**episode, "place": number}, "reference": kept.as_json()}))
 
 
-LIST_REFERENCES = OneStage(
-    name="list_references", version=1, shape="expand", reads=("script", "classified", "style", "outputs"),
-    writes=("episode", "reference"), settings=ReferenceSettings,
-    run=list_references,
-)  # fmt: skip
-
-
 # -- Stage: references cut from a method's own videos, instead of made before: an ablation (EntityBench, C.1)
 #
 # An entity is cut from the first frame of the first shot that should show it, with a box where one is given,
 # else the whole frame is taken. What is wrong there gets into the reference: that is what is to be shown.
 
 
+@stage(version=2, reads=("reference",), writes=("cropped",), libraries=("pillow",))
 def crop_references(item: Item, tools: Tools) -> Outcome:
     """Return the ``file`` of the crop in the run's store, or why there is none; null where none is wanted."""
     reference = Reference.model_validate(item["reference"])
@@ -288,13 +289,6 @@ def crop_references(item: Item, tools: Tools) -> Outcome:
     if tools.store is not None:
         keep_file(data, name, tools.store)
     return Made({"cropped": {"file": name, "reason": None}})
-
-
-CROP_REFERENCES = OneStage(
-    name="crop_references", version=2, shape="map", reads=("reference",), writes=("cropped",),
-    libraries=("pillow",),
-    run=crop_references,
-)  # fmt: skip
 
 
 def _crop(reference: Reference, source: Source) -> bytes:

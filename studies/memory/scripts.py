@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 from pydantic import Field, model_validator
 
 from ...builders.step import ask
-from ...engine.stage import UNAVAILABLE, BadReply, Child, Item, Made, NoAnswer, OneStage, Outcome, Tools
+from ...engine.stage import UNAVAILABLE, BadReply, Child, Item, Made, NoAnswer, Outcome, Tools, stage
 from ...errors import InputError, UserError
 from ...evaluation.entities.episodes import chosen_episodes
 from ...evaluation.entities.looking import EpisodeSelection
@@ -179,6 +179,7 @@ EPISODES, OUTPUTS, BOXES = "episodes", "outputs", "boxes"
 """Roles of the sources: the set, a method's videos, boxes of entities in these."""
 
 
+@stage(version=2, shape="expand", reads=("sources",), writes=("script", "outputs"), settings=EpisodeSelection)
 def load_scripts(item: Item, tools: Tools) -> Iterator[Child]:
     settings = tools.own(EpisodeSelection)
     roles = [source["role"] for source in item["sources"]]
@@ -190,12 +191,6 @@ def load_scripts(item: Item, tools: Tools) -> Iterator[Child]:
         script = script_of(episode.episode_id, episode.script)
         videos = outputs.get(episode.episode_id)
         yield Child(episode.episode_id, Made({"script": script.as_json(), "outputs": videos}))
-
-
-LOAD_SCRIPTS = OneStage(
-    name="load_scripts", version=2, shape="expand", reads=("sources",), writes=("script", "outputs"),
-    settings=EpisodeSelection, run=load_scripts,
-)  # fmt: skip
 
 
 def _outputs(paths: dict[str, Path], chosen: EntitySet, settings: EpisodeSelection) -> dict[str, Json]:
@@ -431,6 +426,7 @@ def _mentions_before(
 CLASSIFY_PROMPT = "memory/classify_object"
 
 
+@stage(version=1, reads=("script",), writes=("classified",), settings=ModelSettings, asks=(CLASSIFY_PROMPT,))
 async def classify_objects(item: Item, tools: Tools) -> Outcome:
     """Return what was decided of each object, in order; by rules where no model gave an answer."""
     script = MemoryScript.model_validate(item["script"])
@@ -439,13 +435,6 @@ async def classify_objects(item: Item, tools: Tools) -> Outcome:
         return Made({"classified": [classify_by_rules(entity, script).as_json() for entity in objects]})
     rows = await asyncio.gather(*(_classified(entity, script, tools) for entity in objects))
     return Made({"classified": [row.as_json() for row in rows]})
-
-
-CLASSIFY_OBJECTS = OneStage(
-    name="classify_objects", version=1, shape="map", reads=("script",), writes=("classified",),
-    settings=ModelSettings, asks=(CLASSIFY_PROMPT,),
-    run=classify_objects,
-)  # fmt: skip
 
 
 async def _classified(entity: ScriptEntity, script: MemoryScript, tools: Tools) -> Classified:
@@ -503,6 +492,7 @@ class StyleSettings(ModelSettings):
         return super().models() if self.style is None else ()
 
 
+@stage(version=1, reads=("script",), writes=("style",), settings=StyleSettings, asks=(STYLE_PROMPT,))
 async def infer_style(item: Item, tools: Tools) -> Outcome:
     """Return the ``text`` of the style and who chose it."""
     script, settings = MemoryScript.model_validate(item["script"]), tools.own(StyleSettings)
@@ -519,13 +509,6 @@ async def infer_style(item: Item, tools: Tools) -> Outcome:
             raise
         return Made({"style": {**by_rules, "by": f"{RULES}, as the model gave no answer ({none.code})"}})
     return Made({"style": {"text": answer.value, "by": answer.maker}})
-
-
-INFER_STYLE = OneStage(
-    name="infer_style", version=1, shape="map", reads=("script",), writes=("style",),
-    settings=StyleSettings, asks=(STYLE_PROMPT,),
-    run=infer_style,
-)  # fmt: skip
 
 
 def read_style(reply: Json) -> str:

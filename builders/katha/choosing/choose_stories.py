@@ -19,7 +19,7 @@ from pydantic import Field
 from ....engine.execute import RunRequest, execute
 from ....engine.hooks import Event, Reporter
 from ....engine.manifest import read_manifest
-from ....engine.stage import Item, Made, OneStage, Outcome, Rejected, StageSpec, Tools
+from ....engine.stage import Item, Made, Outcome, Rejected, StageSpec, Tools, stage
 from ....engine.status import RunReport
 from ....schemas.canonical import Json, pretty_bytes, write_atomic
 from ....schemas.plain_files import read_json
@@ -159,22 +159,17 @@ def _order(key: str) -> str:
 # -- Turning away the stories that were not chosen
 
 
-def leave_surplus(item: Item, tools: Tools) -> Outcome:
-    """Return that the story is chosen, or why it is not."""
-    why = item["surplus"]
-    return Made({"chosen": True}) if why is None else Rejected("surplus", why)
-
-
-LEAVE_SURPLUS = OneStage(
-    name="leave_surplus",
+@stage(
     version=1,
-    shape="map",
     reads=("surplus",),
     writes=("chosen",),
     reject_codes={"surplus": "Enough stories of its kind were chosen."},
     keep={"surplus": "--balance with a greater number, or without it"},
-    run=leave_surplus,
 )
+def leave_surplus(item: Item, tools: Tools) -> Outcome:
+    """Return that the story is chosen, or why it is not."""
+    why = item["surplus"]
+    return Made({"chosen": True}) if why is None else Rejected("surplus", why)
 
 
 # -- What came of the quotas of a choice: which values have fewer stories than they were to have
@@ -273,6 +268,14 @@ class SplitSettings(Own):
     )
 
 
+@stage(
+    version=2,
+    shape="gather",
+    reads=("labels", "links"),
+    writes=("split", "stratum", "group", "joins"),
+    settings=SplitSettings,
+    stateful=True,
+)
 def assign_splits(items: Iterable[Item], tools: Tools) -> Mapping[str, Mapping[str, Json]]:
     """Return split and stratum of every story, and its group: the smallest id among its retellings, or null.
 
@@ -300,18 +303,6 @@ def assign_splits(items: Iterable[Item], tools: Tools) -> Mapping[str, Mapping[s
         }
         for key in sorted(labels)
     }  # fmt: skip
-
-
-ASSIGN_SPLITS = OneStage(
-    name="assign_splits",
-    version=2,
-    shape="gather",
-    reads=("labels", "links"),
-    writes=("split", "stratum", "group", "joins"),
-    settings=SplitSettings,
-    stateful=True,
-    run=assign_splits,
-)
 
 
 @dataclass(slots=True)

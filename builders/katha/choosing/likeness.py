@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from ....engine.stage import Ask, BadReply, Item, Made, NoAnswer, OneStage, Outcome, Tools
+from ....engine.stage import Ask, BadReply, Item, Made, NoAnswer, Outcome, Tools, stage
 from ....models.chat import encode_request, packed, unpacked
 from ....models.spec import ENCODES, ModelSettings
 from ....schemas.canonical import Json
@@ -25,24 +25,14 @@ from ....validators.retellings import (
 # -- By what a story may be known again: a MinHash signature, its title, its numbers, its word groups
 
 
-def sign(item: Item, tools: Tools) -> Outcome:
+@stage(version=3, reads=("story", "source"), writes=("signature", "traces"), libraries=("datasketch",))
+def sign_stories(item: Item, tools: Tools) -> Outcome:
     """Return the signature, a list of integers, and the traces."""
     story = item["story"]
     text = story["normalized_text"]
     number = (item["source"] or {}).get("catalogue_number")
     traces = Traces.of(story["title"], text, story["source_reference"], number)
     return Made({"signature": signature(text), "traces": traces.as_json()})
-
-
-SIGN_STORIES = OneStage(
-    name="sign_stories",
-    version=3,
-    shape="map",
-    reads=("story", "source"),
-    writes=("signature", "traces"),
-    libraries=("datasketch",),
-    run=sign,
-)
 
 
 # -- Near-duplicates within and across sources. Of each group one story stays, the others name it
@@ -58,6 +48,15 @@ class DuplicateSettings(Own):
     )
 
 
+@stage(
+    version=1,
+    shape="gather",
+    reads=("signature",),
+    writes=("duplicate_of",),
+    libraries=("datasketch",),
+    settings=DuplicateSettings,
+    stateful=True,
+)
 def find_duplicates(items: Iterable[Item], tools: Tools) -> Mapping[str, Mapping[str, Json]]:
     """Return for each story null, or the kept story that it nearly equals and how nearly.
 
@@ -82,19 +81,6 @@ def find_duplicates(items: Iterable[Item], tools: Tools) -> Mapping[str, Mapping
         else:
             result[story_id] = {"duplicate_of": None}
     return result
-
-
-FIND_DUPLICATES = OneStage(
-    name="find_duplicates",
-    version=1,
-    shape="gather",
-    reads=("signature",),
-    writes=("duplicate_of",),
-    libraries=("datasketch",),
-    settings=DuplicateSettings,
-    stateful=True,
-    run=find_duplicates,
-)
 
 
 # -- The vector of a story, where an encoder is set: what is told alike lies near, in whatever words
@@ -138,24 +124,14 @@ class VectorSettings(ModelSettings):
     characters: int = Field(default=6000, ge=100, description="So much of a story is encoded.")
 
 
-async def embed(item: Item, tools: Tools) -> Outcome:
+@stage(version=1, reads=("story",), writes=("vector",), settings=VectorSettings)
+async def embed_stories(item: Item, tools: Tools) -> Outcome:
     """Return the packed vector of the story; null without an encoder, and where it gave none."""
     settings = tools.own(VectorSettings)
     if tools.asker is None or settings.model is None:
         return Made({"vector": None})
     text = item["story"]["normalized_text"][: settings.characters]
     return Made({"vector": await encode_text(tools, settings.model, text)})
-
-
-EMBED_STORIES = OneStage(
-    name="embed_stories",
-    version=1,
-    shape="map",
-    reads=("story",),
-    writes=("vector",),
-    settings=VectorSettings,
-    run=embed,
-)
 
 
 # -- Which stories retell another one, by title, catalogue number, words and, with an encoder, meaning
@@ -175,6 +151,7 @@ class RetellingSettings(Own):
     )
 
 
+@stage(version=1, shape="gather", reads=("traces", "vector"), writes=("links",), settings=RetellingSettings)
 def find_retellings(items: Iterable[Item], tools: Tools) -> Mapping[str, Mapping[str, Json]]:
     """Return for each story its links to stories of smaller ids: ``stories``, ``by`` and ``evidence``."""
     settings = tools.own(RetellingSettings)
@@ -190,14 +167,3 @@ def find_retellings(items: Iterable[Item], tools: Tools) -> Mapping[str, Mapping
     for link in sorted(links):
         rows[link.second].append(link.as_json())
     return {key: {"links": own} for key, own in rows.items()}
-
-
-FIND_RETELLINGS = OneStage(
-    name="find_retellings",
-    version=1,
-    shape="gather",
-    reads=("traces", "vector"),
-    writes=("links",),
-    settings=RetellingSettings,
-    run=find_retellings,
-)

@@ -31,7 +31,7 @@ PIPELINE = Pipeline(
     name=f"evaluate-{ORDER}",
     stages=(
         "comic_pages.load_items",
-        "fabula.evaluation.katha.judging:PREPARE_IMAGES",
+        "fabula.evaluation.katha.judging:prepare_images",
         "comic_pages.judge_order:JUDGE_ORDER",
     ),
     finish="comic_pages.evaluating_order:finish",

@@ -15,7 +15,7 @@ from ....engine.execute import RunRequest, Source
 from ....engine.pipeline import Pipeline
 from ....engine.run_options import RunOptions
 from ....engine.running import RunKind
-from ....engine.stage import Child, Item, Made, OneStage, Outcome, Tools
+from ....engine.stage import Child, Item, Made, Outcome, Tools, stage
 from ....errors import ConfigError, InputError
 from ....models.spec import ModelSettings
 from ....releases.katha.selection import write_derived
@@ -43,6 +43,7 @@ class StorySelection(Own):
     split: tuple[str, ...] = ()
 
 
+@stage(version=1, shape="expand", reads=("sources",), writes=("record",), settings=StorySelection)
 def load_stories(item: Item, tools: Tools) -> Iterator[Child]:
     """Yield one child per story, in the order of ids."""
     (path,) = tools.of_role(item, RELEASE)
@@ -52,17 +53,6 @@ def load_stories(item: Item, tools: Tools) -> Iterator[Child]:
         raise ConfigError(str(path), what="no story is in these splits", fix="choose another split")
     for record in chosen:
         yield Child(record.story_id, Made({"record": record.as_json()}))
-
-
-LOAD_STORIES = OneStage(
-    name="load_stories",
-    version=1,
-    shape="expand",
-    reads=("sources",),
-    writes=("record",),
-    settings=StorySelection,
-    run=load_stories,
-)
 
 
 # -- Stage: a model writes an evaluator's questions about a story, and what they become in a folder
@@ -78,6 +68,14 @@ class WriterSettings(ModelSettings):
     evaluator: str = "generic-story"
 
 
+@stage(
+    version=1,
+    reads=("record",),
+    writes=("questions", "maker"),
+    libraries=("jsonschema-rs",),
+    settings=WriterSettings,
+    asks=PROMPTS,
+)
 async def write_questions(item: Item, tools: Tools) -> Outcome:
     """Return the questions about a story and who wrote them; none without a model."""
     settings = tools.own(WriterSettings)
@@ -98,19 +96,6 @@ async def write_questions(item: Item, tools: Tools) -> Outcome:
     return Made({"questions": written.value, "maker": written.maker})
 
 
-WRITE_QUESTIONS = OneStage(
-    name="write_questions",
-    version=1,
-    shape="map",
-    reads=("record",),
-    writes=("questions", "maker"),
-    libraries=("jsonschema-rs",),
-    settings=WriterSettings,
-    asks=PROMPTS,
-    run=write_questions,
-)
-
-
 def finish(folder: Path, items: Iterable[Item]) -> None:
     """Write the questions into the run folder; items come sorted by id."""
     lines = (
@@ -122,7 +107,7 @@ def finish(folder: Path, items: Iterable[Item]) -> None:
 
 PIPELINE = Pipeline(
     name="evaluator-questions",
-    stages=tuple(f"{__name__}:{name}" for name in ("LOAD_STORIES", "WRITE_QUESTIONS")),
+    stages=tuple(f"{__name__}:{name}" for name in ("load_stories", "write_questions")),
     finish=f"{__name__}:finish",
     private=True,  # questions and answers about stories of a hidden test may be among them
 )

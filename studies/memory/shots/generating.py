@@ -26,7 +26,9 @@ from ....engine.stage import (
     NoAnswer,
     OneStage,
     Outcome,
+    StageSpec,
     Tools,
+    stage,
 )
 from ....engine.status import RunReport
 from ....errors import ConfigError, MissingRequirement, UserError
@@ -125,9 +127,11 @@ async def videos_of_shots(item: Item, tools: Tools) -> Outcome:
 
 
 GENERATE_SHOTS = OneStage(
-    name="generate_shots", version=2, shape="map", reads=("episode_id", "packets"), writes=("shots",),
-    libraries=("av",), settings=GenerateSettings, patience=240.0,
-    run=videos_of_shots,
+    StageSpec(
+        "generate_shots", version=2, reads=("episode_id", "packets"), writes=("shots",), libraries=("av",),
+        settings=GenerateSettings, patience=240.0,
+    ),
+    videos_of_shots,
 )  # fmt: skip
 
 
@@ -244,6 +248,9 @@ class PacketSelection(Own):
     limit: int | None = Field(default=None, ge=1, description="Only the first so many episodes [all].")
 
 
+@stage(
+    version=1, shape="expand", reads=("sources",), writes=("episode_id", "packets"), settings=PacketSelection
+)
 def load_packets(item: Item, tools: Tools) -> Iterator[Child]:
     del item
     settings = tools.own(PacketSelection)
@@ -260,13 +267,6 @@ def load_packets(item: Item, tools: Tools) -> Iterator[Child]:
     for name in chosen[: settings.limit]:
         packets: list[Json] = [_entry(placed) for placed in episodes[name]]
         yield Child(name, Made({"episode_id": name, "packets": packets}))
-
-
-LOAD_PACKETS = OneStage(
-    name="load_packets", version=1, shape="expand", reads=("sources",), writes=("episode_id", "packets"),
-    settings=PacketSelection,
-    run=load_packets,
-)  # fmt: skip
 
 
 def _entry(placed: PlacedPacket) -> Json:
@@ -287,7 +287,7 @@ GENERATIONS, TRUTH = "generations.jsonl", "truth.jsonl"
 """One line for each shot: what was asked, and what came of it; and what drawn videos show, as data."""
 PIPELINE = Pipeline(
     name="memory-generate",
-    stages=tuple(f"{__name__}:{name}" for name in ("LOAD_PACKETS", "GENERATE_SHOTS")),
+    stages=tuple(f"{__name__}:{name}" for name in ("load_packets", "GENERATE_SHOTS")),
     finish=f"{__name__}:finish",
     final_fields=("episode_id",),
     identity=f"{__name__}:identity",

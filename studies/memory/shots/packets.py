@@ -22,7 +22,7 @@ from typing import Literal, TypeAlias
 
 from pydantic import Field
 
-from ....engine.stage import Child, Item, Made, OneStage, Tools
+from ....engine.stage import Child, Item, Made, Tools, stage
 from ....errors import InputError, UserError
 from ....evaluation.entities.episodes import chosen_episodes
 from ....evaluation.entities.looking import EpisodeSelection
@@ -438,6 +438,13 @@ EPISODES, BANK = "episodes", "bank"
 """Roles of the sources: the set of episodes, and the bank of their entities."""
 
 
+@stage(
+    version=1,
+    shape="expand",
+    reads=("sources",),
+    writes=("episode_id", "script", "known", "bank"),
+    settings=EpisodeSelection,
+)
 def load_shots(item: Item, tools: Tools) -> Iterator[Child]:
     """Yield one child per episode that is chosen."""
     (episodes,), (folder,) = tools.of_role(item, EPISODES), tools.of_role(item, BANK)
@@ -457,13 +464,6 @@ def load_shots(item: Item, tools: Tools) -> Iterator[Child]:
             "bank": str(bank.folder.absolute()),
         }  # fmt: skip
         yield Child(episode.episode_id, Made(fields))
-
-
-LOAD_SHOTS = OneStage(
-    name="load_shots", version=1, shape="expand", reads=("sources",),
-    writes=("episode_id", "script", "known", "bank"), settings=EpisodeSelection,
-    run=load_shots,
-)  # fmt: skip
 
 
 def identity(fields: dict[str, Json]) -> Json:

@@ -27,7 +27,9 @@ from ....engine.stage import (
     NoAnswer,
     OneStage,
     Outcome,
+    StageSpec,
     Tools,
+    stage,
 )
 from ....engine.status import RunReport
 from ....errors import ConfigError, InputError
@@ -82,8 +84,8 @@ LAYOUTS_FILE = "layouts.jsonl"
 PIPELINE = Pipeline(
     name="memory-packets",
     stages=(
-        f"{__package__}.packets:LOAD_SHOTS",
-        *(f"{__name__}:{name}" for name in ("PLAN_LAYOUTS", "COMPOSE_KEYFRAMES", "MAKE_PACKETS")),
+        f"{__package__}.packets:load_shots",
+        *(f"{__name__}:{name}" for name in ("plan_layouts", "compose_keyframes", "MAKE_PACKETS")),
     ),
     finish=f"{__name__}:finish",
     final_fields=("episode_id", "known", "layouts", "keyframes"),
@@ -331,6 +333,14 @@ class LayoutSettings(ModelSettings):
     """Who plans the layouts; without a model they are the plain ones."""
 
 
+@stage(
+    version=2,
+    reads=("script", "known"),
+    writes=("layouts",),
+    settings=LayoutSettings,
+    asks=(LAYOUT_PROMPT,),
+    patience=20.0,
+)
 async def plan_layouts(item: Item, tools: Tools) -> Outcome:
     """Return the layout of each shot, in story order."""
     script = EntityEpisode.model_validate(item["script"])
@@ -357,13 +367,6 @@ async def plan_layouts(item: Item, tools: Tools) -> Outcome:
     if open_question is not None:
         raise open_question
     return Made({"layouts": [layout.as_json() for layout in layouts]})
-
-
-PLAN_LAYOUTS = OneStage(
-    name="plan_layouts", version=2, shape="map", reads=("script", "known"), writes=("layouts",),
-    settings=LayoutSettings, asks=(LAYOUT_PROMPT,), patience=20.0,
-    run=plan_layouts,
-)  # fmt: skip
 
 
 async def _asked(cast: ShotCast, overview: str, tools: Tools) -> ShotLayout:
@@ -433,6 +436,14 @@ class ComposeSettings(Own):
     )
 
 
+@stage(
+    version=2,
+    reads=("episode_id", "known", "bank", "layouts"),
+    writes=("keyframes",),
+    libraries=("numpy", "pillow"),
+    settings=ComposeSettings,
+    patience=5.0,
+)
 def compose_keyframes(item: Item, tools: Tools) -> Made:
     """Return for each shot its keyframes: file in the store, boxes; null where there is nothing to show."""
     settings = tools.own(ComposeSettings)
@@ -444,13 +455,6 @@ def compose_keyframes(item: Item, tools: Tools) -> Made:
     return Made(
         {"keyframes": [[maker.made(keyframe) for keyframe in layout.keyframes] for layout in layouts]}
     )
-
-
-COMPOSE_KEYFRAMES = OneStage(
-    name="compose_keyframes", version=2, shape="map", reads=("episode_id", "known", "bank", "layouts"),
-    writes=("keyframes",), libraries=("numpy", "pillow"), settings=ComposeSettings, patience=5.0,
-    run=compose_keyframes,
-)  # fmt: skip
 
 
 def read_known(root: Path, picture: KnownPicture) -> bytes:
@@ -554,8 +558,9 @@ def packets_of_shots(item: Item, tools: Tools) -> Outcome:
 
 
 MAKE_PACKETS = OneStage(
-    name="make_packets", version=1, shape="map",
-    reads=("episode_id", "script", "known", "layouts", "keyframes"), writes=("packets",), settings=Condition,
-    prompts=(PACKET_PROMPT,),
-    run=packets_of_shots,
+    StageSpec(
+        "make_packets", version=1, reads=("episode_id", "script", "known", "layouts", "keyframes"),
+        writes=("packets",), settings=Condition, prompts=(PACKET_PROMPT,),
+    ),
+    packets_of_shots,
 )  # fmt: skip

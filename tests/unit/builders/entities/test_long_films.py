@@ -61,7 +61,7 @@ def counting(real):
     return frames
 shot_frames.SmallVideo._stamped = counting(shot_frames.SmallVideo._stamped)
 pictures.frames_at = counting(pictures.frames_at)
-known = (videos.DETECT_SHOTS, tracking.DETECT_PEOPLE, pictures.TAKE_KEYFRAMES)
+known = (videos.detect_shots, tracking.detect_people, pictures.take_keyframes)
 stages = {stage.name: stage for stage in known}
 stage, folder = stages[given["stage"]], Path(given["folder"])
 settings = stage.SPEC.settings(**given["settings"])

@@ -13,7 +13,7 @@ from PIL import Image
 
 from fabula.builders.entities import selecting
 from fabula.builders.entities.building import Step, check_media, curation_funnel, funnel_lines
-from fabula.builders.entities.videos import LIST_SHOTS, LOAD_VIDEOS, load_videos
+from fabula.builders.entities.videos import list_shots, load_videos
 from fabula.engine.config import resolve_config
 from fabula.engine.execute import execute
 from fabula.engine.stage import Answer, Failed, Item, Made, Rejected, Tools
@@ -94,14 +94,14 @@ def test_load_when_names_are_alike_gives_each_an_id_of_its_own(tmp_path: Path) -
     broken = os.fsencode(tmp_path) + b"/bad\xff.mp4"
     Path(os.fsdecode(broken)).write_bytes(b"x")
     item = Item("sources", {"sources": [{"role": "videos", "name": "videos", "sha256": "0"}]})
-    children = list(load_videos(item, tools(LOAD_VIDEOS, paths=(tmp_path,))))
+    children = list(load_videos(item, tools(load_videos, paths=(tmp_path,))))
     ids = [child.id for child in children]
     assert len(set(ids)) == 5
     assert ids[0] == "film"
     assert all(name.startswith(("film", "video-")) for name in ids)
     failed = [child.outcome for child in children if isinstance(child.outcome, Failed)]
     assert [one.code for one in failed] == ["unprintable_name"]
-    assert ids == [child.id for child in load_videos(item, tools(LOAD_VIDEOS, paths=(tmp_path,)))]
+    assert ids == [child.id for child in load_videos(item, tools(load_videos, paths=(tmp_path,)))]
 
 
 def test_list_when_spans_are_given_numbers_them_from_one() -> None:
@@ -110,7 +110,7 @@ def test_list_when_spans_are_given_numbers_them_from_one() -> None:
         {"first": 12, "last": 20, "start": 0.48, "end": 0.84, "opens": "gradual"},
     ]
     item = Item("film", {"probed": video(), "boundaries": {"spans": spans, "method": "m", "lost": 0}})
-    children = list(LIST_SHOTS.run(item, tools(LIST_SHOTS)))
+    children = list(list_shots.run(item, tools(list_shots)))
     assert [child.id for child in children] == ["film__shot0001", "film__shot0002"]
     shot = children[1].outcome.fields["shot"]
     assert (shot["number"], shot["first"], shot["opens"]) == (2, 12, "gradual")
@@ -161,12 +161,12 @@ FINE = {"frames_read": 0, "subtitles": None, "shots_judged": 0, "documentary": N
 )
 def test_filter_when_one_thing_speaks_against_a_shot_gives_its_code(code, changes):
     fields = {"shot": shot(), "quality": quality(), "copy_of": None, "content": FINE}
-    fine = selecting.filter_shots(Item("a", fields), tools(selecting.FILTER_SHOTS))
+    fine = selecting.filter_shots(Item("a", fields), tools(selecting.filter_shots))
     assert fine == Made({"kept": {"unchecked": ["low_aesthetic", "subtitled", "documentary"]}})
-    found = selecting.filter_shots(Item("a", {**fields, **changes}), tools(selecting.FILTER_SHOTS))
+    found = selecting.filter_shots(Item("a", {**fields, **changes}), tools(selecting.filter_shots))
     assert isinstance(found, Rejected)
     assert found.code == code
-    assert code in selecting.FILTER_SHOTS.reject_codes
+    assert code in selecting.filter_shots.SPEC.reject_codes
 
 
 def test_filter_when_conditions_are_left_out_keeps_the_shot() -> None:
@@ -176,7 +176,7 @@ def test_filter_when_conditions_are_left_out_keeps_the_shot() -> None:
         "copy_of": "b", "content": {**FINE, "documentary": 1.0},
     }  # fmt: skip
     assert isinstance(
-        selecting.filter_shots(Item("a", fields), tools(selecting.FILTER_SHOTS, copies=False, **none)), Made
+        selecting.filter_shots(Item("a", fields), tools(selecting.filter_shots, copies=False, **none)), Made
     )
 
 
@@ -186,7 +186,7 @@ def measured(path: Path, **settings: Any) -> dict[str, Any]:
         about = video(file=str(path), width=stream.width, height=stream.height, frames=stream.frames)
     whole = shot(video=about, last=about["frames"] - 1, end=about["frames"] / 25)
     item = Item("film__shot0001", {"shot": whole, "among": 1})
-    (outcome,) = selecting.measure_quality([item], tools(selecting.MEASURE_QUALITY, **settings))
+    (outcome,) = selecting.measure_quality([item], tools(selecting.measure_quality, **settings))
     assert isinstance(outcome, Made), outcome
     return dict(outcome.fields["quality"])
 
@@ -198,7 +198,7 @@ def test_measure_when_frames_cannot_be_decoded_fails_that_shot_alone(tmp_path: P
         Item("film__shot0001", {"shot": shot(1, video=about, last=9, end=0.4), "among": 2}),
         Item("film__shot0002", {"shot": shot(2, video=about, first=10, last=90), "among": 2}),
     ]
-    first, second = selecting.measure_quality(items, tools(selecting.MEASURE_QUALITY))
+    first, second = selecting.measure_quality(items, tools(selecting.measure_quality))
     assert isinstance(first, Made)
     assert isinstance(second, Failed)
 
@@ -226,7 +226,7 @@ def looks(
         )
         for key, (hashes, end) in shots.items()
     ]
-    found = selecting.compare_shots(items, tools(selecting.COMPARE_SHOTS, previous=previous or {}))
+    found = selecting.compare_shots(items, tools(selecting.compare_shots, previous=previous or {}))
     return {key: fields["copy_of"] for key, fields in found.items()}
 
 
@@ -288,7 +288,7 @@ def test_subtitles_when_library_is_there_reads_real_letters(tmp_path: Path) -> N
         about = video(file=str(path), frames=3)
         item = Item("film__shot0001", {"shot": shot(video=about, last=2)})
         (outcome,) = selecting.read_subtitles(
-            [item], tools(selecting.READ_SUBTITLES, reader="rapidocr", frames=1)
+            [item], tools(selecting.read_subtitles, reader="rapidocr", frames=1)
         )
         found.append(outcome.fields["subtitles"])
     assert [one["with_text"] for one in found] == [1, 0]
@@ -313,7 +313,7 @@ def judged(reply: Any, view: str | None = "0" * 64 + ".jpg") -> Any:
     asker = PreparedAsker(reply)
     item = Item("a", {"shot": shot(), "quality": quality(view=view)})
     outcome = asyncio.run(
-        selecting.JUDGE_STYLE.run(item, tools(selecting.JUDGE_STYLE, model="openai:any", asker=asker))
+        selecting.judge_style.run(item, tools(selecting.judge_style, model="openai:any", asker=asker))
     )
     return outcome.fields["style"], asker.asked
 

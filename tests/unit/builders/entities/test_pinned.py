@@ -12,9 +12,9 @@ import pytest
 
 from fabula.builders.entities import identities, selecting, tracking, videos
 from fabula.builders.entities.building import EntityOptions, build_entities, entity_request, only
-from fabula.builders.entities.identities import EMBED_TRACKLETS
-from fabula.builders.entities.selecting import MEASURE_QUALITY
-from fabula.builders.entities.tracking import DETECT_PEOPLE, DetectPeopleSettings
+from fabula.builders.entities.identities import embed_tracklets
+from fabula.builders.entities.selecting import measure_quality
+from fabula.builders.entities.tracking import DetectPeopleSettings, detect_people
 from fabula.builders.entities.videos import _check
 from fabula.engine.execute import RunRequest, execute
 from fabula.engine.stage import Item
@@ -124,7 +124,7 @@ DETECTOR, ENCODER = (
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "module, stage",
-    [(selecting, MEASURE_QUALITY), (tracking, DETECT_PEOPLE), (identities, EMBED_TRACKLETS)],
+    [(selecting, measure_quality), (tracking, detect_people), (identities, embed_tracklets)],
 )
 def test_build_when_stopped_in_a_video_goes_on_at_the_shot(module, stage, tmp_path, monkeypatch):
     video, _ = write_episode(tmp_path, SHOTS)
