@@ -277,6 +277,17 @@ def test_people_when_compared_with_each_other_agree_as_another_library_says(line
     assert (ratings.level, ratings.kappa) == ("ordinal", None)
     assert answers.pairs.value == pytest.approx(1 / 3)
     assert answers.what == "answer, image"
+    # Labels aab and bbb: P = (1/3 + 1) / 2 = 2/3, shares 1/3 and 2/3: Pe = 5/9, so (6/9 - 5/9) / (4/9) = 1/4.
+    said = {"s1": ("courage", "courage", "wisdom"), "s2": ("wisdom",) * 3}
+    (labels,) = agreements(
+        [
+            line("moral_label", f"p{n}", item, labels=(name,))
+            for item in said
+            for n, name in enumerate(said[item])
+        ],
+        questions,
+    )
+    assert labels.kappa.value == pytest.approx(1 / 4)
 
 
 def test_weights_when_fitted_are_log_odds_of_agreeing(line, reply, questions):

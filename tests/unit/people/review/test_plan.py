@@ -3,22 +3,16 @@
 import json
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from numpy.random import Generator
 from pydantic import ValidationError
 from scipy.stats import binom, norm
 
 from fabula.errors import ConfigError
-from fabula.evaluation.stats.tables import counts_of, krippendorff_alpha
 from fabula.kinds.making_studies import Wanted, make
-from fabula.people.ratings import agreements
-from fabula.people.review.design import Place, Seat, Unit, design
 from fabula.people.review.exporting import export_files, reviewed_records
 from fabula.people.review.folder import Study, open_study
 from fabula.people.review.items import Item, Part
@@ -34,139 +28,58 @@ from fabula.testing.review_studies import NOW, add_votes
 from fabula.testing.reviewed_records import answers_of, record_study, vote_all
 from fabula.validators.careless import Said, answers_by_thing, beyond_chance, careless
 
-# -- Panels of simulated reviewers with stated bias, speed, skill and bad habits
-#
-# An item has a latent value, drawn around ``mean`` with ``item_spread``; a reviewer adds a bias, drawn around
-# 0 with ``person_spread``, and ``noise`` each time, and says the nearest whole number of the scale. An item
-# has a true label, each equally likely; a reviewer says it with probability ``skill``, else another.
+# -- Panels of simulated reviewers with stated speed, skill and bad habits
 
-BEGIN = datetime(2030, 1, 1, tzinfo=UTC)
-SECONDS, PACE_SPREAD = 20.0, 0.5
+PEOPLE, ITEMS, SECONDS, PACE_SPREAD = 12, 100, 20.0, 0.5
 """Median seconds that an item takes, and the standard deviation of their logarithm from item to item."""
 LABELS = ("courage", "honesty", "kindness", "patience")
+Habits = dict[int, dict[str, float]]
+"""Person -> what is odd: ``pace``, how many times the usual seconds are taken; ``copies``, the person whose
+answers are said; ``always``, the rating that is said; ``lapse``, the probability of failing a check;
+``fickle``, that of answering a repeated item at random; ``items``, how many are rated before they leave."""
 
 
-@dataclass(frozen=True)
-class Reviewer:
-    number: int  # from 1
-    bias: float = 0.0  # added to every rating
-    pace: float = 1.0  # how many times the usual seconds are taken
-    copies: int | None = None  # number of the reviewer whose answers are said, on all items that both have
-    always: int | None = None  # the rating that is said whatever is shown
-    lapse: float = 0.0  # probability of failing a check
-    fickle: float = 0.0  # probability that a repeated item is answered at random
+def rating(rater: str, item: str, value: int, **given: Any) -> HumanRow:
+    columns = {"kind": "rating", "method": "m", "criterion": "quality", "rater": rater, "item": item}
+    return HumanRow.model_validate({**columns, "value": value, **given})
 
 
-@dataclass(frozen=True)
-class Population:
-    mean: float = 3.0
-    item_spread: float = 0.8
-    person_spread: float = 0.4
-    noise: float = 0.6
-    scale: tuple[int, int] = (1, 5)
-    skill: float = 0.9
-
-    @property
-    def icc(self) -> float:
-        """The correlation of two people's ratings; rounding adds 1/12 to the variance (Sheppard)."""
-        items = self.item_spread**2
-        return items / (items + self.person_spread**2 + self.noise**2 + 1 / 12)
+def attention(rater: str, passed: bool) -> HumanRow:
+    return HumanRow(kind="attention", rater=rater, item="gold", value=int(passed))
 
 
-@dataclass(frozen=True)
-class Panel:
-    population: Population
-    reviewers: dict[int, Reviewer]
-    latent: dict[str, float]  # item -> latent value
-    truth: dict[str, str]  # item -> true label
-    seed: int
-
-
-def draw_panel(
-    population: Population, people: int, items: Sequence[str], seed: int, *habits: Reviewer
-) -> Panel:
-    random = np.random.default_rng([seed, 0])
-    biases = random.normal(0, population.person_spread, people)
-    latent = random.normal(population.mean, population.item_spread, len(items))
-    truth = random.choice(LABELS, len(items))
-    reviewers = {number: Reviewer(number, float(bias)) for number, bias in enumerate(biases, 1)}
-    values, labels = (dict(zip(items, each.tolist(), strict=True)) for each in (latent, truth))
-    return Panel(population, reviewers | {each.number: each for each in habits}, values, labels, seed)
-
-
-def simulated_ratings(panel: Panel, seats: Sequence[Seat], units: dict[str, Unit]) -> list[HumanRow]:
-    """Return the ratings that reviewers give; the number of a seat says who has it."""
-    low, high = panel.population.scale
-
-    def rating(reviewer: Reviewer, place: Place, random: Generator) -> int:
-        if reviewer.always is not None:
-            return reviewer.always
-        if place.repeat and random.random() < reviewer.fickle:
-            return int(random.integers(low, high + 1))
-        value = panel.latent[place.item] + reviewer.bias + random.normal(0, panel.population.noise)
-        return int(min(max(math.floor(value + 0.5), low), high))
-
-    def columns(item: str, said: int) -> dict[str, Any]:
-        about = {"method": units[item].treatments[0], "criterion": "quality"}
-        return {"kind": "rating", "item": units[item].story, "value": said, **about}
-
-    return simulated(panel, seats, rating, columns)
-
-
-def simulated_labels(panel: Panel, seats: Sequence[Seat], units: dict[str, Unit]) -> list[HumanRow]:
-    """Return the moral labels that reviewers choose from the text."""
-
-    def label(_: Reviewer, place: Place, random: Generator) -> str:
-        truth = panel.truth[place.item]
-        others = [name for name in LABELS if name != truth]
-        right = random.random() < panel.population.skill
-        return truth if right else others[int(random.integers(len(others)))]
-
-    def columns(item: str, said: str) -> dict[str, Any]:
-        return {"kind": "moral_label", "item": units[item].story, "condition": "text", "labels": (said,)}
-
-    return simulated(panel, seats, label, columns)
-
-
-def simulated(panel: Panel, seats: Sequence[Seat], answer: Any, columns: Any) -> list[HumanRow]:
-    """Return the lines of all seats: answers, copied ones, checks, and how long each took."""
-    random = np.random.default_rng([panel.seed, 1])
-    said = {
-        (seat.number, place.item, place.repeat): answer(panel.reviewers[seat.number], place, random)
-        for seat in seats
-        for place in seat.places
-        if not place.check
-    }
+def simulated_ratings(seed: int, habits: Habits, checks: int = 0, repeats: int = 0) -> list[HumanRow]:
+    """Return the whole numbers of a scale nearest to an item's value, a person's bias and little noise."""
+    random = np.random.default_rng(seed)
+    values = random.normal(3, 1.2, ITEMS) + random.normal(0, 0.8, (PEOPLE, 1))
+    said = np.clip(np.rint(values + random.normal(0, 0.15, (PEOPLE, ITEMS))), 1, 5).astype(int)
     rows = []
-    for seat in seats:
-        reviewer, now = panel.reviewers[seat.number], BEGIN
-        for place in seat.places:
-            seconds = SECONDS * reviewer.pace * math.exp(random.normal(0, PACE_SPREAD))
-            now += timedelta(seconds=seconds)
-            if place.check:
-                passed = int(random.random() >= reviewer.lapse)
-                own: dict[str, Any] = {"kind": "attention", "item": place.item, "value": passed}
-            else:
-                mine = said[seat.number, place.item, place.repeat]
-                own = columns(place.item, said.get((reviewer.copies or 0, place.item, 0), mine))
-            rows.append(
-                HumanRow(rater=f"simulated-{seat.number}", seconds=seconds, at=now.isoformat(),
-                         repeat=place.repeat, simulated=True, **own)
-            )  # fmt: skip
+    for person in range(1, PEOPLE + 1):
+        habit, name = habits.get(person, {}), f"p{person}"
+        pace, lapse = habit.get("pace", 1.0), habit.get("lapse", 0.0)
+        rows += [attention(name, bool(random.random() >= lapse)) for _ in range(checks)]
+        answers = said[int(habit.get("copies", person)) - 1]
+        shown = [(item, 0) for item in range(int(habit.get("items", ITEMS)))]
+        for item, repeat in [*shown, *((item, 1) for item in range(repeats))]:
+            at_random = repeat and random.random() < habit.get("fickle", 0.0)
+            value = habit.get("always", random.integers(1, 6) if at_random else answers[item])
+            seconds = SECONDS * pace * math.exp(random.normal(0, PACE_SPREAD))
+            rows.append(rating(name, f"i{item:03}", int(value), seconds=seconds, repeat=repeat))
     return rows
 
 
-PEOPLE, ITEMS = 12, 100
-UNITS = {f"i{number:03}": Unit(f"i{number:03}", f"s{number:03}", ("m",)) for number in range(ITEMS)}
-GOLD = [Unit(f"gold-{number}", f"g{number}") for number in range(4)]
-
-
-def seats(people: int = PEOPLE, **plan: Any) -> tuple[Seat, ...]:
-    return design(list(UNITS.values()), GOLD, Plan(raters=people, least=people, **plan))
-
-
-def panel(seed: int, *habits: Reviewer, people: int = PEOPLE, **population: Any) -> Panel:
-    return draw_panel(Population(**population), people, list(UNITS), seed, *habits)
+def simulated_labels(seed: int, skill: float, copies: dict[int, int]) -> list[HumanRow]:
+    """Return moral labels: the true one of an item with probability ``skill``, else one of the others."""
+    random = np.random.default_rng(seed)
+    truth = random.integers(4, size=ITEMS)
+    wrong = (truth + random.integers(1, 4, (PEOPLE, ITEMS))) % 4
+    said = np.where(random.random((PEOPLE, ITEMS)) < skill, truth, wrong)
+    about = {"kind": "moral_label", "condition": "text"}
+    return [
+        HumanRow(**about, rater=f"p{person}", item=f"s{item:03}", labels=(LABELS[label],))
+        for person in range(1, PEOPLE + 1)
+        for item, label in enumerate(said[copies.get(person, person) - 1])
+    ]
 
 
 def expects(found: int, people: int, rate: float) -> None:
@@ -175,12 +88,7 @@ def expects(found: int, people: int, rate: float) -> None:
 
 
 def names(*numbers: int) -> set[str]:
-    return {f"simulated-{number}" for number in numbers}
-
-
-def rating(rater: str, item: str, value: int, **given: Any) -> HumanRow:
-    columns = {"kind": "rating", "method": "m", "criterion": "quality", "rater": rater, "item": item}
-    return HumanRow.model_validate({**columns, "value": value, **given})
+    return {f"p{number}" for number in numbers}
 
 
 # -- what was planted is found
@@ -195,13 +103,9 @@ ALL_RULES = Rules(
 
 @pytest.mark.parametrize("seed", range(2))
 def test_rules_when_habits_are_planted_find_each_of_them_and_nobody_else(seed: int) -> None:
-    planted = panel(
-        seed, Reviewer(2, pace=0.2), Reviewer(3, copies=4), Reviewer(5, always=3), Reviewer(6, lapse=1.0),
-        Reviewer(7, fickle=1.0), noise=0.15, person_spread=0.8, item_spread=1.2,
-    )  # fmt: skip
-    asked = [*seats(checks=4, repeats=20)]
-    asked[7] = replace(asked[7], places=asked[7].places[:30])  # simulated-8 left after thirty items
-    left_out = apply(simulated_ratings(planted, asked, UNITS), ALL_RULES)
+    planted: Habits = {2: {"pace": 0.2}, 3: {"copies": 4}, 5: {"always": 3}, 6: {"lapse": 1.0},
+                       7: {"fickle": 1.0}, 8: {"items": 30}}  # fmt: skip
+    left_out = apply(simulated_ratings(seed, planted, checks=4, repeats=20), ALL_RULES)
     by_rule: dict[str, set[str]] = {}
     for rater, reasons in left_out.people.items():
         for reason in reasons:
@@ -216,15 +120,14 @@ def test_rules_when_habits_are_planted_find_each_of_them_and_nobody_else(seed: i
 
 @pytest.mark.parametrize("seed", range(2))
 def test_rules_when_people_copy_labels_find_the_pair(seed: int) -> None:
-    planted = panel(seed, Reviewer(9, copies=2), skill=0.85)
-    left_out = apply(simulated_labels(planted, seats(), UNITS), Rules(max_match=0.95, match_items=50))
+    rows = simulated_labels(seed, 0.85, {9: 2})
+    left_out = apply(rows, Rules(max_match=0.95, match_items=50))
     assert set(left_out.people) == names(2, 9)
-    (reason,) = left_out.people["simulated-9"]
-    assert reason.text.startswith("100 of 100 answers are the same as those of simulated-2; 7")
-    assert left_out.kept.people["simulated-9"] == reason.text
+    (reason,) = left_out.people["p9"]
+    assert reason.text.startswith("100 of 100 answers are the same as those of p2; 7")
+    assert left_out.kept.people["p9"] == reason.text
     for least, people in ((100, names(2, 9)), (101, set())):
-        rules = Rules(max_match=0.95, match_items=least)
-        assert set(apply(simulated_labels(planted, seats(), UNITS), rules).people) == people
+        assert set(apply(rows, Rules(max_match=0.95, match_items=least)).people) == people
 
 
 # -- and careful people at the stated rates only
@@ -234,11 +137,11 @@ def test_speed_when_careful_people_differ_leaves_out_as_many_as_their_spread_say
     # The median of 25 log-normal times has a standard error of 1.2533 x 0.5 / 5 in the logarithm.
     people, spread, share = 250, 0.3, 0.7
     random = np.random.default_rng(1)
-    paces = np.exp(random.normal(0, spread, people))
-    habits = [Reviewer(number, pace=float(pace)) for number, pace in enumerate(paces, 1)]
-    places = tuple(Place(item, 0) for item in list(UNITS)[:25])
-    asked = [Seat(number, places) for number in range(1, people + 1)]
-    rows = simulated_ratings(panel(1, *habits, people=people), asked, UNITS)
+    times = np.exp(random.normal(0, spread, (people, 1)) + random.normal(0, PACE_SPREAD, (people, 25)))
+    rows = [
+        rating(f"p{person}", f"i{item}", 3, seconds=SECONDS * taken)
+        for (person, item), taken in np.ndenumerate(times)
+    ]
     left_out = apply(rows, Rules(min_speed_share=share))
     rate = norm.cdf(math.log(share) / math.hypot(spread, 1.2533 * PACE_SPREAD / 5))
     assert rate == pytest.approx(0.136, abs=0.001)
@@ -274,10 +177,8 @@ def test_straight_lining_when_answers_are_tossed_leaves_out_as_many_as_runs_say(
 
 def test_checks_when_careful_people_fail_some_leave_out_as_many_as_chance_says() -> None:
     people, lapse = 600, 0.1
-    habits = [Reviewer(number, lapse=lapse) for number in range(1, people + 1)]
-    places = tuple(Place(unit.item, 0, check=True) for unit in GOLD)
-    asked = [Seat(number, (*places, Place("i000", 0))) for number in range(1, people + 1)]
-    rows = simulated_ratings(panel(3, *habits, people=people), asked, UNITS)
+    passed = np.random.default_rng(3).random((people, 4)) >= lapse
+    rows = [attention(f"p{person}", bool(each)) for (person, _), each in np.ndenumerate(passed)]
     rate = float(binom.sf(1, 4, lapse))  # two or more of four
     left_out = apply(rows, Rules(attention_failures=1))
     expects(len(left_out.people), people, rate)
@@ -287,13 +188,13 @@ def test_copying_when_everybody_errs_alone_leaves_out_nobody_in_many_panels() ->
     # However low the share: by the rule's own level, one pair in a thousand such panels.
     rules = Rules(max_match=0.01, match_items=50)
     for seed in range(4):
-        assert not apply(simulated_labels(panel(seed, skill=0.7), seats(), UNITS), rules).people
+        assert not apply(simulated_labels(seed, 0.7, {}), rules).people
 
 
 def test_copying_when_there_are_two_people_cannot_tell_what_is_usual() -> None:
-    rows = [rating(rater, item, 3) for rater in ("p", "q") for item in UNITS]
+    rows = [rating(rater, f"i{item}", 3) for rater in ("p", "q") for item in range(ITEMS)]
     assert not apply(rows, Rules(max_match=0.9)).people
-    odd = [rating("r", item, 1) for item in UNITS]
+    odd = [rating("r", f"i{item}", 1) for item in range(ITEMS)]
     assert set(apply([*rows, *odd], Rules(max_match=0.9)).people) == {"p", "q"}
 
 
@@ -301,16 +202,15 @@ def test_copying_when_there_are_two_people_cannot_tell_what_is_usual() -> None:
 
 
 def test_rules_when_none_are_stated_leave_out_nobody_and_nothing() -> None:
-    planted = panel(0, Reviewer(1, pace=0.01, always=3, lapse=1.0), Reviewer(2, copies=3))
-    rows = simulated_ratings(planted, seats(checks=2), UNITS)
+    rows = simulated_ratings(0, {1: {"pace": 0.01, "always": 3, "lapse": 1.0}, 2: {"copies": 3}}, checks=2)
     left_out = apply(rows, Rules())
     assert (dict(left_out.people), left_out.rows) == ({}, ())
     assert len(left_out.kept.rows) == PEOPLE * ITEMS
 
 
 def test_rules_when_they_are_those_of_calibration_leave_out_the_same() -> None:
-    planted = panel(5, Reviewer(1, lapse=1.0), Reviewer(2, fickle=1.0), Reviewer(3, pace=0.1), noise=0.15)
-    rows = simulated_ratings(planted, seats(checks=3, repeats=20), UNITS)
+    planted: Habits = {1: {"lapse": 1.0}, 2: {"fickle": 1.0}, 3: {"pace": 0.1}}
+    rows = simulated_ratings(5, planted, checks=3, repeats=20)
     stated = {"attention_failures": 1, "min_seconds": 5.0, "min_consistency": 0.5}
     mine, usual = apply(rows, Rules(**stated)).kept, exclude(rows, Exclusion(**stated))
     assert mine.rows == usual.rows
@@ -320,16 +220,15 @@ def test_rules_when_they_are_those_of_calibration_leave_out_the_same() -> None:
 
 
 def test_reasons_when_several_rules_say_so_are_all_kept_whatever_the_order() -> None:
-    planted = panel(4, Reviewer(5, always=3, pace=0.1, lapse=1.0))
-    rows = simulated_ratings(planted, seats(checks=4), UNITS)
+    rows = simulated_ratings(4, {5: {"always": 3, "pace": 0.1, "lapse": 1.0}}, checks=4)
     rules = Rules(attention_failures=0, min_speed_share=0.4, max_same=0.5)
     left_out = apply(rows, rules)
-    reasons = [reason.rule for reason in left_out.people["simulated-5"]]
+    reasons = [reason.rule for reason in left_out.people["p5"]]
     assert reasons == ["attention_failures", "min_speed_share", "max_same"]
     assert apply(rows[::-1], rules).people == left_out.people
     document = left_out.as_json()
     assert document["by_rule"] == {"attention_failures": 1, "max_same": 1, "min_speed_share": 1}
-    assert document["people"]["simulated-5"][0]["why"] == "attention checks failed: 4"
+    assert document["people"]["p5"][0]["why"] == "attention checks failed: 4"
     assert (document["lines"], document["lines_kept"]) == (0, (PEOPLE - 1) * ITEMS)
 
 
@@ -381,40 +280,6 @@ def test_rules_when_a_field_is_unknown_or_out_of_range_are_refused() -> None:
             Rules.model_validate(wrong)
     rules = Rules(min_seconds={"rating": 2.0}, max_same=0.8)
     assert Rules.model_validate(rules.as_json()) == rules
-
-
-# -- Agreement of simulated panels gives back what was planted
-
-STORIES = 60
-SIXTY = {f"i{number:02}": Unit(f"i{number:02}", f"s{number:02}", ("m",)) for number in range(STORIES)}
-
-
-def test_kappa_when_many_panels_are_asked_is_the_planted_one() -> None:
-    kappa = 0.8453  # of moral labels, in KathaTrace
-    # of K labels kappa is ((skill - 1 / K) / (1 - 1 / K))^2
-    population, runs = Population(skill=0.25 + math.sqrt(kappa) * 0.75), 30
-    seats = design(list(SIXTY.values()), [], Plan(raters=3))
-    kappas = []
-    for seed in range(runs):
-        rows = simulated_labels(draw_panel(population, 3, list(SIXTY), seed), seats, SIXTY)
-        (agreed,) = agreements(rows, {})
-        assert agreed.kappa is not None and agreed.kappa.value is not None
-        kappas.append(agreed.kappa.value)
-    error = np.std(kappas) / math.sqrt(runs)
-    assert np.mean(kappas) == pytest.approx(kappa, abs=3.5 * error)
-
-
-def test_correlation_when_many_panels_rate_is_the_planted_one() -> None:
-    population = Population(mean=5.5, item_spread=1.2, person_spread=0.5, noise=1.0, scale=(1, 10))
-    seats, alphas = design(list(SIXTY.values()), [], Plan(raters=8)), []
-    for seed in range(20):
-        rows = simulated_ratings(draw_panel(population, 8, list(SIXTY), seed), seats, SIXTY)
-        codes = np.zeros((8, STORIES), dtype=np.int64)
-        for row in rows:
-            codes[int(row.rater.rpartition("-")[2]) - 1, int(str(row.item)[1:])] = (row.value or 1) - 1
-        alphas.append(krippendorff_alpha(counts_of(codes, 10), "interval"))
-    error = np.std(alphas) / math.sqrt(len(alphas))
-    assert np.mean(alphas) == pytest.approx(population.icc, abs=3.5 * error + 0.01)
 
 
 # -- Reviews without care: votes below the least time, one option throughout, answers like coins
