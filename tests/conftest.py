@@ -9,7 +9,7 @@ import socket
 import ssl
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from difflib import unified_diff
 from functools import cache
 from itertools import count
@@ -134,6 +134,23 @@ def in_lines() -> Callable[[Any], str]:
             yield from f"{place}: {text}".splitlines()
 
     return lambda value: "\n".join(leaves(value, "$"))
+
+
+@pytest.fixture
+def refusals(tmp_path: Path) -> Callable[..., str]:
+    """Return what a function refuses cases with: each case, and below it the sort of error and its words."""
+    from fabula.errors import FabulaError
+
+    def told(do: Callable[[Any], object], cases: Iterable[Any]) -> str:
+        lines = []
+        for case in cases:
+            with pytest.raises((FabulaError, ValueError)) as caught:
+                do(case)
+            words = f"{type(caught.value).__name__}: {caught.value}".replace(str(tmp_path), "")
+            lines.append(f"{case!r:.100}\n    " + words.replace("\n", "\n    "))
+        return "\n".join(lines)
+
+    return told
 
 
 @pytest.fixture(scope="session")

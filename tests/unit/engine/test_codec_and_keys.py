@@ -245,36 +245,19 @@ def test_read_manifest_when_newer_is_refused(tmp_path: Path) -> None:
         read_manifest(write(tmp_path, {**GOOD, "format": 2, "kind": {"unknown": "shape"}}))
 
 
-@pytest.mark.parametrize(
-    ("change", "place"),
-    [
-        ({"settings": 5}, "settings"),
-        ({"settings": {"work": 5}}, "settings.work"),
-        ({"sources": 3}, "sources"),
-        ({"sources": [{"name": "a", "path": "a", "sha256": "0" * 64}]}, "sources.0.role"),
-        ({"sources": [{**GOOD["sources"][0], "path": "a\0"}]}, "sources.0.path"),
-        ({"sources": [{**GOOD["sources"][0], "sha256": None}]}, "sources.0.sha256"),
-        ({"stages": [{}]}, "stages.0.name"),
-        ({"threshold": "high"}, "threshold"),
-        ({"threshold": 0.5}, "seed and threshold must be those in run"),
-        ({"run": {**GOOD["run"], "threshold": 2}}, "run.threshold"),
-        ({"run": {**GOOD["run"], "item_timeout": 0}}, "run.item_timeout"),
-        ({"run": {**GOOD["run"], "seed": "42"}}, "run.seed"),
-        ({"seed": -1, "run": {**GOOD["run"], "seed": -1}}, "run.seed"),
-        ({"run": {}}, "run.item_timeout"),
-        ({"created_at": 5}, "created_at"),
-        ({"created_at": "999-01-01T00:00:00Z"}, "created_at"),
-        ({"created_at": "2026-01-31T12:00:00+01:00"}, "created_at"),
-        ({"prompts": []}, "prompts"),
-        ({"kind": None}, "kind"),
-        ({"format": "1"}, "format"),
-        ({"extra": 1}, "extra"),
-    ],
-)
-def test_read_manifest_when_a_value_was_damaged_names_it(tmp_path, change, place):
-    with pytest.raises(RunError, match="the manifest of a run") as caught:
-        read_manifest(write(tmp_path, {**GOOD, **change}))
-    assert place in caught.value.found
+def test_read_manifest_when_a_value_was_damaged_names_it(tmp_path, refusals, snapshot):
+    source, run = GOOD["sources"][0], GOOD["run"]
+    assert refusals(lambda change: read_manifest(write(tmp_path, {**GOOD, **change})), [
+        {"settings": 5}, {"settings": {"work": 5}}, {"sources": 3},
+        {"sources": [{"name": "a", "path": "a", "sha256": "0" * 64}]},
+        {"sources": [{**source, "path": "a\0"}]},
+        {"sources": [{**source, "sha256": None}]}, {"stages": [{}]}, {"threshold": "high"},
+        {"threshold": 0.5}, {"run": {**run, "threshold": 2}}, {"run": {**run, "item_timeout": 0}},
+        {"run": {**run, "seed": "42"}}, {"seed": -1, "run": {**run, "seed": -1}}, {"run": {}},
+        {"created_at": 5}, {"created_at": "999-01-01T00:00:00Z"},
+        {"created_at": "2026-01-31T12:00:00+01:00"}, {"prompts": []}, {"kind": None}, {"format": "1"},
+        {"extra": 1},
+    ]) == snapshot  # fmt: skip
 
 
 def test_fingerprint_when_file_is_its_sha256(tmp_path: Path) -> None:

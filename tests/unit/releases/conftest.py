@@ -1,6 +1,6 @@
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -11,27 +11,26 @@ from fabula.releases.options import PackOptions
 from fabula.releases.pack.packing import PackResult, checksums, file_entries
 from fabula.schemas.canonical import Json, canonical_bytes, digest, pretty_bytes
 from fabula.schemas.paths import JSONL_FILES, RECORD_IDS, RELEASE, SUMS
+from fabula.testing.hub import TOKEN, HubServer
 from fabula.testing.katha_folders import settle, write_run
 from fabula.testing.katha_samples import sample_bundles
 
 NOT_MADE = (
-    ItemReport(
-        "zz_1",
-        "screen_stories",
-        "rejected",
-        "near_duplicate",
-        "nearly the same as kb25k_0005",
-        "The story is nearly the same as another one.",
-    ),
-    ItemReport(
-        "zz_2",
-        "draft_scenes",
-        "failed",
-        "timeout",
-        "took longer than 60 s",
-        "The stage could not do its work on the item.",
-    ),
-)
+    ItemReport("zz_1", "screen_stories", "rejected", "near_duplicate", "nearly the same as kb25k_0005",
+               "The story is nearly the same as another one."),
+    ItemReport("zz_2", "draft_scenes", "failed", "timeout", "took longer than 60 s",
+               "The stage could not do its work on the item."),
+)  # fmt: skip
+
+
+def tree(folder: Path) -> dict[str, bytes]:
+    """Path -> bytes of everything under a folder."""
+    files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
+
+
+def lines_of(path: Path) -> list[Json]:
+    return [json.loads(line) for line in path.read_bytes().splitlines()]
 
 
 def edit_json(path: Path, change: Callable[[Json], None]) -> None:
@@ -83,6 +82,16 @@ def release(packed: PackResult, tmp_path: Path) -> Path:
 def make_run(tmp_path: Path) -> Callable[..., Path]:
     """Write a run from bundles, as :func:`write_run` does, by default with two items that were not made."""
     return lambda bundles, **more: write_run(tmp_path / "run", bundles, **{"not_made": NOT_MADE, **more})
+
+
+@pytest.fixture
+def on_hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[HubServer]:
+    """A Hub that the client finds through its environment."""
+    with HubServer() as server:
+        monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+        monkeypatch.setenv("HF_ENDPOINT", server.url)
+        monkeypatch.setenv("HF_TOKEN", TOKEN)
+        yield server
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from fabula.releases.diff.form import Change, Step, changes_between
 from fabula.releases.diff.since import as_json, lines, render_page
 from fabula.releases.options import PackOptions
 from fabula.releases.shots.tree import FOLDER
-from fabula.schemas.canonical import Json, canonical_text
+from fabula.schemas.canonical import Json, canonical_text, pretty_bytes
 from fabula.schemas.paths import CHANGES
 from fabula.testing.drawn_shots import draw_reference, draw_shot_set
 from fabula.testing.katha_folders import rehash, write_run
@@ -179,27 +179,21 @@ def test_diff_when_a_line_is_not_what_its_hash_says_refuses_instead_of_missing_i
         diff(old, new)
 
 
-@pytest.mark.parametrize(
-    ("part", "error", "text"),
-    [
-        ({"records": None}, InputError, r"\$.records: an object is wanted"),
-        ({"records": {"annotations.jsonl": []}}, InputError, "an object is wanted"),
-        ({"records": {"../x": {}}}, InputError, "a file of the release and its hashes"),
-        ({"records": {"annotations.jsonl": {"a": 1}}}, InputError, "a text is wanted"),
-        ({"records": {"annotations.jsonl": {"kb25k_0001": "0" * 64}}}, InputError,
-         "1 with another hash: kb25k_0001"),
-        ({"version": "one"}, ConfigError, "a semantic version"),
-        ({"version": None}, InputError, r"\$.version: a text is wanted"),
-        ({"visibility": "hidden"}, InputError, "both public or both hidden"),
-        ({"format": 99}, InputError, "reads up to 1"),
-        ({"kind": "clips"}, InputError, "it is clips"),
-    ],
-)  # fmt: skip
-def test_diff_when_release_json_says_odd_things_refuses_them(old, tmp_path, helpers, part, error, text):
+def test_diff_when_release_json_says_odd_things_refuses_them(old, tmp_path, refusals, snapshot):
     new = Path(shutil.copytree(old, tmp_path / "new"))
-    helpers.edit_json(new / "release.json", lambda one: one.update(part))
-    with pytest.raises(error, match=text):
+    document = json.loads((new / "release.json").read_bytes())
+
+    def compare(part: dict[str, Any]) -> None:
+        (new / "release.json").write_bytes(pretty_bytes({**document, **part}))
         diff(old, new)
+
+    said = refusals(compare, [
+        {"records": None}, {"records": {"annotations.jsonl": []}}, {"records": {"../x": {}}},
+        {"records": {"annotations.jsonl": {"a": 1}}}, {"version": "one"}, {"version": None},
+        {"records": {"annotations.jsonl": {"kb25k_0001": "0" * 64}}}, {"visibility": "hidden"},
+        {"format": 99}, {"kind": "clips"},
+    ])  # fmt: skip
+    assert said.replace(str(old.parent), "") == snapshot
 
 
 def test_diff_when_written_as_json_names_every_value(old: Path, changed: Callable[..., Path]) -> None:

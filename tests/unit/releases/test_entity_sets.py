@@ -32,6 +32,7 @@ from fabula.releases.entities.tree import (
 from fabula.releases.options import PackOptions
 from fabula.schemas.entities import EntityEpisode
 from fabula.testing.written_episodes import CAST, SECOND, SHOTS, write_episodes, written_episode
+from fabula.tests.unit.releases.conftest import tree
 
 OPTIONS = PackOptions("0.1.0", license="CC-BY-4.0", languages=("en",))
 CREATED = "2026-01-01T00:00:00Z"
@@ -45,14 +46,6 @@ def data(tmp_path: Path) -> Path:
 @pytest.fixture
 def run(data: Path, tmp_path: Path) -> Path:
     return import_episodes(data, tmp_path / "run", CREATED).out
-
-
-def tree(folder: Path) -> dict[str, bytes]:
-    return {
-        path.relative_to(folder).as_posix(): path.read_bytes()
-        for path in sorted(folder.rglob("*"))
-        if path.is_file()
-    }
 
 
 def test_episodes_when_imported_and_exported_are_the_same_bytes(run, data, tmp_path):
@@ -115,27 +108,17 @@ def test_tiers_when_split_files_differ_go_by_the_one_that_names_most(data: Path)
         entity_set.tiers("none")
 
 
-@pytest.mark.parametrize(
-    ("content", "found"),
-    [
-        (b"", "found nothing"),
-        (b'{"scenes": [', "this is no JSON: a value is missing"),
-        ("{\"story_name\": \"Kränich\"}".encode("utf-16"), "expected UTF-8"),
-        (b'{"_num_shots": 1, "_num_scenes": Infinity}', "not a JSON number"),
-        (b'{"note": 1e999}', "too large"),
-        (b"[" * 100_000, "nested too deeply"),
-        (b'{"scenes": 3}', "a list is wanted here, found 3"),
-        (b'{"story_name": "a", "story_name": "b"}', "occurs twice"),
-        (b'{"story_name": "\\ud800"}', "half a character"),
-    ],
-)  # fmt: skip
-def test_import_when_no_file_can_be_used_says_which_and_what_to_do(content, found, data, tmp_path):
-    for path in (data / "scripts").iterdir():
-        path.write_bytes(content)
-    with pytest.raises(InputError, match=found) as caught:
+def test_import_when_no_file_can_be_used_says_which_and_what_to_do(data, tmp_path, refusals, snapshot):
+    def read(content: bytes) -> None:
+        for path in (data / "scripts").iterdir():
+            path.write_bytes(content)
         import_episodes(data, tmp_path / "run", CREATED)
-    assert "scripts/ep_a.json" in str(caught.value)
-    assert "fix: " in str(caught.value)
+
+    assert refusals(read, [
+        b"", b'{"scenes": [', '{"story_name": "Kränich"}'.encode("utf-16"), b'{"note": 1e999}',
+        b'{"_num_shots": 1, "_num_scenes": Infinity}', b"[" * 100_000, b'{"scenes": 3}',
+        b'{"story_name": "a", "story_name": "b"}', b'{"story_name": "\\ud800"}',
+    ]) == snapshot  # fmt: skip
     assert not (tmp_path / "run").exists()
 
 

@@ -2,6 +2,7 @@
 
 import copy
 import json
+import re
 import shutil
 from collections import Counter
 from collections.abc import Callable
@@ -13,10 +14,12 @@ import pytest
 from fabula.errors import ConfigError, InputError
 from fabula.kinds.verbs import count, diff, load, pack, verify
 from fabula.releases.options import PackOptions
+from fabula.releases.pack.packing import PackResult
 from fabula.schemas.judgement import HumanRow
 from fabula.testing.katha_folders import read_rows, rehash, write_jsonl, write_run
 from fabula.testing.katha_samples import sample_bundles
 from fabula.testing.review_exports import agreed_by, summary_of, votes_on, write_review
+from fabula.tests.unit.releases.conftest import lines_of
 from fabula.validators.katha.review_tables import (
     CONTENT,
     SEEN,
@@ -64,12 +67,17 @@ def packs(run, tmp_path):
 
 
 @pytest.fixture(scope="module")
-def published(run, tmp_path_factory):
+def whole(run, tmp_path_factory):
     """A release with gold subsets and the votes of people who agreed to it; not to be changed."""
     folder = tmp_path_factory.mktemp("published")
     review = write_review(folder / "review", ROWS, VOTES, agreed_by())
     options = PackOptions("0.1.0", reviews=review, gold=True, allow_drafts=True)
-    return pack(run, folder / "out", options).folder
+    return pack(run, folder / "out", options)
+
+
+@pytest.fixture(scope="module")
+def published(whole):
+    return whole.folder
 
 
 @pytest.fixture
@@ -86,10 +94,6 @@ def damaged(published, tmp_path, helpers):
     return change
 
 
-def lines_of(path: Path) -> list[dict]:
-    return [json.loads(line) for line in path.read_bytes().splitlines()]
-
-
 def load_votes(folder: Path) -> list[HumanRow]:
     return [HumanRow.model_validate(line) for line in lines_of(folder / "votes.jsonl")]
 
@@ -104,6 +108,33 @@ def review_of(folder: Path) -> dict:
 
 def found(folder: Path, **how) -> Counter:
     return Counter(issue.code for issue in verify(folder, **how).issues)
+
+
+@pytest.fixture(scope="module")
+def said(in_lines):
+    """What a release says of its review, in all places where it does."""
+
+    def of(result: PackResult) -> str:
+        folder, hidden = result.folder, result.folder.with_name(f"{result.folder.name}-hidden")
+        release, card = document(folder), (folder / "README.md").read_text("utf-8")
+        records = lines_of(folder / "annotations.jsonl")
+        at = [*folder.rglob("*votes*"), *hidden.rglob("*votes*")]
+        return in_lines({
+            "notes": [{"note": note.replace(str(folder.parent), "")} for note in result.notes],
+            "reviews": release.get("reviews"), "bindings": release["review_bindings"],
+            "simulated": [each.get("simulated_reviews") for each in (release, document(hidden))
+                          ] if hidden.is_dir() else release.get("simulated_reviews"),
+            "votes": sorted(path.relative_to(folder.parent).as_posix() for path in at),
+            "statuses": Counter(record["validation_status"] for record in records),
+            "first": {name: records[0][name] for name in ("validation_status", "evidence_status")},
+            "tables": sorted(review_of(folder)), "marked": review_of(folder).get("simulated"),
+            "top": "\n".join(card.split("\n# ")[1].splitlines()[2:5]),
+            "card": [{"line": line} for line in re.findall(".*(?:[Pp]eople re[av]|not name).*", card)],
+            "description": document(folder, "croissant_metadata.json")["description"],
+            "issues": [str(issue) for issue in verify(folder, readers=False).issues],
+        })  # fmt: skip
+
+    return of
 
 
 @pytest.mark.slow
@@ -156,26 +187,30 @@ def test_tables_when_counted_again_or_shown_are_those_of_the_release(published):
     assert "Programs took part" not in card
 
 
+BY_PROGRAMS = {
+    "reviewer": {"annotator_ids": ["r1", "r2", "simulated-3"]},
+    "adjudicator": {"adjudicator_id": "simulated-9", "resolution": "human_adjudicated"},
+}
+PACKS: dict[str, dict[str, Any]] = {
+    "no consent": {"consent": None}, "consent not to publish": {"consent": agreed_by(publish=False)},
+    "two of three agreed": {"consent": agreed_by(2, 3)}, "consent of two": {"consent": agreed_by(2, 2)},
+    **{f"no votes, words of {words}": {"votes": None, "review_status": words} for words in ("d7", "a7")},
+    **{f"a program was {who}": {"votes": None, "consent": None, "rows": [{**ROWS[0], **change}, *ROWS[1:]]}
+       for who, change in BY_PROGRAMS.items()},
+    "a program voted": {"votes": [*VOTES, *votes_on(BUNDLES[0], ["simulated-1"])]},
+}  # fmt: skip
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("consent", "reason"),
-    [
-        (None, "there is no consent.json"),
-        (agreed_by(publish=False), "says that they are not to be published"),
-        (agreed_by(2, 3), "2 of 3 reviewers agreed to it"),
-        (agreed_by(2, 2), "votes of 3 reviewers"),
-    ],
-)
-def test_votes_when_not_everybody_agreed_are_counted_and_stay_out(packs, consent, reason):
-    result = packs(consent=consent)
-    assert any("not in the release: " in note and reason in note for note in result.notes), result.notes
-    folder = result.folder
-    assert not (folder / "votes.jsonl").exists() and not (folder / "data/votes").exists()
-    assert not (folder.with_name("out-hidden") / "votes.jsonl").exists()
-    assert document(folder)["reviews"]["votes"] == "kept"
-    assert set(TABLES) <= set(review_of(folder))
-    assert verify(folder, readers=False).issues == ()
-    assert not (folder / "votes.jsonl").exists()
+def test_a_release_when_reviewed_says_so_everywhere(whole, said, snapshot):
+    assert said(whole) == snapshot
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", PACKS)
+def test_a_release_when_reviewed_otherwise_says_that_instead(whole, packs, said, difference, snapshot, case):
+    result = packs(**{"consent": agreed_by(), "gold": True, **PACKS[case]})
+    assert difference(said(whole), said(result)) == snapshot
 
 
 @pytest.mark.parametrize(
@@ -188,23 +223,13 @@ def test_consent_when_it_cannot_be_read_is_refused(run, tmp_path, content):
         pack(run, tmp_path / "out", PackOptions("0.1.0", reviews=folder, allow_drafts=True))
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"item": "kb25k_9999"}, "there is no story 'kb25k_9999'"),
-        (
-            {"criterion": "recoverability_qa", "answer": "valid", "part": "q"},
-            "has no 'q' among its questions",
-        ),
-        ({"answer": "sure"}, "expected one of ok, unsafe, rights_uncertain"),
-        ({"rater": "r2"}, "the same reviewer said this before"),
-        ({"simulated": True}, "simulated"),
-    ],
-)
-def test_a_vote_when_unsound_or_about_nothing_of_the_run_is_refused(packs, tmp_path, change, message):
+def test_a_vote_when_unsound_or_about_nothing_of_the_run_is_refused(packs, tmp_path, refusals, snapshot):
     assert VOTES[0]["criterion"] == "safety"
-    with pytest.raises(InputError, match=message):
-        packs(votes=[{**VOTES[0], **change}, *VOTES[1:]], consent=agreed_by())
+    part = {"criterion": "recoverability_qa", "answer": "valid", "part": "q"}
+    assert refusals(
+        lambda change: packs(votes=[{**VOTES[0], **change}, *VOTES[1:]], consent=agreed_by()),
+        [{"item": "kb25k_9999"}, part, {"answer": "sure"}, {"rater": "r2"}, {"simulated": True}],
+    ) == snapshot  # fmt: skip
     assert not (tmp_path / "out").exists()
 
 
@@ -212,25 +237,6 @@ def test_votes_when_controls_or_checks_are_among_them_are_taken_without(packs):
     check = {"kind": "attention", "rater": "r1", "item": "i1", "value": 1}
     result = packs(votes=[*VOTES, check, {**VOTES[0], "repeat": 1}], consent=agreed_by())
     assert len(load_votes(result.folder)) == 10 * 3 * 17
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("words", "in_gold", "others"),
-    [
-        ("d7", "human_adjudicator_accepted", "pre_release_reviewed"),
-        ("a7", "human_review_complete", "human_review_complete"),
-    ],
-)
-def test_statuses_when_packed_are_the_words_that_were_asked_for(packs, words, in_gold, others):
-    folder = packs(votes=None, gold=True, review_status=words).folder
-    gold = {row["story_id"] for row in lines_of(folder / "subsets/human_gold.jsonl")}
-    for record in load(folder).records:
-        assert record.validation_status == (in_gold if record.story_id in gold else others)
-    assert document(folder)["reviews"] == {"status": words, "votes": "none"}
-    assert set(review_of(folder)) >= {"validation", "workload"}
-    assert "agreement" not in review_of(folder)
-    assert verify(folder, readers=False).issues == ()
 
 
 def test_statuses_when_other_words_are_asked_for_are_refused():
@@ -250,28 +256,6 @@ def test_a_status_when_it_is_not_that_of_its_tier_is_found(damaged, helpers):
     codes = found(damaged(lower), readers=False)
     assert codes["review-status"] == 1
     assert codes["statistics"] > 0
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("where", ["reviewer", "adjudicator", "vote"])
-def test_a_release_when_programs_reviewed_it_says_so_everywhere(packs, where):
-    rows, votes, consent = list(ROWS), None, None
-    if where == "reviewer":
-        rows[0] = {**rows[0], "annotator_ids": ["r1", "r2", "simulated-3"]}
-    elif where == "adjudicator":
-        rows[0] = {**rows[0], "adjudicator_id": "simulated-9", "resolution": "human_adjudicated"}
-    else:
-        votes, consent = [*VOTES, *votes_on(BUNDLES[0], ["simulated-1"])], agreed_by()
-    result = packs(rows=rows, votes=votes, consent=consent)
-    folder = result.folder
-    assert document(folder)["simulated_reviews"] is True
-    assert document(folder.with_name("out-hidden"))["simulated_reviews"] is True
-    assert review_of(folder)["simulated"] is True
-    first = (folder / "README.md").read_text("utf-8").split("\n# ")[1].splitlines()[:5]
-    assert any("Programs took part in the review" in line for line in first)
-    assert "Programs took part in the review" in document(folder, "croissant_metadata.json")["description"]
-    assert any("cannot be published" in note for note in result.notes)
-    assert verify(folder, readers=False).issues == ()
 
 
 @pytest.mark.slow
@@ -391,18 +375,9 @@ def changed(change: Change) -> list[dict[str, Any]]:
     return bundles
 
 
-def packed(tmp_path: Path, bundles: list[dict[str, Any]], folder: Path, **options: Any) -> Path:
+def packed(tmp_path: Path, bundles: list[dict[str, Any]], folder: Path, **options: Any) -> PackResult:
     run = write_run(tmp_path / "run", bundles)
-    given = PackOptions("0.1.0", reviews=folder, allow_drafts=True, **options)
-    return pack(run, tmp_path / "out", given).folder
-
-
-def record_of(release: Path) -> dict[str, Any]:
-    return next(line for line in lines_of(release / "annotations.jsonl") if line["story_id"] == FIRST)
-
-
-def told(release: Path) -> dict[str, Any]:
-    return dict(document(release)["review_bindings"])
+    return pack(run, tmp_path / "out", PackOptions("0.1.0", reviews=folder, allow_drafts=True, **options))
 
 
 def set_in(part: str, number: int, name: str, value: object) -> Change:
@@ -418,39 +393,65 @@ def reorder(bundle: dict[str, Any]) -> None:
     question["accepted_answers"] = [*question["accepted_answers"], "another way to say it"]
 
 
-@pytest.mark.parametrize(
-    ("change", "path"),
-    [
-        (reorder, "$.questions[0].accepted_answers"),
-        (set_in("scenes", 0, "action", "Something else is done."), "$.scenes[0].action"),
-        (set_in("variants", 1, "semantic_delta", "They do not share."), "$.variants[1].semantic_delta"),
-        (set_in("transitions", 2, "causality", "For no reason."), "$.transitions[2].causality"),
-        (lambda bundle: bundle["record"].update(title="Another title"), "$.title"),
-    ],
-)
-def test_a_record_when_it_changed_since_people_read_it_is_a_draft_again_and_named(tmp_path, change, path):
-    release = packed(tmp_path, changed(change), review(tmp_path / "review", THREE))
-    assert record_of(release)["validation_status"] == "review_needed"
-    assert record_of(release)["evidence_status"] == {
-        "human_evidence_accepted": False, "resolution": "not_reviewed"
-    }  # fmt: skip
-    assert told(release) == {
-        "bound": 2, "unbound": 0, "unbound_accepted": False, "changed": [{"id": FIRST, "paths": [path]}],
-    }  # fmt: skip
-    card = (release / "dataset_card.md").read_text("utf-8")
-    assert f"Changed since people read it, and unread as it stands: `{FIRST}` (`{path}`)." in card
-    assert "People reviewed 2 of the 3 records" in card
-    assert [issue.code for issue in verify(release, readers=False).issues if issue.level == "error"] == []
+def hide(bundle: dict[str, Any]) -> None:
+    """Change what nobody is shown."""
+    bundle["record"]["scenes"][0]["generation_prompt"] = "A picture in oils."
+    bundle["record"]["provenance"]["source_reference"] = "elsewhere"
 
 
-def test_a_record_when_only_what_nobody_is_shown_changed_stays_reviewed(tmp_path: Path) -> None:
-    def change(bundle: dict[str, Any]) -> None:
-        bundle["record"]["scenes"][0]["generation_prompt"] = "A picture in oils."
-        bundle["record"]["provenance"]["source_reference"] = "elsewhere"
+def voted(change: Change) -> Callable[[Path], None]:
+    def edit(folder: Path) -> None:
+        votes = lines_of(folder / "votes.jsonl")
+        change(votes[0])
+        write_jsonl(folder / "votes.jsonl", votes)
 
-    release = packed(tmp_path, changed(change), review(tmp_path / "review", THREE))
-    assert record_of(release)["validation_status"] == "pre_release_reviewed"
-    assert (told(release)["bound"], told(release)["changed"]) == (3, [])
+    return edit
+
+
+PLACES: dict[str, Change] = {
+    "$.scenes[0].action": set_in("scenes", 0, "action", "Something else is done."),
+    "$.variants[1].semantic_delta": set_in("variants", 1, "semantic_delta", "They do not share."),
+    "$.transitions[2].causality": set_in("transitions", 2, "causality", "For no reason."),
+    "$.title": lambda bundle: bundle["record"].update(title="Another title"),
+}
+SINCE: dict[str, dict[str, Any]] = {
+    "an answer": {"change": reorder}, "what nobody is shown": {"change": hide},
+    "unbound": {"bound": False}, "unbound, and accepted": {"bound": False, "accept_unbound": True},
+    "a vote is unbound": {"edit": voted(lambda vote: vote.pop(SEEN))},
+    "a vote on another story": {"edit": voted(lambda vote: vote.update({SEEN: summary_of(THREE[1])[SEEN]}))},
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def bound(tmp_path_factory: pytest.TempPathFactory) -> PackResult:
+    folder = tmp_path_factory.mktemp("bound")
+    return packed(folder, THREE, review(folder / "review", THREE))
+
+
+@pytest.fixture(scope="module")
+def reworded(said, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """What is said where an answer was changed since."""
+    folder = tmp_path_factory.mktemp("reworded")
+    return said(packed(folder, changed(reorder), review(folder / "review", THREE)))
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_record_when_any_part_changed_since_people_read_it_is_told_with_the_part(
+    said, reworded, tmp_path, place
+):
+    release = packed(tmp_path, changed(PLACES[place]), review(tmp_path / "review", THREE))
+    assert said(release).replace(place, "$.questions[0].accepted_answers") == reworded
+
+
+@pytest.mark.parametrize("case", SINCE)
+def test_a_record_when_it_changed_since_people_read_it_is_a_draft_again_and_named(
+    bound, said, difference, snapshot, tmp_path, case
+):
+    given = {"change": lambda bundle: None, "edit": lambda folder: None, "bound": True, **SINCE[case]}
+    bundles = changed(given.pop("change"))
+    folder = review(tmp_path / "review", THREE, bound=given.pop("bound"))
+    given.pop("edit")(folder)
+    assert difference(said(bound), said(packed(tmp_path, bundles, folder, **given))) == snapshot
 
 
 def test_reviews_when_a_record_changed_need_leave_to_pack_a_draft(tmp_path: Path) -> None:
@@ -458,36 +459,6 @@ def test_reviews_when_a_record_changed_need_leave_to_pack_a_draft(tmp_path: Path
     folder = review(tmp_path / "review", THREE)
     with pytest.raises(ConfigError, match=rf"1 changed since people read it: {FIRST}"):
         pack(run, tmp_path / "out", PackOptions("0.1.0", reviews=folder))
-
-
-@pytest.mark.parametrize("accepted", [False, True])
-def test_reviews_when_unbound_count_only_where_that_is_asked_for(tmp_path: Path, accepted: bool) -> None:
-    folder = review(tmp_path / "review", THREE, bound=False)
-    release = packed(tmp_path, THREE, folder, accept_unbound=accepted)
-    status = "pre_release_reviewed" if accepted else "auto_checked"
-    assert record_of(release)["validation_status"] == status
-    assert told(release) == {"bound": 0, "unbound": 3, "unbound_accepted": accepted, "changed": []}
-    assert "3 reviews do not name what was read" in (release / "dataset_card.md").read_text("utf-8")
-    issues = verify(release, readers=False).issues
-    assert [(issue.code, issue.level) for issue in issues] == [("review-unbound", "warning")] * accepted
-
-
-@pytest.mark.parametrize(
-    ("change", "told_of_it"),
-    [
-        (lambda vote: vote.pop(SEEN), {"bound": 2, "unbound": 1, "changed": []}),
-        (lambda vote: vote.update({SEEN: summary_of(THREE[1])[SEEN]}),
-         {"bound": 2, "unbound": 0, "changed": [{"id": FIRST, "paths": []}]}),
-    ],
-)  # fmt: skip
-def test_a_review_when_one_vote_of_it_is_unbound_or_of_another_story_does_not_hold(
-    tmp_path, change, told_of_it
-):
-    folder = review(tmp_path / "review", THREE)
-    votes = lines_of(folder / "votes.jsonl")
-    change(votes[0])
-    write_jsonl(folder / "votes.jsonl", votes)
-    assert told(packed(tmp_path, THREE, folder)) == {"unbound_accepted": False, **told_of_it}
 
 
 SEALED: dict[str, list[tuple[str, int, Change]]] = {
@@ -504,7 +475,7 @@ SEALED: dict[str, list[tuple[str, int, Change]]] = {
 
 @pytest.mark.parametrize("what", SEALED)
 def test_a_release_when_its_reviews_were_changed_and_sealed_again_is_found(tmp_path, helpers, what):
-    release = packed(tmp_path, THREE, review(tmp_path / "review", THREE))
+    release = packed(tmp_path, THREE, review(tmp_path / "review", THREE)).folder
     for file, number, change in SEALED[what]:
         helpers.edit_line(release / file, number, change)
     helpers.reseal(release)

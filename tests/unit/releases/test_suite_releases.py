@@ -119,22 +119,13 @@ def test_a_suite_when_several_entries_are_wrong_lists_them_all(tmp_path: Path) -
     assert all(part in text for part in ("'../out.mp4'", "event_list", "class", "C.mp4"))
 
 
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [
-        (b"", "readable JSON"),
-        (b"[]", "a JSON list"),
-        (b"{}", "at least one prompt"),
-        (b"\xff\xfe", "readable JSON"),
-        (b"[" * 100_000, "readable JSON"),
-        (b'{"A.mp4": {}, "A.mp4": {}}', "it twice"),
-    ],
-)
-def test_a_file_when_it_is_no_suite_is_refused_with_the_reason(tmp_path, content, said):
-    path = tmp_path / "a.json"
-    path.write_bytes(content)
-    with pytest.raises(InputError, match=said):
-        load_suite(path)
+def test_a_file_when_it_is_no_suite_is_refused_with_the_reason(tmp_path, refusals, snapshot):
+    def read(content: bytes) -> None:
+        (tmp_path / "a.json").write_bytes(content)
+        load_suite(tmp_path / "a.json")
+
+    wrong = [b"", b"[]", b"{}", b"\xff\xfe", b"[" * 100_000, b'{"A.mp4": {}, "A.mp4": {}}']
+    assert refusals(read, wrong) == snapshot
 
 
 @pytest.mark.parametrize(

@@ -280,22 +280,9 @@ def test_parse_path_when_path_was_formatted_returns_the_steps(steps: list[str | 
 
 @pytest.mark.parametrize(
     "path",
-    [
-        "",
-        "scenes",
-        "$scenes",
-        "$.",
-        "$[x]",
-        "$[-1]",
-        "$.a b",
-        "$..a",
-        "$[0",
-        "$.a[*]",
-        "$.9",
-        "$.a\n",
-        "$[\u0661]",
-    ],
-)
+    ["", "scenes", "$scenes", "$.", "$[x]", "$[-1]", "$.a b", "$..a", "$[0", "$.a[*]", "$.9", "$.a\n",
+     "$[\u0661]"],
+)  # fmt: skip
 def test_parse_path_when_text_is_no_path_says_from_where_on(path: str) -> None:
     with pytest.raises(ValueError, match="JSON path"):
         parse_path(path)

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import random
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -176,6 +177,14 @@ def returned(tool: str, folder: Path, load: Load, answers: Answers, user: object
     return path
 
 
+def through(tool: str, folder: Path, study: Study, answers: Answers, user: object = "ana") -> Path:
+    """Give the first seat to a tool; return the file that comes back from it, filled with answers."""
+    load = Load(study, 1, sheets_of(study, 1))
+    folder.mkdir(exist_ok=True)
+    FORMS[tool].write(load, folder)
+    return returned(tool, folder, load, answers, user)
+
+
 def annotation(
     load: Load, sheet: Any, answers: Mapping[str, Any], user: object, number: int
 ) -> dict[str, Any]:
@@ -214,11 +223,7 @@ def test_answers_when_they_went_through_a_form_twice_are_votes_once(tmp_path: Pa
         study = toy_study(tmp_path / f"study-{number}", plan=Plan(raters=1, block=2))
         sheets = sheets_of(study, 1)
         answers = {sheet.key: toy_answers(study, sheet.item.item) for sheet in sheets}
-        load = Load(study, 1, sheets)
-        folder = tmp_path / f"form-{number}"
-        folder.mkdir()
-        FORMS[tool].write(load, folder)
-        path = returned(tool, folder, load, answers)
+        path = through(tool, tmp_path / f"form-{number}", study, answers)
         first = import_answers(study, path, tool, {"ana": PERSON}, NOW)
         assert (first.votes, first.known, first.people) == (4, 0, {PERSON: 1})
         events = read_events(study.folder)
@@ -244,13 +249,11 @@ def test_preference_when_sides_were_turned_in_another_tool_favours_the_same_meth
     sheets = sheets_of(study, 1)
     answers = {sheet.key: {**toy_answers(study, sheet.item.item), "side": 1} for sheet in sheets}
     folder = tmp_path / "csv"
-    folder.mkdir()
-    FORMS["csv"].write(Load(study, 1, sheets), folder)
+    path = through("csv", folder, study, answers)
     for sheet in sheets:  # what stands left in the page is what stands left in the vote
         page = (folder / "evidence" / f"{sheet.number:03d}.html").read_text("utf-8")
         first = sheet.item.sides[1 if sheet.dealt.flip else 0][0].name
         assert page.index(first) == min(page.index(medium.name) for medium in sheet.item.media)
-    path = fill_csv(folder / "answers.csv", Load(study, 1, sheets), answers)
     import_answers(study, path, "csv", {"ana": PERSON}, NOW)
     rows = [row for row in human_rows(study, study.standing()) if row.kind == "preference"]
     flips = {study.stands[sheet.key].about: sheet.dealt.flip for sheet in sheets}
@@ -331,25 +334,14 @@ def changed(lines: list[dict[str, Any]], number: int, **change: Any) -> list[dic
     return copied
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"answers": {"quality": 2}}, "an answer is missing"),
-        ({"answers": {"quality": 9}}, "one of 1, 2, 3"),
-        ({"item": "i0"}, "is not in seat 1"),
-        ({"seat": 2}, "has seat 1"),
-        ({"seat": 77}, "the seat is not named"),
-        ({"seat": None}, "the seat is not named"),
-        ({"seat": True}, "the seat is not named"),
-        ({"reviewer": "bob@example.org"}, "is no reviewer of this study yet"),
-    ],
-)
-def test_import_when_one_item_is_wrong_takes_nothing(filled, change, message):
+def test_import_when_one_item_is_wrong_takes_nothing(filled, refusals, snapshot):
     study, lines, take = filled()
-    with pytest.raises(InputError, match=message) as error:
-        take(changed(lines, 2, **change))
     # the first line has the names of columns, and each of the two items before has three
-    assert all("answers.csv:8" in problem.where for problem in error.value.problems)
+    said = refusals(lambda change: take(changed(lines, 2, **change)), [
+        {"answers": {"quality": 2}}, {"answers": {"quality": 9}}, {"item": "i0"}, {"seat": 2}, {"seat": 77},
+        {"seat": None}, {"seat": True}, {"reviewer": "bob@example.org"},
+    ])  # fmt: skip
+    assert re.sub(r"/p[0-9a-f]{8}\b", "/part", said) == snapshot
     assert read_events(study.folder) == []
     assert take(lines).votes == 4
 
@@ -437,12 +429,8 @@ def test_users_of_the_tool_when_imported_are_nowhere_in_the_study(filled: Callab
 def exported(tmp_path: Path) -> tuple[Study, list[dict[str, Any]]]:
     """A study, and what Label Studio exports of its first seat once it is answered."""
     study = toy_study(tmp_path / "study")
-    sheets = sheets_of(study, 1)
-    answers = {sheet.key: toy_answers(study, sheet.item.item) for sheet in sheets}
-    load = Load(study, 1, sheets)
-    FORMS["label-studio"].write(load, tmp_path)
-    text = returned("label-studio", tmp_path, load, answers, 7).read_text("utf-8")
-    return study, json.loads(text)
+    answers = {sheet.key: toy_answers(study, sheet.item.item) for sheet in sheets_of(study, 1)}
+    return study, json.loads(through("label-studio", tmp_path, study, answers, 7).read_text("utf-8"))
 
 
 def read_back(study: Study, folder: Path, document: Any) -> Any:
@@ -614,9 +602,7 @@ def test_fields_when_items_have_different_parts_are_as_many_as_the_most(tmp_path
         | {f"valid/{part.id}": "valid" for part in sheet.item.parts["questions"]}
         for sheet in sheets
     }
-    load = Load(study, 1, sheets)
-    FORMS["label-studio"].write(load, tmp_path)
-    reading = FORMS["label-studio"].read(returned("label-studio", tmp_path, load, answers), study)
+    reading = FORMS["label-studio"].read(through("label-studio", tmp_path, study, answers), study)
     assert {each.key: dict(each.answers) for each in reading.given} == answers
 
 
@@ -705,10 +691,7 @@ def test_answers_to_a_task_of_ours_when_they_went_through_label_studio_or_a_cell
 def test_answers_on_a_record_when_the_file_names_what_was_shown_are_bound_to_it(tmp_path, tool, kept):
     study = record_study(tmp_path / "study", 1)
     item = next(iter(study.items))
-    load, answers = Load(study, 1, sheets_of(study, 1)), {item: answers_of(study, item)}
-    (tmp_path / "given").mkdir()
-    FORMS[tool].write(load, tmp_path / "given")
-    text = returned(tool, tmp_path / "given", load, answers, 7).read_text("utf-8")
+    text = through(tool, tmp_path / "given", study, {item: answers_of(study, item)}, 7).read_text("utf-8")
     seen, person = str(study.stands[item].seen), {"7" if tool == "label-studio" else "": PERSON}
     (tmp_path / "wrong").write_text(text.replace(seen, "0" * 64), "utf-8")
     with pytest.raises(InputError, match="another content was shown there"):

@@ -11,9 +11,8 @@ from starlette.testclient import TestClient
 
 from fabula.errors import InputError
 from fabula.people.review.flow import free_seat
-from fabula.people.review.folder import Study, link_of
+from fabula.people.review.folder import Invited, Study, link_of
 from fabula.people.review.points import NotDecided, Said, cases, decide, decide_from_file, lines, verdict_of
-from fabula.people.review.serve.access import page_token, session_of
 from fabula.people.review.serve.routes import application
 from fabula.people.review.serve.running import adjudication_routes
 from fabula.people.review.serve.server import Server
@@ -22,6 +21,7 @@ from fabula.people.review.task import Option, Question
 from fabula.schemas.canonical import Json
 from fabula.testing.review_studies import NOW, add_votes, toy_answers, toy_study
 from fabula.testing.reviewed_records import add_adjudicator, answers_of, edit, item_of, record_study, vote_all
+from fabula.tests.unit.people.review.test_server import Person
 
 FIRST, LATER = "kb25k_0001", "2026-01-02T03:04:05Z"
 KIND = {"moral_label": "corrected", "moral_label_correction": edit("$.moral_label", "kindness")}
@@ -309,22 +309,18 @@ CORRECTED = {"moral_label": "corrected", "moral_label_correction": edit("$.moral
         "moral_label_note": NOTE}  # fmt: skip
 
 
-class Browser:
-    """Somebody's browser, without the browser."""
+class Browser(Person):
+    """Somebody's browser, where cases may be decided."""
 
     def __init__(self, served: Server, who: str) -> None:
-        self.client = TestClient(application(served, adjudication_routes), base_url="http://testserver")
-        self.client.get(link_of(served.study, who, "http://testserver"), follow_redirects=False)
-        session = session_of(served.study.secret, self.client.cookies.get("fabula_review"), 12)
-        assert session is not None
-        self.token = page_token(served.study.secret, session)
+        invited = Invited(who, "reviewer", None, link_of(served.study, who))
+        super().__init__(application(served, adjudication_routes), served.study, invited)
 
     def get(self, path: str) -> Any:
         return self.client.get(path, follow_redirects=False)
 
     def decide(self, sent: str = "decision-0001", **line: Any) -> Any:
-        headers = {"x-review-token": self.token, "content-type": "application/json"}
-        return self.client.post("/api/decide", content=json.dumps({**line, "id": sent}), headers=headers)
+        return self.post("decide", {**line, "id": sent})
 
 
 @pytest.fixture

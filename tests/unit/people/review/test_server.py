@@ -13,6 +13,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 from PIL import Image
 from starlette.requests import Request
@@ -30,6 +31,7 @@ from fabula.people.review.serve.routes import application
 from fabula.people.review.serve.running import Bounded, House
 from fabula.people.review.serve.server import Refused, Server
 from fabula.people.review.standing import VoteJournal, read_events
+from fabula.testing.drawn_videos import Encoder, write_frames
 from fabula.testing.review_server import StudyServer
 from fabula.testing.review_studies import toy_answers, toy_items, toy_study
 
@@ -182,14 +184,8 @@ def test_picture_when_a_part_is_asked_for_is_that_part(scene, asked, part):
 @pytest.mark.parametrize(("ending", "codec"), [("mp4", "mpeg4"), ("webm", "libvpx")])
 def test_video_when_marked_shows_the_same_frames(tmp_path: Path, ending: str, codec: str) -> None:
     av = pytest.importorskip("av")
-    path = tmp_path / f"video.{ending}"
-    with av.open(str(path), "w") as container:
-        stream = container.add_stream(codec, rate=8)
-        stream.width, stream.height, stream.pix_fmt = 64, 48, "yuv420p"
-        for number in range(5):
-            picture = Image.new("RGB", (64, 48), (50 * number,) * 3)
-            container.mux(stream.encode(av.VideoFrame.from_image(picture)))
-        container.mux(stream.encode())
+    greys = [np.full((48, 64, 3), 50 * number, np.uint8) for number in range(5)]
+    path = write_frames(tmp_path / f"video.{ending}", greys, Encoder(codec))
 
     def frames(content: bytes) -> list[bytes]:
         with av.open(BytesIO(content)) as opened:
