@@ -1,5 +1,6 @@
 """Helpers for tests of the engine: toy runs in this process, and in processes that can be killed."""
 
+import json
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -10,8 +11,12 @@ import psutil
 import pytest
 
 from fabula.engine.execute import Options, RunRequest
+from fabula.engine.hooks import Event
+from fabula.engine.journal import encode
+from fabula.engine.pool import Job, Task
+from fabula.engine.stage import Made
 from fabula.engine.status import RunReport
-from fabula.testing.model_server import ModelServer
+from fabula.testing.model_server import Asked, Fault, ModelServer
 from fabula.testing.toy_models import model_request, reply_to
 from fabula.testing.toy_pipeline import run_toy
 
@@ -99,6 +104,54 @@ def process() -> Iterator[Callable[..., subprocess.Popen[str]]]:
         child.wait()
         if child.stderr:
             child.stderr.close()
+
+
+class Listener:
+    """Remembers events; may do something at one of them."""
+
+    def __init__(self, kind: str = "", stage: str = "", action: Callable[[], None] = lambda: None) -> None:
+        self.events: list[Event] = []
+        self._at, self._action = (kind, stage), action
+
+    def emit(self, event: Event) -> None:
+        self.events.append(event)
+        if (event.kind, event.stage) == self._at:
+            self._action()
+
+    def close(self) -> None:
+        self.events.append(Event("closed"))
+
+
+def lines_of(request: RunRequest) -> dict[str, Any]:
+    """The output of a run: id -> the rest of its line."""
+    rows = [json.loads(line) for line in (request.folder / "lines.jsonl").read_text().splitlines()]
+    return {row.pop("id"): row for row in rows}
+
+
+def striking(fault: Fault, *items: str, attempts: int = 10**9) -> Callable[[Asked], Fault | None]:
+    """A fault for the questions of some items, in their first attempts."""
+
+    def strike(asked: Asked) -> Fault | None:
+        named = asked.text.split(":")[0] in items
+        return fault if named and asked.attempt <= attempts else None
+
+    return strike
+
+
+def task(name: str, *words: str) -> Task:
+    """An item of the stage ``work``."""
+    blob = encode(Made({"words": list(words or ("word",))})).blob
+    assert blob is not None
+    return Task(name, name, ((blob, ("words",)),))
+
+
+def outcomes(pool: Any, tasks: list[Task], job: Job) -> dict[str, tuple[str, str | None]]:
+    """Item -> how a pool ended with it."""
+    return {
+        task.item: (encoded.status, encoded.code)
+        for group in pool.run(job, tasks, lambda: False)
+        for task, encoded in group
+    }
 
 
 def descendants(pid: int) -> list[psutil.Process]:

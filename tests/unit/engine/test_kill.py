@@ -31,12 +31,12 @@ from fabula.builders.entities.building import EntityOptions
 from fabula.builders.katha.building import BuildOptions
 from fabula.engine.execute import STORE as FOLDER
 from fabula.engine.execute import Options
-from fabula.engine.journal import Journal, decode, encode
+from fabula.engine.journal import Journal, decode
 from fabula.engine.journal_file import NAME as JOURNAL
 from fabula.engine.machines import ray_pool
 from fabula.engine.machines.ray_pool import RayPool, open_pools
-from fabula.engine.pool import Job, Task
-from fabula.engine.stage import Made, Tools
+from fabula.engine.pool import Job
+from fabula.engine.stage import Tools
 from fabula.errors import ConfigError, ExitCode, MissingRequirement
 from fabula.kinds.verbs import build
 from fabula.schemas.paths import STORE
@@ -44,6 +44,7 @@ from fabula.testing.drawn_episode import write_episode
 from fabula.testing.endurance import VARIABLE, rounds
 from fabula.testing.killing import differing, kill_after
 from fabula.testing.toy_pipeline import HERE, WorkSettings, run_toy, toy
+from fabula.tests.unit.engine.conftest import outcomes, task
 
 pytestmark = pytest.mark.slow
 
@@ -281,20 +282,6 @@ def pool(cluster: Any) -> Iterator[RayPool]:
         yield pool
 
 
-def task(name: str, *words: str) -> Task:
-    blob = encode(Made({"words": list(words or ("word",))})).blob
-    assert blob is not None
-    return Task(name, name, ((blob, ("words",)),))
-
-
-def outcomes(pool: RayPool, tasks: list[Task], job: Job = JOB) -> dict[str, tuple[str, str | None]]:
-    return {
-        task.item: (encoded.status, encoded.code)
-        for group in pool.run(job, tasks, lambda: False)
-        for task, encoded in group
-    }
-
-
 def workers() -> list[psutil.Process]:
     """The processes of actors that belong to this process's cluster."""
     return [child for child in psutil.Process().children(recursive=True) if "ray::Worker" in name_of(child)]
@@ -352,7 +339,7 @@ def test_run_when_items_crash_or_hang_names_them_and_spares_the_neighbours(pool,
     tasks = [task(f"m{number}") for number in range(60)]
     tasks[5:5] = [task("lost", trouble)]
     tasks[40:40] = [task("left", "exit"), task("no", "reject"), task("raised", "raise")]
-    found = outcomes(pool, tasks)
+    found = outcomes(pool, tasks, JOB)
     assert [found.pop(name) for name in ("lost", "left", "no", "raised")] == [
         ("failed", code), ("failed", "exception"), ("rejected", "unwanted"), ("failed", "exception"),
     ]  # fmt: skip

@@ -11,7 +11,6 @@ from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,11 +18,11 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
 
+from fabula.builders.drafting import without_models
 from fabula.engine import runner
 from fabula.engine.calls import model_uses
 from fabula.engine.estimate import plan_calls
 from fabula.engine.execute import Options, RunRequest, execute
-from fabula.engine.hooks import Event
 from fabula.engine.journal import NAME as JOURNAL
 from fabula.engine.journal import Journal, decisions
 from fabula.engine.manifest import read_manifest
@@ -45,15 +44,11 @@ from fabula.testing.model_server import (
     TruncatedJson,
 )
 from fabula.testing.toy_models import PRICES, model_request, reply_to, toy_models
+from fabula.tests.unit.engine.conftest import Listener, lines_of, striking
 
 pytestmark = pytest.mark.slow
 
 Asks = Callable[..., RunRequest]
-
-
-def lines_of(request: RunRequest) -> dict[str, Any]:
-    rows = [json.loads(line) for line in (request.folder / "lines.jsonl").read_text().splitlines()]
-    return {row.pop("id"): row for row in rows}
 
 
 def view_of(request: RunRequest, item: str) -> StageView:
@@ -63,16 +58,6 @@ def view_of(request: RunRequest, item: str) -> StageView:
 
 def failures(report: RunReport) -> dict[str, str | None]:
     return {item.id: item.code for item in report.items}
-
-
-def striking(fault: Fault, *items: str, attempts: int = 10**9) -> Callable[[Asked], Fault | None]:
-    """A fault for the questions of some items, in their first attempts."""
-
-    def strike(asked: Asked) -> Fault | None:
-        named = asked.text.split(":")[0] in items
-        return fault if named and asked.attempt <= attempts else None
-
-    return strike
 
 
 def test_run_when_a_model_answers_makes_the_items_and_keeps_the_calls(asks, server):
@@ -248,7 +233,7 @@ def test_run_when_a_request_may_have_been_charged_counts_it_at_its_bound(asks, s
 
 def test_plan_when_nothing_is_answered_names_calls_and_cost_and_asks_nothing(asks, server):
     request = asks("a cat\nb bee ask:3\nc same\nd same\n", options=Options(workers=0))
-    plan = plan_calls(request, without_model(request))
+    plan = plan_calls(request, without_models(request.config))
     (stage,) = plan.stages
     assert (stage.stage, stage.calls, plan.calls) == ("answer", 3, 3)
     assert plan.cost is not None and stage.highest is not None and 0 < plan.cost < stage.highest
@@ -261,7 +246,7 @@ def test_plan_when_some_are_answered_counts_the_others_and_goes_by_experience(as
     text = "".join(f"i{n} cat\n" for n in range(10))
     execute(asks(text, options=Options(workers=0, limit=4)))
     request = asks(text)
-    plan = plan_calls(request, without_model(request))
+    plan = plan_calls(request, without_models(request.config))
     (stage,) = plan.stages
     assert stage.calls == 6
     assert stage.calibrated
@@ -270,16 +255,6 @@ def test_plan_when_some_are_answered_counts_the_others_and_goes_by_experience(as
     report = execute(request)
     assert server.count - before == 6
     assert report.models[0].cost - spent == pytest.approx(plan.cost, rel=0.1)
-
-
-def without_model(request: RunRequest) -> Any:
-    stages = {
-        name: settings.model_copy(update={"model": None})
-        if "model" in type(settings).model_fields
-        else settings
-        for name, settings in request.config.stages.items()
-    }
-    return replace(request.config, stages=stages, models={})
 
 
 def test_run_when_another_run_is_reused_takes_its_replies_for_nothing(tmp_path, asks, server):
@@ -390,23 +365,24 @@ def test_run_when_items_run_ahead_holds_what_one_stage_by_stage_holds(
 
 def test_run_when_answers_are_slow_tells_how_many_are_under_way(twice, server, monkeypatch):
     monkeypatch.setattr(runner, "STILL", 0.0)
-    told: list[Event] = []
+    listener = Listener()
     waiting = {"done": 0, "total": 2, "under_way": 2}
 
-    def of_answers() -> list[dict[str, Any]]:
-        return [dict(event.data) for event in told if (event.kind, event.stage) == ("progress", "answer")]
+    def progress(stage: str) -> list[dict[str, Any]]:
+        told = [event for event in listener.events if (event.kind, event.stage) == ("progress", stage)]
+        return [dict(event.data) for event in told]
 
     async def answer(question: Asked) -> dict[str, Any]:
         async with asyncio.timeout(60):
-            while not any(data.items() >= waiting.items() for data in of_answers()):
+            while not any(data.items() >= waiting.items() for data in progress("answer")):
                 await asyncio.sleep(0.01)
         return reply_to(question)
 
     server.handler = answer
-    execute(twice("a cat\nb bee\n"), SimpleNamespace(emit=told.append, close=lambda: None))
-    (first, *_) = (data for data in of_answers() if data.items() >= waiting.items())
+    execute(twice("a cat\nb bee\n"), listener)
+    (first, *_) = (data for data in progress("answer") if data.items() >= waiting.items())
     assert first.keys() - waiting.keys() == {"longest"} and 0 <= first["longest"] < 60
-    last = [dict(event.data) for event in told if (event.kind, event.stage) == ("progress", "rephrase")][-1]
+    last = progress("rephrase")[-1]
     assert (last["done"], last["total"], "under_way" in last) == (2, 2, False)
 
 

@@ -15,12 +15,12 @@ from typing import Any
 
 import pytest
 
+from fabula.builders.drafting import without_models
 from fabula.engine import lock
 from fabula.engine.asker import FACT, model_error
 from fabula.engine.calls import Call, Calls, Sending, answered, model_uses
 from fabula.engine.estimate import plan_calls
 from fabula.engine.execute import Options, RunRequest, execute
-from fabula.engine.hooks import Event
 from fabula.engine.journal import NAME as JOURNAL
 from fabula.engine.journal import Journal
 from fabula.engine.manifest import read_manifest
@@ -44,6 +44,7 @@ from fabula.testing.model_server import (
     TruncatedJson,
 )
 from fabula.testing.toy_models import model_request, reply_to, toy_models
+from fabula.tests.unit.engine.conftest import Listener, lines_of
 
 MANY = "".join(f"i{n} cat\n" for n in range(60))
 
@@ -65,20 +66,6 @@ def ended_with(request: RunRequest) -> FabulaError | None:
     thread.join(timeout=30)
     assert not thread.is_alive(), "it waits for something that nobody needs any more"
     return raised[0]
-
-
-class OnProgress:
-    """A reporter that does something at the first progress of the stage that asks."""
-
-    def __init__(self, do: Callable[[], None]) -> None:
-        self._do = do
-
-    def emit(self, event: Event) -> None:
-        if event.kind == "progress" and event.stage == "answer":
-            self._do()
-
-    def close(self) -> None:
-        pass
 
 
 # -- stopping
@@ -115,7 +102,7 @@ def test_second_stop_when_replies_are_being_written_keeps_them_and_goes_on_later
 
     server.latency = 0.02
     with pytest.raises(Interrupted):
-        execute(request, OnProgress(interrupt))
+        execute(request, Listener("progress", "answer", interrupt))
     assert locked
     with closing(sqlite3.connect(request.folder / JOURNAL)) as journal:
         (kept,) = journal.execute("SELECT count(*) FROM calls").fetchone()
@@ -185,7 +172,7 @@ def test_run_when_the_journal_fails_in_the_middle_ends_with_what_is_wrong(asks, 
             other.execute("CREATE TRIGGER no BEFORE INSERT ON calls BEGIN SELECT RAISE(ABORT, 'no'); END")
 
     with pytest.raises(TargetError, match="journal"):
-        execute(request, OnProgress(spoil))
+        execute(request, Listener("progress", "answer", spoil))
     with closing(sqlite3.connect(request.folder / JOURNAL)) as other:
         other.execute("DROP TRIGGER no")
     assert execute(request).totals["made"] == 60
@@ -273,18 +260,13 @@ def run(request: RunRequest) -> RunReport | None:
         return None
 
 
-def lines_of(request: RunRequest) -> dict[str, Any]:
-    rows = [json.loads(line) for line in (request.folder / "lines.jsonl").read_text().splitlines()]
-    return {row.pop("id"): row for row in rows}
-
-
 @pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
 def test_retry_when_replies_were_of_no_use_asks_exactly_those_once_more(serve: Serve, fault: Any) -> None:
     spoiler, request = serve(fault)
     run(request)
     first = len(spoiler.asked)
     assert run(request) is None and len(spoiler.asked) == first, "the same command asks nothing"
-    planned = plan_calls(retrying(request), without(request)).calls
+    planned = plan_calls(retrying(request), without_models(request.config)).calls
     again = retrying(request)
     assert run(again) is None
     assert set(spoiler.since(first)) == set(SPOILT), "asked again, and spoilt again"
@@ -298,14 +280,6 @@ def test_retry_when_replies_were_of_no_use_asks_exactly_those_once_more(serve: S
     execute(again)
     execute(request)
     assert len(spoiler.asked) == before, "everything is answered"
-
-
-def without(request: RunRequest) -> Any:
-    stages = {
-        name: settings.model_copy(update={"model": None}) if name == "answer" else settings
-        for name, settings in request.config.stages.items()
-    }
-    return replace(request.config, stages=stages, models={})
 
 
 def test_retry_when_it_succeeds_says_the_attempt_and_keeps_the_replies_of_before(serve: Serve) -> None:
@@ -334,7 +308,7 @@ def test_retry_when_one_question_of_an_item_failed_asks_that_one(serve: Serve) -
     run(request)
     assert len(spoiler.asked) == 3, "the third question of a was not reached"
     spoil.clear()
-    assert plan_calls(retrying(request), without(request)).calls == 1
+    assert plan_calls(retrying(request), without_models(request.config)).calls == 1
     execute(retrying(request))
     assert spoiler.asked[3:] == ["a: cat ask:3 (2)", "a: cat ask:3 (3)"]
 

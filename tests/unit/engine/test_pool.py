@@ -10,27 +10,13 @@ import psutil
 import pytest
 
 from fabula.engine import pool as pool_module
-from fabula.engine.journal import encode
 from fabula.engine.pool import Job, Task, WorkerPool
-from fabula.engine.stage import Made, Tools
+from fabula.engine.stage import Tools
 from fabula.errors import MissingRequirement
 from fabula.testing.toy_pipeline import HERE, WorkSettings
+from fabula.tests.unit.engine.conftest import outcomes, task
 
 JOB = Job(f"{HERE}:WORK", Tools(WorkSettings(), "2026-01-01T00:00:00Z"))
-
-
-def task(name: str, *words: str) -> Task:
-    blob = encode(Made({"words": list(words or ("word",))})).blob
-    assert blob is not None
-    return Task(name, name, ((blob, ("words",)),))
-
-
-def outcomes(pool: WorkerPool, tasks: list[Task], job: Job = JOB) -> dict[str, tuple[str, str | None]]:
-    return {
-        task.item: (encoded.status, encoded.code)
-        for group in pool.run(job, tasks, lambda: False)
-        for task, encoded in group
-    }
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +30,7 @@ def test_run_when_workers_crash_names_the_items_and_spares_the_neighbours(shared
     tasks = [task(f"m{number}") for number in range(60)]
     tasks[5:5] = [task("killed", "crash")]
     tasks[40:40] = [task("aborted", "abort"), task("left", "exit")]
-    found = outcomes(shared, tasks)
+    found = outcomes(shared, tasks, JOB)
     assert found.pop("killed") == ("failed", "crashed")
     assert found.pop("aborted") == ("failed", "crashed")
     assert found.pop("left") == ("failed", "exception")

@@ -70,25 +70,23 @@ EVENTS = [
 ]
 
 
-def test_json_reporter_when_told_writes_one_object_a_line() -> None:
-    stream = io.StringIO()
-    reporter = JsonReporter(stream)
+def written(kind: type[JsonReporter | PlainReporter]) -> list[str]:
+    reporter = kind(stream := io.StringIO())
     for event in EVENTS:
         reporter.emit(event)
     reporter.close()
-    lines = [json.loads(line) for line in stream.getvalue().splitlines()]
+    return stream.getvalue().splitlines()
+
+
+def test_json_reporter_when_told_writes_one_object_a_line() -> None:
+    lines = [json.loads(line) for line in written(JsonReporter)]
     assert len(lines) == len(EVENTS)
     assert lines[0]["event"] == "run"
     assert lines[-5] == {"event": "item", "stage": "work", **PROBLEM}
 
 
 def test_plain_reporter_when_told_writes_few_lines_without_control_characters() -> None:
-    stream = io.StringIO()
-    reporter = PlainReporter(stream)
-    for event in EVENTS:
-        reporter.emit(event)
-    reporter.close()
-    lines = stream.getvalue().splitlines()
+    lines = written(PlainReporter)
     assert lines[0] == "work: 10 of 100"
     assert lines[9:] == [
         "  work: a failed (crashed): [bold]",
@@ -96,7 +94,7 @@ def test_plain_reporter_when_told_writes_few_lines_without_control_characters() 
         "stopping: finishing what is in flight; once more to stop at once",
         "outputs written",
     ]
-    assert "\x1b" not in stream.getvalue()
+    assert "\x1b" not in "".join(lines)
 
 
 def test_plain_reporter_when_answers_are_slow_says_what_is_under_way_once_a_minute() -> None:

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -26,18 +25,15 @@ from fabula.models.chat import ChatRequest, Usage
 from fabula.models.options import ModelOptions
 from fabula.models.prices import most_tokens
 from fabula.schemas.values import Edit
-from fabula.testing.model_server import Answer, Asked, Dropped, Fault, ModelServer, OddUsage
+from fabula.testing.model_server import Answer, Asked, Dropped, ModelServer, OddUsage
 from fabula.testing.toy_models import PRICES, AnswerSettings, reply_to
 from fabula.testing.toy_pipeline import toy
+from fabula.tests.unit.engine.conftest import Listener, striking
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     return tmp_path / "run"
-
-
-def reasons(status: Status) -> dict[str, dict[str, int]]:
-    return {stage.name: dict(stage.reasons) for stage in status.stages if stage.reasons}
 
 
 def stamps(folder: Path) -> dict[str, int]:
@@ -52,68 +48,60 @@ def test_run_status_when_all_is_made_says_so_and_writes_nothing(run: Callable, f
     status = run_status(folder, toy(), explain=True)
     assert status.totals == {"made": 4, "rejected": 0, "failed": 0, "pending": 0, "stale": 0}
     assert [stage.made for stage in status.stages] == [4] * 6
-    assert reasons(status) == {}
     assert "nothing would run again" in status.lines()
     assert "nothing would run again" not in run_status(folder, toy()).lines()
     assert status.holder is None
     assert stamps(folder) == before
 
 
-def test_run_status_when_version_is_raised_explains(run: Callable, folder: Path) -> None:
-    run()
-    status = run_status(folder, toy("WORK_V2"), explain=True)
-    assert reasons(status)["work"] == {"stage version 1 -> 2": 4}
-    assert reasons(status)["count"] == {"waits for work": 4}
-    assert status.totals["stale"] == 4
-    assert any("4 stage version 1 -> 2" in line for line in status.lines())
-    assert not any("version" in line for line in run_status(folder, toy("WORK_V2")).lines())
+def told(status: Status) -> str:
+    return "\n".join(status.lines())
 
 
-def test_run_status_when_setting_changed_explains(run: Callable, folder: Path) -> None:
-    run()
-    run(sets=["work.ignored=1", "run.seed=7"], stages=("read_lines",))
-    found = reasons(run_status(folder, toy(), explain=True))["work"]
-    assert found == {"setting ignored changed": 4, "seed 42 -> 7": 4}
+def of_library(name: str) -> Callable[..., Pipeline]:
+    def change(run: Callable, _: Path, patch: pytest.MonkeyPatch) -> Pipeline:
+        for version in ("1.0.31", "1.0.32"):
+            patch.setattr("importlib.metadata.version", lambda _, version=version: version)
+            _ = version == "1.0.31" and run(pipeline=toy("WORK_WITH_LIBRARY"))
+        return toy(name)
+
+    return change
 
 
-def test_run_status_when_library_changed_explains(run, folder, monkeypatch):
-    pipeline = toy("WORK_WITH_LIBRARY")
-    monkeypatch.setattr("importlib.metadata.version", lambda _: "1.0.31")
-    run(pipeline=pipeline)
-    monkeypatch.setattr("importlib.metadata.version", lambda _: "1.0.32")
-    for now, version in ((pipeline, "1.0.32"), (toy(), "not used")):
-        found = reasons(run_status(folder, now, explain=True))["work"]
-        assert found == {f"library filelock 1.0.31 -> {version}": 4}
+def of_sources(old: str, *stages: str) -> Callable[..., None]:
+    """Change a line of the source and add one; run some stages since."""
+
+    def change(run: Callable, lines: Path, _: pytest.MonkeyPatch) -> None:
+        run()
+        lines.write_text(lines.read_text().replace(old, "b bear") + "e elk\n")
+        for stage in stages:
+            run(stages=(stage,))
+
+    return change
 
 
-def test_run_status_when_input_changed_explains(run: Callable, folder: Path, lines: Path) -> None:
-    run()
-    lines.write_text(lines.read_text().replace("b bee", "b bear") + "e elk\n")
-    run(stages=("read_lines",))
-    status = run_status(folder, toy(), explain=True)
-    assert reasons(status)["work"] == {"input words changed": 1, "new": 1}
-    assert (status.stages[1].made, status.stages[1].stale, status.stages[1].pending) == (3, 1, 1)
-    run(stages=("work",))
-    status = run_status(folder, toy(), explain=True)
-    assert reasons(status)["count"] == {"items changed": 5, "input text changed": 5}
-    assert reasons(status)["number"] == {"waits for count": 5}
+CHANGES: dict[str, Callable[[Callable, Path, pytest.MonkeyPatch], Pipeline | None]] = {
+    "a version": lambda run, *_: run() and toy("WORK_V2"),
+    "settings": lambda run, *_: run() and run(
+        sets=["work.ignored=1", "run.seed=7"], stages=("read_lines",)) and None,
+    "a library": of_library("WORK_WITH_LIBRARY"), "a library that is not used any more": of_library("WORK"),
+    "a source": of_sources("no line"), "a line": of_sources("b bee", "read_lines"),
+    "a line, and its stage has run": of_sources("b bee", "read_lines", "work"),
+    "most is not run yet": lambda run, *_: run(limit=1) and None,
+}  # fmt: skip
 
 
-def test_run_status_when_sources_changed_goes_on_with_the_last_run(run, folder, lines):
-    run()
-    lines.write_text(lines.read_text() + "e elk\n")
-    status = run_status(folder, toy(), explain=True)
-    assert reasons(status) == {"read_lines": {"input sources changed": 4}}
-    assert status.stages[1].made == 4
-    assert any("read_lines would run again (input sources changed)" in line for line in status.lines())
-
-
-def test_run_status_when_partly_done_counts_what_waits(run: Callable, folder: Path) -> None:
-    run(limit=1)
-    status = run_status(folder, toy(), explain=True)
-    assert [stage.made for stage in status.stages] == [4, 1, 1, 1, 1, 1]
-    assert [stage.pending for stage in status.stages] == [0, 3, 3, 3, 3, 3]
-    assert reasons(status)["work"] == {"new": 3}
+@pytest.mark.parametrize("case", CHANGES)
+def test_run_status_when_something_changed_says_what_would_run_again_and_why(
+    run, folder, lines, monkeypatch, difference, snapshot, case
+):
+    run(folder=folder.with_name("whole"))
+    whole = run_status(folder.with_name("whole"), toy(), explain=True)
+    pipeline = CHANGES[case](run, lines, monkeypatch) or toy()
+    status = run_status(folder, pipeline, explain=True)
+    assert difference(told(whole), told(status)) == snapshot
+    reasons = [f"{count} {reason}" for stage in status.stages for reason, count in stage.reasons.items()]
+    assert not any(reason in told(run_status(folder, pipeline)) for reason in reasons)
 
 
 @pytest.mark.parametrize("look", [run_status, lambda folder, pipeline: show_item(folder, pipeline, "a")])
@@ -286,12 +274,13 @@ def test_forecast_when_stages_overlap_adds_what_is_left_of_each() -> None:
 
 
 def test_run_when_it_has_a_plan_tells_what_it_expects(asks: Asks) -> None:
-    told: list[Event] = []
-    request = asks(many(8))
-    reporter = Forecasting(SimpleNamespace(emit=told.append, close=lambda: None))
+    request, listener = asks(many(8)), Listener()
+    reporter = Forecasting(listener)
     reporter.emit(Event("plan", data={"calls": 8, "cost": 1.0, "stages": {"answer": 1.0}}))
     execute(request, reporter)
-    last = [event for event in told if event.kind == "progress" and event.stage == "answer"][-1].data
+    last = [event for event in listener.events if event.kind == "progress" and event.stage == "answer"][
+        -1
+    ].data
     assert last["expected"] == last["projected"] == last["spent"] == pytest.approx(8 * 200e-6)
 
 
@@ -324,10 +313,6 @@ def charged(wordy_server: ModelServer) -> float:
         used = exchange.answer.counts(exchange.asked)
         total += (used["input_tokens"] * PRICES["input"] + used["output_tokens"] * PRICES["output"]) / 1e6
     return total
-
-
-def striking(fault: Fault, *items: str) -> Callable[[Asked], Fault | None]:
-    return lambda asked: fault if asked.text.split(":")[0] in items else None
 
 
 # -- the limit

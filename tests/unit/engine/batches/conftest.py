@@ -34,12 +34,15 @@ class Scene:
         default_factory=lambda: Batching(on=True, first_look=0.001, longest_look=0.004)
     )
 
+    @property
+    def address(self) -> str:
+        return self.server.openai_url if self.provider == "openai" else self.server.url
+
     def request(self, name: str = "run", text: str = LINES, **given: Any) -> RunRequest:
         """Return the request of a run in batches; ``given`` are options, ``settings`` and ``sets``."""
         source = self.folder / "lines.txt"
         source.write_text(text)
-        address = {"openai": self.server.openai_url}.get(self.provider, self.server.url)
-        settings = {"base_url": address, **given.pop("settings", {})}
+        settings = {"base_url": self.address, **given.pop("settings", {})}
         sets = given.pop("sets", ())
         options = Options(**{"workers": 0, "batching": self.batching, **given})
         model = f"{self.provider}:toy"

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from fabula.builders.drafting import without_models
 from fabula.engine import lock
 from fabula.engine.asker import Desk
 from fabula.engine.batches.books import Batching, Lane
@@ -18,7 +19,6 @@ from fabula.engine.budget import Budget
 from fabula.engine.calls import Calls, model_uses
 from fabula.engine.estimate import plan_calls
 from fabula.engine.execute import execute
-from fabula.engine.hooks import Event, plain_line
 from fabula.engine.journal import NAME as JOURNAL
 from fabula.engine.journal import Journal
 from fabula.engine.status import run_status
@@ -60,23 +60,6 @@ def until(step: str, fault: Fault) -> Any:
     return lambda asked: fault if asked.protocol == "batches" and asked.step == step else None
 
 
-class Told:
-    """A reporter that keeps what it is told."""
-
-    def __init__(self) -> None:
-        self.events: list[Event] = []
-
-    def emit(self, event: Event) -> None:
-        self.events.append(event)
-
-    def close(self) -> None:
-        pass
-
-    @property
-    def text(self) -> str:
-        return "\n".join(plain_line(event) or "" for event in self.events)
-
-
 # -- deadlines
 
 
@@ -115,10 +98,8 @@ def test_deadline_when_past_and_single_calls_do_not_fit_the_limit_stops(stage: A
 # -- stopping
 
 
-def interrupted(
-    scene: Any, monkeypatch: pytest.MonkeyPatch, when: str, **given: Any
-) -> tuple[FabulaError, Told]:
-    """Execute, and ask it to stop when a step was done with a batch; return how it ended and what it told."""
+def interrupted(scene: Any, monkeypatch: pytest.MonkeyPatch, when: str, **given: Any) -> FabulaError:
+    """Execute, and ask it to stop when a step was done with a batch; return how it ended."""
     stop = threading.Event()
 
     def watch() -> None:
@@ -129,11 +110,10 @@ def interrupted(
 
     monkeypatch.setattr(lock.Stopper, "__call__", lambda self: stop.is_set())
     threading.Thread(target=watch, daemon=True).start()
-    told = Told()
     with pytest.raises(FabulaError) as raised:
-        execute(scene.request(**given), told)
+        execute(scene.request(**given))
     monkeypatch.undo()
-    return raised.value, told
+    return raised.value
 
 
 @pytest.mark.parametrize("when", ["make", "look"])
@@ -142,7 +122,7 @@ def test_stop_when_batches_run_says_which_and_what_they_may_cost(stage, provider
         monkeypatch.setenv(name, KEY)
     scene = stage(provider, fates=Fate(looks=100_000))
     with monkeypatch.context() as patch:
-        error, _ = interrupted(scene, patch, when)
+        error = interrupted(scene, patch, when)
     assert isinstance(error, Interrupted)
     (batch,) = [made for made in scene.server.batches]
     text = str(error)
@@ -160,7 +140,7 @@ def test_stop_when_batches_run_says_which_and_what_they_may_cost(stage, provider
 def test_stop_when_nobody_knows_yet_whether_a_batch_was_made_does_not_wait_for_it(stage, monkeypatch):
     scene = stage("anthropic", fates=Fate(looks=100_000), faults=until("make", Dropped()))
     with monkeypatch.context() as patch:
-        error, _ = interrupted(scene, patch, "list")
+        error = interrupted(scene, patch, "list")
     assert isinstance(error, Interrupted) and "1 batch keeps running" in str(error)
     assert [batch.state for batch in scene.batches()] == ["creating"]
     for made in scene.server.batches:
@@ -233,15 +213,8 @@ def test_status_when_batches_were_used_adds_up(stage: Any, provider: str) -> Non
 
 
 def test_plan_when_in_batches_costs_half(stage: Any, provider: str) -> None:
-    from dataclasses import replace
-
-    scene = stage(provider)
-    request = scene.request()
-    stages = {
-        name: settings.model_copy(update={"model": None}) if name == "answer" else settings
-        for name, settings in request.config.stages.items()
-    }
-    stand_in = replace(request.config, stages=stages, models={})
+    request = stage(provider).request()
+    stand_in = without_models(request.config)
     batched = plan_calls(request, stand_in)
     single = plan_calls(replace(request, options=replace(request.options, batching=Batching())), stand_in)
     assert batched.calls == single.calls

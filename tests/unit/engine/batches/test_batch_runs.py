@@ -3,17 +3,16 @@
 import math
 import signal
 import threading
-from dataclasses import replace
-from pathlib import Path
-from types import SimpleNamespace
+from collections import Counter
 from typing import Any
 
 import pytest
 
-from fabula.engine.batches.books import Batching, batches_in
+from fabula.builders.drafting import without_models
+from fabula.engine.batches.books import Batching
 from fabula.engine.calls import answered, model_uses
 from fabula.engine.estimate import plan_calls
-from fabula.engine.execute import Options, execute
+from fabula.engine.execute import execute
 from fabula.engine.journal import NAME as JOURNAL
 from fabula.errors import BudgetStop, MissingRequirement, ModelUnavailable
 from fabula.testing.endurance import rounds
@@ -28,7 +27,6 @@ from fabula.testing.model_server import (
     HtmlPage,
     MalformedJson,
     Misreported,
-    ModelServer,
     NoQuota,
     RateLimited,
     Refused,
@@ -40,6 +38,7 @@ from fabula.testing.model_server import (
     Unauthorized,
 )
 from fabula.testing.toy_models import model_request, reply_to
+from fabula.tests.unit.engine.conftest import Listener
 
 pytestmark = pytest.mark.slow
 
@@ -331,14 +330,13 @@ def test_budget_when_a_batch_is_open_keeps_its_bound_aside(stage: Any) -> None:
 
 
 def test_batch_when_no_model_takes_batches_warns_and_asks_one_by_one(stage: Any) -> None:
-    told: list[Any] = []
-    scene = stage("openai")
+    scene, listener = stage("openai"), Listener()
     request = scene.request()
     source = (scene.folder / "lines.txt", f"{scene.server.openai_url}#toy")
-    reporter = SimpleNamespace(emit=told.append, close=lambda: None)
-    report = execute(model_request(scene.folder / "local", source, request.options), reporter)
+    report = execute(model_request(scene.folder / "local", source, request.options), listener)
     assert report.totals["made"] == 9 and scene.server.batches == ()
-    assert any("no model of this run takes batches" in event.data.get("message", "") for event in told)
+    said = [event.data.get("message", "") for event in listener.events]
+    assert any("no model of this run takes batches" in message for message in said)
 
 
 def test_replay_when_a_batch_is_open_asks_nobody(stage: Any) -> None:
@@ -346,11 +344,7 @@ def test_replay_when_a_batch_is_open_asks_nobody(stage: Any) -> None:
     scene.failure()
     scene.server.faults = None
     request, before = scene.request(), scene.server.count
-    stages = {
-        name: settings.model_copy(update={"model": None}) if name == "answer" else settings
-        for name, settings in request.config.stages.items()
-    }
-    plan_calls(request, replace(request.config, stages=stages, models={}))
+    plan_calls(request, without_models(request.config))
     assert scene.server.count == before
 
 
@@ -405,62 +399,46 @@ LINES = "".join(f"i{number} word ask:{1 + number % 2}\n" for number in range(8))
 """Eight items, four of them with a second question: 12 questions in two waves, at most five in a batch."""
 
 
-class Build:
-    """A server and the command that asks it."""
+SMALL = {"text": LINES, "settings": {"batch_requests": 5}}
 
-    def __init__(self, folder: Path, provider: str, starter: Any) -> None:
-        self.folder, self.provider, self.starter = folder, provider, starter
-        self.source = folder / "lines.txt"
-        self.source.write_text(LINES)
-        self.kill_at_request = 0
+
+class Killer:
+    """Kills the command when it has made so many requests, before the last of them is answered."""
+
+    def __init__(self) -> None:
+        self.at, self.requests, self.lock = 0, 0, threading.Lock()
         self.child: Any = None
-        self._requests = 0
-        self._lock = threading.Lock()
-        self.server = ModelServer(reply_to, faults=self._seen, fates=Fate(looks=1))
 
-    def _seen(self, asked: Asked) -> None:
-        """Kill the command when it has made so many requests, before the last of them is answered."""
+    def __call__(self, asked: Asked) -> None:
         if asked.protocol != "batches":
             return
-        with self._lock:
-            self._requests += 1
-            if self._requests == self.kill_at_request and self.child is not None:
+        with self.lock:
+            self.requests += 1
+            if self.requests == self.at:
                 self.child.send_signal(signal.SIGKILL)
                 self.child.wait()
 
-    @property
-    def _address(self) -> str:
-        return self.server.openai_url if self.provider == "openai" else self.server.url
-
-    def killed(self, *, commit: int = 0, request: int = 0) -> int:
+    def killed(self, scene: Any, starter: Any, *, commit: int = 0, request: int = 0) -> int:
         """Execute in a process of its own, killed at a commit or at a request; return its exit code."""
-        given = (self.folder / "run", self.source, f"{self.provider}:toy", self._address, commit)
-        with self._lock:
-            self._requests, self.kill_at_request = 0, request
-            self.child = self.starter.start(given, code=PROGRAM)
+        folder = scene.request(text=LINES).folder
+        given = (folder, scene.folder / "lines.txt", f"{scene.provider}:toy", scene.address, commit)
+        with self.lock:
+            self.requests, self.at = 0, request
+            self.child = starter.start(given, code=PROGRAM)
         return int(self.child.wait())
 
-    def run(self, name: str = "run", *, batched: bool = True) -> None:
-        """Execute here, to the end."""
-        self.kill_at_request = 0
-        batching = Batching(on=batched, first_look=0.001, longest_look=0.004)
-        settings = {"base_url": self._address, "batch_requests": 5}
-        source = (self.source, f"{self.provider}:toy")
-        options = Options(workers=0, batching=batching)
-        execute(model_request(self.folder / name, source, options, settings=settings))
 
-    def check(self) -> None:
-        """Check that no request is in two batches, and that the files are those of single calls."""
-        lines = (self.folder / "run" / "lines.jsonl").read_bytes()
-        bodies = [str(line.body) for made in self.server.batches for line in made.lines]
-        assert len(bodies) == len(set(bodies)), "a request was in two batches"
-        paid = [entry.asked.key for entry in self.server.log if entry.asked.protocol != "batches"]
-        assert len(paid) == len(set(paid)) == 12, "each question was answered once"
-        assert len(list(answered(self.folder / "run" / JOURNAL))) == 12
-        for batch in batches_in(self.folder / "run" / JOURNAL):
-            assert batch.state in ("done", "unsent") and batch.open == 0, batch
-        self.run("single", batched=False)
-        assert (self.folder / "single" / "lines.jsonl").read_bytes() == lines
+def finish(scene: Any) -> None:
+    """Go on here to the end: no request is in two batches, and the files are those of single calls."""
+    assert scene.run(**SMALL).totals["made"] == 8
+    assert set(scene.in_batches().values()) == {1}, "a request was in two batches"
+    paid = Counter(entry.asked.key for entry in scene.server.log if entry.asked.protocol != "batches")
+    assert (set(paid.values()), paid.total()) == ({1}, 12), "each question was answered once"
+    assert len(list(answered(scene.folder / "run" / JOURNAL))) == 12
+    for batch in scene.batches():
+        assert batch.state in ("done", "unsent") and batch.open == 0, batch
+    scene.singly(**SMALL)
+    assert scene.lines() == scene.lines("single")
 
 
 def spread(number: int, most: int) -> int:
@@ -472,24 +450,20 @@ def spread(number: int, most: int) -> int:
 @pytest.mark.waits
 @pytest.mark.parametrize("point", range(rounds(POINTS)))
 def test_run_when_killed_at_any_commit_or_request_sends_nothing_twice_and_has_the_same_bytes(
-    tmp_path: Path, starter: Any, point: int
-) -> None:
-    build = Build(tmp_path, PROVIDERS[point % 3], starter)
-    nth = point // 6
-    with build.server:
-        at_request = point // 3 % 2 == 1
-        moment = {"request": spread(nth, 25)} if at_request else {"commit": spread(nth, 50)}
-        assert build.killed(**moment) in (0, -signal.SIGKILL)
-        build.run()
-        build.check()
-    assert build.server.rejected == ()
+    stage, starter, point
+):
+    scene, nth = stage(PROVIDERS[point % 3], faults=(killer := Killer()), fates=Fate(looks=1)), point // 6
+    at_request = point // 3 % 2 == 1
+    moment = {"request": spread(nth, 25)} if at_request else {"commit": spread(nth, 50)}
+    assert killer.killed(scene, starter, **moment) in (0, -signal.SIGKILL)
+    killer.at = 0
+    finish(scene)
+    assert scene.server.rejected == ()
 
 
 @pytest.mark.waits
-def test_run_when_killed_again_and_again_comes_to_its_end(tmp_path: Path, starter: Any) -> None:
-    build = Build(tmp_path, "openai", starter)
-    with build.server:
-        ends = [build.killed(commit=commit) for commit in (12, 4, 5, 6, 8)]
-        assert set(ends) == {-signal.SIGKILL}
-        build.run()
-        build.check()
+def test_run_when_killed_again_and_again_comes_to_its_end(stage: Any, starter: Any) -> None:
+    scene = stage("openai", faults=(killer := Killer()), fates=Fate(looks=1))
+    ends = [killer.killed(scene, starter, commit=commit) for commit in (12, 4, 5, 6, 8)]
+    assert set(ends) == {-signal.SIGKILL}
+    finish(scene)
