@@ -37,11 +37,8 @@ def segment(marker: int, content: bytes) -> bytes:
 
 def png_header(width: int, height: int) -> bytes:
     """A PNG that promises so many pixels and holds none."""
-    content = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
-    body = b"IHDR" + content
-    chunk = struct.pack(">I", len(content)) + body + struct.pack(">I", zlib.crc32(body))
-    end = struct.pack(">I", 0) + b"IEND" + struct.pack(">I", zlib.crc32(b"IEND"))
-    return b"\x89PNG\r\n\x1a\n" + chunk + end
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + png_chunk(b"IHDR", header) + png_chunk(b"IEND", b"")
 
 
 @pytest.mark.parametrize("format", ["PNG", "WEBP", "GIF", "JPEG"])
@@ -64,17 +61,8 @@ def test_open_picture_when_16_bit_grey_keeps_the_upper_half() -> None:
 
 def test_open_picture_when_16_bit_rgb_gives_8_bits() -> None:
     rows = b"".join(b"\x00" + b"\x80\xff\x00\x00\xff\xff" * 2 for _ in range(2))
-    content = struct.pack(">IIBBBBB", 2, 2, 16, 2, 0, 0, 0)
-
-    def chunk(name: bytes, data: bytes) -> bytes:
-        return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
-
-    data = (
-        b"\x89PNG\r\n\x1a\n"
-        + chunk(b"IHDR", content)
-        + chunk(b"IDAT", zlib.compress(rows))
-        + chunk(b"IEND", b"")
-    )
+    header = png_chunk(b"IHDR", struct.pack(">IIBBBBB", 2, 2, 16, 2, 0, 0, 0))
+    data = b"\x89PNG\r\n\x1a\n" + header + png_chunk(b"IDAT", zlib.compress(rows)) + png_chunk(b"IEND", b"")
     assert open_picture(data).image.getpixel((0, 0)) == (128, 0, 255)
 
 

@@ -46,19 +46,6 @@ def test_a_commitment_when_worked_by_hand_is_two_hmacs():
     assert commitment(key, record, variants) == hmac.new(key, text.encode(), hashlib.sha256).hexdigest()
 
 
-def test_a_commitment_when_salt_id_record_or_variant_differ_is_another():
-    record, variants = {"story_id": "a_1"}, [{"variant_id": "v1"}]
-    base = commitment(record_key(SALT, "a_1"), record, variants)
-    others = {
-        commitment(record_key(OTHER, "a_1"), record, variants),
-        commitment(record_key(SALT, "a_2"), record, variants),
-        commitment(record_key(SALT, "a_1"), {"story_id": "a_1", "title": ""}, variants),
-        commitment(record_key(SALT, "a_1"), record, []),
-    }
-    assert len(others) == 4
-    assert base not in others
-
-
 def test_a_salt_when_kept_twice_is_the_same_and_for_its_owner_only(tmp_path):
     first = keep_salt(tmp_path, None, None)
     assert keep_salt(tmp_path, None, None) == first

@@ -33,6 +33,7 @@ from fabula.testing.katha_folders import rehash, write_run
 from fabula.testing.katha_samples import sample_bundles
 from fabula.testing.made_runs import CREATED, shots_run, suite_run
 from fabula.testing.written_episodes import write_episodes
+from fabula.tests.unit.releases.conftest import lines_of
 
 pytestmark = pytest.mark.slow
 
@@ -46,10 +47,6 @@ FLAT = PackOptions(
 def found(folder: Path) -> list[str]:
     """What verifying finds before the libraries of users read the release."""
     return [str(issue) for issue in verify(folder, readers=False).issues]
-
-
-def read_rows(path: Path) -> list[Json]:
-    return [json.loads(line) for line in path.read_bytes().splitlines()]
 
 
 def edit(name: str, change: Callable[[Json], Any]) -> Callable[[Path], None]:
@@ -131,7 +128,7 @@ def reseal(folder: Path) -> None:
     document = json.loads((folder / RELEASE).read_bytes())
     for name, key in kind_named(document["kind"]).release().record_ids.items():
         if (folder / name).is_file():
-            document["records"][name] = {row[key]: digest(row) for row in read_rows(folder / name)}
+            document["records"][name] = {row[key]: digest(row) for row in lines_of(folder / name)}
     entries = file_entries(folder)
     if (folder / CROISSANT).is_file():
         metadata = json.loads((folder / CROISSANT).read_bytes())
@@ -183,7 +180,7 @@ def say(old: str, new: str, *names: str) -> Callable[[Path], None]:
 
 def of_action(folder: Path) -> None:
     """Another action of a shot in both files, and not at the end of its prompt."""
-    records = read_rows(folder / "episodes.jsonl")
+    records = lines_of(folder / "episodes.jsonl")
     script = folder / "scripts/ep_a.json"
     entry = json.loads(script.read_bytes())
     for one in (records[0]["entry"], entry):
@@ -373,31 +370,32 @@ def facts_of(kind: str) -> dict[str, Callable[[Path], None]]:
     return {name: FACTS[name] for number, name in enumerate(FACTS) if (number - begin) % len(KINDS) < many}
 
 
+def missed(source: Path, forgeries: dict[str, Callable[[Path], None]], folder: Path) -> list[str]:
+    """Those that nobody finds once every checksum is true."""
+    names = []
+    for number, (name, forge) in enumerate(forgeries.items()):
+        copied = copy(source, folder / str(number))
+        forge(copied)
+        if name != "called another kind":
+            reseal(copied)
+        issues = found(copied)
+        names += [] if issues else [name]
+        sums = [text for text in issues if re.search(r"\[(checksum|file-hash|record-hash)\]", text)]
+        assert sums == [] or name == "called another kind"
+    return names
+
+
 @pytest.mark.endurance
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_consistent_forgery_is_found(made: dict[str, Path], tmp_path: Path, kind: str) -> None:
-    missed = []
-    for name, forge in {**facts_of(kind), **WORDS}.items():
-        folder = copy(made[kind], tmp_path / name.replace(" ", "_").replace(":", ""))
-        forge(folder)
-        reseal(folder)
-        issues = found(folder)
-        assert not any(
-            code in text for text in issues for code in ("[checksum]", "[file-hash]", "[record-hash]")
-        )
-        missed += [] if issues else [name]
-    assert missed == []
+    own = STORIES if kind == "katha" else {}
+    assert missed(made[kind], {**facts_of(kind), **WORDS, **own}, tmp_path) == []
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_fact_that_another_version_states_is_compared(older, tmp_path, kind):
-    missed = []
-    for name, forge in FACTS.items():
-        folder = copy(older[kind], tmp_path / name.replace(" ", "_").replace(":", ""))
-        forge(folder)
-        reseal(folder)
-        missed += [] if found(folder) else [name]
-    assert missed == ["sources"]  # release.json of that version does not name them
+    # release.json of that version does not name the sources
+    assert missed(older[kind], FACTS, tmp_path) == ["sources"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -413,7 +411,7 @@ def test_sources_when_release_json_names_them_are_compared_whatever_the_version(
 
 def relabel(folder: Path) -> None:
     """Another moral label in records and tables, and nothing else."""
-    rows = read_rows(folder / "annotations.jsonl")
+    rows = lines_of(folder / "annotations.jsonl")
     split = {"public_test": "test"}.get(rows[0]["split"], rows[0]["split"])
     rows[0]["moral_label"] = "greed" if rows[0]["moral_label"] != "greed" else "honesty"
     (folder / "annotations.jsonl").write_bytes(b"".join(canonical_bytes(row) + b"\n" for row in rows))
@@ -427,7 +425,7 @@ def relabel(folder: Path) -> None:
 
 def call_gold(folder: Path) -> None:
     """Say in records that people accepted a story."""
-    rows = read_rows(folder / "annotations.jsonl")
+    rows = lines_of(folder / "annotations.jsonl")
     for row in rows:
         row["validation_status"] = "human_adjudicator_accepted"
     (folder / "annotations.jsonl").write_bytes(b"".join(canonical_bytes(row) + b"\n" for row in rows))
@@ -435,8 +433,8 @@ def call_gold(folder: Path) -> None:
 
 def swap_members(folder: Path) -> None:
     path = folder / "subsets/few.jsonl"
-    members = [row["story_id"] for row in read_rows(path)]
-    lite = [row["story_id"] for row in read_rows(folder / "subsets/lite.jsonl")]
+    members = [row["story_id"] for row in lines_of(path)]
+    lite = [row["story_id"] for row in lines_of(folder / "subsets/lite.jsonl")]
     members[0] = next(one for one in lite if one not in members)
     path.write_bytes(b"".join(canonical_bytes({"story_id": one}) + b"\n" for one in sorted(members)))
 
@@ -474,17 +472,6 @@ STORIES: dict[str, Callable[[Path], None]] = {
     "canary": edit(RELEASE, lambda one: one.update(canary="fabula-canary-0")),
     "canary text": write("CANARY.txt", old="exists to test models", new="exists to train models"),
 }  # fmt: skip
-
-
-def test_every_forgery_of_a_release_of_stories_is_found(made: dict[str, Path], tmp_path: Path) -> None:
-    missed = []
-    for name, forge in STORIES.items():
-        folder = copy(made["katha"], tmp_path / name.replace(" ", "_"))
-        forge(folder)
-        if name != "called another kind":
-            reseal(folder)
-        missed += [] if found(folder) else [name]
-    assert missed == []
 
 
 @pytest.mark.parametrize("forge", [drop_commitments, drop_commitments_everywhere])
@@ -538,17 +525,10 @@ def test_every_forgery_of_the_changes_is_found(made: dict[str, Path], tmp_path: 
     document = json.loads((folder / RELEASE).read_bytes())
     assert found(folder) == []
     assert document["previous"]["version"] == "0.1.0"
-    content = (folder / "changes.json").read_bytes()
     for visible in ("bytes", "facts"):
-        missed = []
-        for name, change in islice(CHANGES.items(), 3 if visible == "bytes" else None):
-            edit("changes.json", change)(folder)
-            reseal(folder)
-            report = verify(folder, readers=False)
-            assert report.documents == visible
-            missed += [] if report.issues else [name]
-            (folder / "changes.json").write_bytes(content)
-            reseal(folder)
-        assert missed == []
+        forgeries = islice(CHANGES.items(), 3 if visible == "bytes" else None)
+        assert verify(folder, readers=False).documents == visible
+        assert missed(folder, {name: edit("changes.json", change) for name, change in forgeries},
+                      tmp_path / visible) == []  # fmt: skip
         shutil.rmtree(folder.with_name("next-hidden"), ignore_errors=True)  # it says who packed it
         said_by_another(folder)

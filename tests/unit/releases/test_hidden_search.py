@@ -2,8 +2,10 @@ import gzip
 import json
 import shutil
 import unicodedata
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -21,7 +23,7 @@ from fabula.releases.hidden.marks import (
     search_rows,
 )
 from fabula.releases.katha.form import _retold, check_hidden
-from fabula.schemas.canonical import canonical_bytes, pretty_bytes
+from fabula.schemas.canonical import Json, canonical_bytes, pretty_bytes
 from fabula.schemas.paths import RELEASE
 from fabula.testing.katha_folders import write_jsonl
 from fabula.testing.katha_samples import sample_bundles
@@ -61,24 +63,6 @@ def table(path: Path, columns) -> None:
 
 def test_a_packed_pair_when_searched_has_no_leak(pair):
     assert pair.leaks() == []
-
-
-@pytest.mark.parametrize(
-    "values",
-    [
-        lambda secret: [secret["story_id"]],
-        lambda secret: [secret["story_text"]],
-        lambda secret: [secret["story_text"].upper()],
-        lambda secret: [[scene["scene_text"] for scene in secret["scenes"]]],
-        lambda secret: [{"deep": [{"er": secret["scenes"][2]["scene_text"]}]}],
-        lambda secret: [secret["story_text"].encode()],
-        lambda secret: pa.array(["x", secret["story_text"]]).dictionary_encode(),
-    ],
-    ids=["id", "text", "upper case", "scenes", "deep", "bytes", "dictionary"],
-)
-def test_a_hidden_story_when_a_parquet_table_holds_it_is_found(pair, values):
-    table(pair.public / "data" / "stories" / "more.parquet", {"extra": values(pair.secret)})
-    assert any("data/stories/more.parquet extra" in leak for leak in pair.leaks())
 
 
 def place_everywhere(folder: Path, text: str) -> set[str]:
@@ -135,39 +119,68 @@ def test_rows_of_the_hidden_split_when_a_file_holds_them_are_found(pair, line):
     assert [issue.where for issue in search_rows(pair.public)] == ["more.jsonl"][: b"hidden" in line]
 
 
-def test_a_whole_hidden_folder_when_copied_into_the_public_one_is_found(pair):
-    shutil.copytree(pair.hidden, pair.public / "old")
+def in_table(values: Callable[[Json], Any]) -> Callable[[Pair], object]:
+    return lambda pair: table(pair.public / "data/stories/more.parquet", {"extra": values(pair.secret)})
+
+
+def in_file(name: str, content: Callable[[Json], bytes]) -> Callable[[Pair], object]:
+    return lambda pair: (pair.public / name).write_bytes(content(pair.secret))
+
+
+def retold(secret: Json, step: int = 40) -> str:
+    """The story with a few other words."""
+    words = secret["story_text"].split()
+    words[::step] = ["perhaps"] * len(words[::step])
+    return " ".join(words)
+
+
+def retold_in_public(pair: Pair) -> None:
+    rows = [json.loads(line) for line in (pair.public / "annotations.jsonl").read_bytes().splitlines()]
+    rows[0]["story_text"] = retold(pair.secret, 60)
+    write_jsonl(pair.public / "annotations.jsonl", rows)
+
+
+def salted(form: Callable[[bytes], bytes]) -> Callable[[Pair], object]:
+    padding = b"." * (1 << 20)
+    return lambda pair: (pair.public / "notes.bin").write_bytes(padding + form(read_salt(pair.salt)) + b"..")
+
+
+IN_TABLES: dict[str, Callable[[Json], Any]] = {
+    "id": lambda secret: [secret["story_id"]], "text": lambda secret: [secret["story_text"]],
+    "upper case": lambda secret: [secret["story_text"].upper()],
+    "scenes": lambda secret: [[scene["scene_text"] for scene in secret["scenes"]]],
+    "deep": lambda secret: [{"deep": [{"er": secret["scenes"][2]["scene_text"]}]}],
+    "bytes": lambda secret: [secret["story_text"].encode()],
+    "dictionary": lambda secret: pa.array(["x", secret["story_text"]]).dictionary_encode(),
+}  # fmt: skip
+LEAKS: dict[str, tuple[Callable[[Pair], object], tuple[str, ...], str]] = {
+    **{f"a table, {name}": (in_table(values), ("data/stories/more.parquet extra",), "")
+       for name, values in IN_TABLES.items()},
+    **{f"retold in {name}": (in_file(name, told), (name,), "the hidden story")
+       for names, told in (
+           (("notes.md", "notes.txt", "notes", "notes.csv"), lambda secret: retold(secret).encode()),
+           (("notes.json", "notes.jsonl"), lambda secret: canonical_bytes({"note": retold(secret)})),
+       ) for name in names},
+    "a longer text": (in_file("notes.jsonl", lambda secret: canonical_bytes(
+        {"note": secret["story_text"].lower() + " ".join(f"and {number}" for number in range(400))})),
+        ("notes.jsonl",), "holds most of the hidden story"),
+    "a public story": (retold_in_public, ("annotations.jsonl:1",), "a text like the hidden story"),
+    "the whole folder": (
+        lambda pair: shutil.copytree(pair.hidden, pair.public / "old"),
+        tuple(f"old/{name}.jsonl" for name in ("annotations", "contrastive_variants", "producers")),
+        ""),
+    "the salt": (salted(bytes), ("notes.bin",), "holds the salt"),
+    "the salt in hexadecimal": (salted(lambda salt: salt.hex().encode()), ("notes.bin",), "holds the salt"),
+}  # fmt: skip
+"""What is done to the public folder, where it is found, and what is said of it."""
+
+
+@pytest.mark.parametrize("case", LEAKS)
+def test_what_is_hidden_when_a_public_file_holds_it_is_found(pair, case):
+    spoil, places, words = LEAKS[case]
+    spoil(pair)
     leaks = pair.leaks()
-    for name in ("annotations.jsonl", "contrastive_variants.jsonl", "producers.jsonl", "release.json"):
-        assert any(f"old/{name}" in leak for leak in leaks), name
-
-
-@pytest.mark.parametrize("name", ["notes.md", "notes.txt", "notes", "notes.jsonl", "notes.json", "notes.csv"])
-def test_a_hidden_story_when_told_with_a_few_other_words_is_found(pair, name):
-    words = pair.secret["story_text"].split()
-    words[::40] = ["perhaps"] * len(words[::40])
-    told = " ".join(words)
-    content = canonical_bytes({"note": told}) if "json" in name else told.encode()
-    (pair.public / name).write_bytes(content)
-    assert any(name in leak and "the hidden story" in leak for leak in pair.leaks())
-
-
-def test_a_hidden_story_when_a_longer_text_holds_it_is_found(pair):
-    told = pair.secret["story_text"].lower() + " ".join(f"and {number}" for number in range(400))
-    (pair.public / "notes.jsonl").write_bytes(canonical_bytes({"note": told}))
-    assert any("holds most of the hidden story" in leak for leak in pair.leaks())
-
-
-def test_a_public_story_when_a_few_words_differ_from_a_hidden_one_is_found(pair):
-    lines = (pair.public / "annotations.jsonl").read_bytes().splitlines()
-    record = json.loads(lines[0])
-    words = pair.secret["story_text"].split()
-    words[0] = words[-1] = "Somebody"
-    words[len(words) // 2] = "somehow"
-    record["story_text"] = " ".join(words)
-    lines[0] = canonical_bytes(record)
-    (pair.public / "annotations.jsonl").write_bytes(b"\n".join(lines) + b"\n")
-    assert any("annotations.jsonl:1: a text like the hidden story" in leak for leak in pair.leaks())
+    assert all(any(place in leak and words in leak for leak in leaks) for place in places), leaks
 
 
 def test_findings_when_a_hidden_story_leaked_hold_a_few_words_of_it_at_most(pair, helpers):
@@ -240,12 +253,6 @@ def test_what_git_packed_when_a_clone_has_it_is_named_once_as_not_searched(pair)
         (pair.public / ".git/objects" / name).parent.mkdir(parents=True, exist_ok=True)
         (pair.public / ".git/objects" / name).write_bytes(b"PACK\0\0\0\2rest")
     assert [leak.split(":")[0] for leak in pair.leaks()] == ["hidden-unsearched .git/objects"]
-
-
-@pytest.mark.parametrize("form", [bytes, lambda salt: salt.hex().encode()], ids=["bytes", "hexadecimal"])
-def test_the_salt_when_a_public_file_holds_it_is_found(pair, form):
-    (pair.public / "notes.bin").write_bytes(b"." * (1 << 20) + form(read_salt(pair.salt)) + b"..")
-    assert any("holds the salt" in leak for leak in pair.leaks())
 
 
 def test_files_when_they_are_odd_stop_no_search(pair):

@@ -17,7 +17,6 @@ from fabula.releases.hub.publish import PublishOptions
 from fabula.schemas.canonical import digest, sha256_file
 from fabula.schemas.katha import StoryRecord, Variant
 from fabula.schemas.paths import ANNOTATIONS, VARIANTS
-from fabula.testing.hub import TOKEN, HubServer
 from fabula.testing.katha_samples import sample_bundles
 from fabula.testing.sample_history import CREATED, VERSIONS, go_on
 from fabula.validators.katha.dataset import iter_bundles
@@ -117,21 +116,6 @@ print(json.dumps(found))
 """
 
 SPLITS = {"train": "train", "validation": "validation", "public_test": "test"}
-
-
-@pytest.fixture(scope="module")
-def hub():
-    with HubServer() as server:
-        yield server
-
-
-@pytest.fixture
-def on_hub(hub, monkeypatch):
-    """The Hub, where the client finds it through its environment."""
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
-    monkeypatch.setenv("HF_ENDPOINT", hub.url)
-    monkeypatch.setenv("HF_TOKEN", TOKEN)
-    return hub
 
 
 def expected(folder):

@@ -21,6 +21,7 @@ from fabula.schemas.canonical import digest, sha256_bytes
 from fabula.testing.hub import TOKEN, HubServer
 from fabula.testing.katha_folders import write_run
 from fabula.testing.katha_samples import sample_bundles
+from fabula.tests.unit.releases.conftest import tree
 
 REPO = "user/fables"
 
@@ -46,16 +47,9 @@ class Client:
         return FetchOptions(endpoint=self.hub.url, cache=self.cache, retries=self.retries)
 
 
-def content(folder: Path) -> dict[str, bytes]:
-    """Path -> bytes of everything under a folder."""
-    return {
-        path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()
-    }
-
-
 @pytest.fixture
 def contents() -> object:
-    return content
+    return tree
 
 
 @pytest.fixture(autouse=True)

@@ -318,12 +318,8 @@ FINE = f"it is a fine-grained one without repo.write for {REPO}"
     [
         (scoped("user", "repo.content.read", "repo.write"), [], ""),
         (scoped("User/Fables", "repo.write"), [], ""),
-        (
-            scoped("user", "repo.content.read"),
-            [],
-            "it is a fine-grained one without repo.write for user/fables",
-        ),
-        (scoped("ana", "repo.write"), [], "it is a fine-grained one without repo.write for user/fables"),
+        (scoped("user", "repo.content.read"), [], FINE),
+        (scoped("ana", "repo.write"), [], FINE),
         ({"role": "write"}, [{"name": "User", "roleInOrg": "contributor"}], ""),
         ({"role": "write"}, [{"name": "user", "roleInOrg": "read"}], "ana may only read in user"),
         ({"role": "write"}, [], "it is of ana, who is not in user"),
