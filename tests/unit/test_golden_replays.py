@@ -285,6 +285,7 @@ def test_release_when_it_is_an_earlier_one_verifies_and_loads(kept: Kept, name: 
     whole = ("--hidden", "release-hidden", "--salt", "salt") if name == "katha-rules" else ("--quick",)
     assert json.loads(command("release", "verify", "release", *whole, "--json"))["ok"]
     assert fabula.load(replay.folder / "release") is not None
+    assert tuple(fabula.load(replay.folder / "release", streaming=True))
 
 
 @pytest.mark.parametrize("name", [name for name in GOLDEN if name.startswith("evaluate-")])

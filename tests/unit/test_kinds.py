@@ -17,11 +17,19 @@ from packaging.metadata import Metadata, RawMetadata
 import fabula
 from fabula.builders.drafting import Drafting
 from fabula.engine.running import RunKind
-from fabula.errors import ConfigError
+from fabula.errors import ConfigError, RunError
 from fabula.evaluation.protocol import Protocol, Scoring
 from fabula.evaluation.running import Evaluating
 from fabula.kinds.making_studies import SOURCES
-from fabula.kinds.registry import OURS, every_run_kind, foreign_sections, kind_with, kinds, run_kinds
+from fabula.kinds.registry import (
+    OURS,
+    every_run_kind,
+    foreign_sections,
+    kind_with,
+    kinds,
+    run_kind_of,
+    run_kinds,
+)
 from fabula.people.review.sources.source import Source
 from fabula.people.study import Study
 from fabula.releases.form import ReleaseForm
@@ -35,6 +43,16 @@ def test_kinds_when_listed_have_their_runs() -> None:
         for run in (*kind.runs, *kind.imported):
             assert kind_with(run) is kind
     assert kind_with("films") is None
+
+
+def test_run_when_of_a_kind_that_nobody_knows_is_refused_with_those_that_are(tmp_path: Path) -> None:
+    with tarfile.open(Path(__file__).parents[1] / "golden/replays/shots-rules.tar.xz") as archive:
+        archive.extractall(tmp_path, filter="data")
+    assert run_kind_of(tmp_path / "run").pipeline.name == "shots"
+    manifest = (tmp_path / "run/run.json").read_text("utf-8")
+    (tmp_path / "run/run.json").write_text(manifest.replace('"kind": "shots"', '"kind": "songs"'), "utf-8")
+    with pytest.raises(RunError, match=r"a run of kind songs, which Fabula does not know; it knows .*shots"):
+        run_kind_of(tmp_path / "run")
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import fabula
-from fabula.errors import ConfigError, InputError
+from fabula.errors import ConfigError, InputError, TargetError
 from fabula.evaluation.entities.metrics.catalogue import METRICS
 from fabula.evaluation.judging.settings import PRESETS, SERVED
 from fabula.evaluation.metrics.metric import registered
@@ -123,7 +123,9 @@ def write_demo(folder: Path, form: str, text: str = "A goat jumped.") -> Path:
 
 
 @pytest.mark.parametrize("form", ["json", "page"])
-def test_demo_when_imported_has_captions_as_scenes_and_keeps_words_that_are_not_ours(tmp_path, form):
+def test_demo_when_imported_has_captions_as_scenes_and_keeps_words_that_are_not_ours(
+    tmp_path, form, snapshot
+):
     made = import_demo(write_demo(tmp_path / "demo", form), tmp_path / "out")
     fox, goat = (
         json.loads(line) for line in (tmp_path / "out/stories.jsonl").read_text("utf-8").splitlines()
@@ -142,6 +144,12 @@ def test_demo_when_imported_has_captions_as_scenes_and_keeps_words_that_are_not_
     assert types == [(1, "causal", "causal"), (2, "intentional", None)] and kept["first_scene"] == "emotional"
     told = "\n".join(made.lines())
     assert "Foxes climb.: the table does not have it" in told and "no parts of the stories' texts" in told
+    written = [
+        f"{path.name}: {path.read_text('utf-8')}" for path in sorted((tmp_path / "out").glob("*.json*"))
+    ]
+    assert "\n".join([*written, told]).replace(str(tmp_path), "HERE") == snapshot
+    with pytest.raises(TargetError):
+        import_demo(tmp_path / "demo", tmp_path / "out")
 
 
 def test_demo_when_a_story_is_told_twice_keeps_the_one_with_a_storyboard(tmp_path):

@@ -104,8 +104,10 @@ def test_archives_when_they_say_their_commit_are_checked_by_it(tmp_path: Path) -
     with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
         for name, data in CONTENT.items():
             archive.writestr(f"mine-1/{name}", data)
-    assert fetch_set("mine", source(), tmp_path / "a.tar.gz").manifest.commit_checked is True
-    assert fetch_set("mine", source(), tmp_path / "a.zip").manifest.commit_checked is False
+    for name, checked in (("a.tar.gz", ""), ("a.zip", " (commit not checked, every file by SHA-256)")):
+        fetched = fetch_set("mine", source(), tmp_path / name)
+        assert fetched.manifest.commit_checked is (not checked)
+        assert next(fetched.lines()).endswith(f"of commit {fetched.manifest.commit}{checked}")
     (tmp_path / "b.tar.gz").write_bytes(packed("f" * 40))
     with pytest.raises(InputError, match="it is of commit ffffffffffff, and 0123456 is pinned"):
         fetch_set("mine", source(), tmp_path / "b.tar.gz")
@@ -248,6 +250,7 @@ def test_places_when_named_lead_into_lists_calls_and_dictionaries() -> None:
         ({"function": "ask", "variable": "prompt"}, "no slot is known for name"),
         ({"variable": "GREETING", "positional": ("one",)}, "0 slots where 1 are known"),
         ({"variable": "WORDS", "path": ("two",)}, "nothing at 'two'"),
+        ({"function": "ask", "variable": "prompt", "data": True}, "is no constant"),
     ],
 )
 def test_code_when_it_was_changed_is_not_guessed(about: dict[str, object], told: str) -> None:

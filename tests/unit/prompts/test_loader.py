@@ -19,6 +19,7 @@ from fabula.prompts.loader import (
     fenced,
     load_prompt,
     numbered,
+    other_form,
     prompt_ids,
     prompt_source,
     read_prompt,
@@ -207,6 +208,33 @@ def test_numbered_when_a_text_has_line_breaks_keeps_one_line_each() -> None:
 def test_as_json_when_keys_come_in_another_order_is_the_same() -> None:
     assert as_json({"b": "<é>", "a": None}) == as_json({"a": None, "b": "<é>"})
     assert '"<é>"' in as_json({"b": "<é>"})
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "why"),
+    [
+        ("own wording", "mine", None),
+        (
+            "{{ story | fenced }}",
+            "{{ story }} {{ tone }} {{ age }}",
+            "it uses age, tone, which is none of its inputs",
+        ),
+        ("[story]", "[story, tone]", "its inputs are story, tone; they must stay story"),
+        (
+            "moral_label}",
+            "moral_label, nullable: true}",
+            "the form of its reply is another one; it must stay, as the reply is read by it",
+        ),
+    ],
+)
+def test_prompt_when_another_stands_in_its_place_may_differ_in_words_alone(
+    tmp_path, monkeypatch, old, new, why
+):
+    text = f"{{#---\n{HEAD}{REPLY}---#}}\n{BODY}"
+    (tmp_path / "own.j2").write_text(text.replace(old, new), "utf-8")
+    monkeypatch.setattr("fabula.prompts.loader.load_prompt", lambda _: written())
+    assert other_form("folder/ask", tmp_path / "own.j2") == why
+    assert "front matter" in (other_form("folder/other", tmp_path / "own.j2") or "")
 
 
 def closed(**properties):

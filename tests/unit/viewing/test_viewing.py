@@ -323,7 +323,7 @@ def test_answers_when_an_evaluation_is_looked_at_stand_with_pictures_questions_a
     get = served(folder)
     address = f"/unit/{judged['method']}/{judged['unit']}"
     board = json.loads(lines_of(folder / "frames.jsonl")[0])
-    unread = {**board, "method": "unjudged"}
+    unread = {**board, "method": "unjudged", "frames": [None, {"missing": "refused"}, *board["frames"][:1]]}
     with (folder / "frames.jsonl").open("a") as frames:
         frames.write(json.dumps(unread) + "\n")
     about = [row for row in judgements if (row["method"], row["unit"]) == (judged["method"], judged["unit"])]
@@ -331,7 +331,8 @@ def test_answers_when_an_evaluation_is_looked_at_stand_with_pictures_questions_a
     assert f"{len(about)} replies" in home.decode() and "no replies" in home.decode()
     for page in ("/", "/rows/frames", f"/row/judgements/{judged['unit']}", f"/record/{judged['unit']}"):
         assert address in links_in(get(page)[1]), page
-    assert get(f"/unit/unjudged/{board['unit']}")[0] == 200
+    status, page = get(f"/unit/unjudged/{board['unit']}")
+    assert status == 200 and re.findall(r"Picture \d", page.decode()) == ["Picture 3"] * 2
     status, page = get(address)
     assert status == 200
     assert judged["raw"] in unescape(page.decode())
@@ -340,6 +341,19 @@ def test_answers_when_an_evaluation_is_looked_at_stand_with_pictures_questions_a
     _, calls = get("/calls")
     call = next(link for link in sorted(links_in(calls)) if link.startswith("/call/"))
     assert b"What came back" in get(call)[1]
+
+
+def test_lists_when_longer_than_a_page_lead_to_the_pages_beside_it_and_end(replay, served, monkeypatch):
+    get = served(replay("evaluate-katha") / "run")
+    for address in ("/rows/judgements", "/calls"):
+        monkeypatch.setattr("fabula.viewing.site.MOST", 1000)
+        count = get(address)[1].count(b"<tr") - 1
+        beside = []
+        for most, number in ((count, 1), (count - 1, 1), (count - 1, 2)):
+            monkeypatch.setattr("fabula.viewing.site.MOST", most)
+            page = get(f"{address}?page={number}")[1].decode()
+            beside.append(sorted(re.findall(r"page=(\d+)", page)))
+        assert beside == [[], ["2"], ["1"]], count
 
 
 @pytest.mark.parametrize(

@@ -157,6 +157,9 @@ def test_file_when_it_is_none_says_so(tmp_path: Path) -> None:
 def test_parquet_when_a_column_is_missing_says_which(tmp_path: Path) -> None:
     parquet.write_table(pa.Table.from_pylist([{"video": "film", "frame": 1}]), tmp_path / "d.parquet")
     assert problems(tmp_path / "d.parquet")[0].found == "no column box"
+    table = pa.Table.from_pylist([row()]).replace_schema_metadata({FORMAT: '{"version": 9}'})
+    parquet.write_table(table, tmp_path / "e.parquet")
+    assert problems(tmp_path / "e.parquet")[0].found.startswith(f"metadata {FORMAT} that is wrong: ")
 
 
 def test_file_when_it_does_not_fit_the_video_says_where(tmp_path: Path) -> None:

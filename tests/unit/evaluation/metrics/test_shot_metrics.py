@@ -22,6 +22,7 @@ from fabula.evaluation.metrics.occm import occm, shot_occm
 from fabula.evaluation.metrics.shot_similarity import METRIC, shot_similarity
 from fabula.evaluation.metrics.style import style_cross, style_self
 from fabula.evaluation.metrics.vectors import Vectors, similarities, unit
+from fabula.evaluation.shots.scores import shown
 from fabula.schemas.values import Score
 
 
@@ -327,3 +328,19 @@ def test_similarities_when_no_encoder_is_shared_are_nan_and_never_zero() -> None
 def test_score_when_shots_come_in_another_order_is_the_same() -> None:
     shots = [(value, 0) for value in (0.25, 0.5, 0.125)]
     assert clip_score(shots).score.value == clip_score(shots[::-1]).score.value
+
+
+def test_values_when_shown_have_their_interval_and_the_stories_that_they_stand_on() -> None:
+    counts = {"stories": 3, "stories_counted": 2, "expected": 5, "matched": 4}
+    score = Score(value=2.5, status="ok", low=2.25, high=3.0, counts=counts)
+    counted = "  2 of 3 stories, 1 of 5 expected characters not matched"
+    assert [shown(name, score) for name in ("scene", "clip_score", "occm")] == [
+        f"   2.500 of 4  [2.250, 3.000]  62.5 of 100{counted}",
+        f"   2.500  [2.250, 3.000]{counted}", f"    2.50  [2.25, 3.00]{counted}",
+    ]  # fmt: skip
+    assert shown("occm", Score(value=1.0, status="ok", low=0.5, counts=counts | {"matched": 5})) == (
+        "    1.00  2 of 3 stories"
+    )
+    assert shown("occm", Score(value=None, status="undefined", reason="nobody is due")) == (
+        "       -  nobody is due"
+    )

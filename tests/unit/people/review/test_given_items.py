@@ -204,6 +204,13 @@ def test_an_item_when_it_shows_more_than_its_condition_allows_is_refused(task, p
             study_of(pictures / "other", "preference", [preference])
 
 
+def test_study_when_a_picture_cannot_be_read_is_refused_with_its_name(task, pictures) -> None:
+    items = draw_items(task, write(pictures / "items.jsonl", line("a"), line("b"))).items
+    (pictures / "pictures/b.png").write_bytes(b"no picture")
+    with pytest.raises(InputError, match=r"b\.png"):
+        study_of(pictures / "study", pictures / "pages.j2", items)
+
+
 # Answers
 
 

@@ -26,7 +26,7 @@ from fabula.people.review.design import Plan
 from fabula.people.review.flow import active_seconds, human_rows
 from fabula.people.review.folder import Study, drop, open_study, revoke
 from fabula.people.review.serve.routes import application
-from fabula.people.review.standing import NAME, Event, Standing, VoteJournal, read_events
+from fabula.people.review.standing import NAME, Event, Standing, VoteJournal, hours_between, read_events
 from fabula.people.review.status import status
 from fabula.testing.endurance import rounds
 from fabula.testing.review_studies import toy_answers, toy_study
@@ -102,6 +102,7 @@ def test_votes_when_damaged_say_so(tmp_path: Path, content: bytes) -> None:
 )  # fmt: skip
 def test_active_time_when_a_page_was_looked_at_counts_what_was_seen(timeline, seconds):
     assert active_seconds(timeline, 30.0) == seconds
+    assert hours_between("2026-01-01T00:00:00Z", "2026-01-01T02:30:00+01:00") == 1.5
 
 
 # -- whatever people do with a study, and whenever its server dies: no vote is lost, and counts agree

@@ -41,12 +41,20 @@ def test_cut_out_when_on_checkers_shows_them_through_its_holes() -> None:
 
 
 def test_grid_when_made_has_a_numbered_cell_for_each_candidate() -> None:
-    cuts = [(2, Image.new("RGBA", (60, 80), (200, 0, 0, 255))), (5, Image.new("RGBA", (80, 60)))]
+    cut = Image.new("RGBA", (80, 60), (0, 0, 200, 255))
+    cut.paste((0, 0, 0, 0), (20, 15, 60, 45))
+    cuts = [(2, Image.new("RGBA", (60, 80), (200, 0, 0, 255))), (5, cut)]
     grid = memory.grid_of(cuts)
     # Two cells of 320 x 400 with 8 pixels around each; a band of 36 below, and a gap at the end.
     assert grid.size == (2 * 320 + 3 * 8, 400 + 36 + 2 * 8) and memory.CELL == (320, 400)
     assert grid.getpixel((8 + 160, 8 + 200)) == (200, 0, 0)
     assert grid.getpixel((8 + 320 + 8 + 160, 8 + 200)) in (memory.LIGHT, memory.DARK)
+    # Each as large as it fits, in the middle: 300 x 400 has 10 columns beside it, 320 x 240 80 rows above.
+    for inside, outside in (
+        ((18, 8), (17, 8)), ((317, 407), (318, 407)), ((336, 88), (336, 87)), ((655, 327), (655, 328)),
+    ):  # fmt: skip
+        assert grid.getpixel(inside) in ((200, 0, 0), (0, 0, 200))
+        assert grid.getpixel(outside) in (memory.LIGHT, memory.DARK)
     band = np.asarray(grid)[408:444]
     assert all((band[:, left : left + 320] == 255).any() for left in (8, 336)), "both numbers are written"
 

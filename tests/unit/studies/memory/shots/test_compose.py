@@ -17,6 +17,7 @@ from fabula.errors import ConfigError, TargetError
 from fabula.schemas.plain_files import json_lines
 from fabula.studies.memory.shots.exports import PlacedPacket, export_packets, overviews_of, read_packets
 from fabula.studies.memory.shots.layout import (
+    ANCHOR,
     Angle,
     Beside,
     Cutout,
@@ -88,6 +89,18 @@ def test_height_when_a_file_gives_it_scales_the_figure_and_no_other() -> None:
     tall = {"character:Ana": figure(30, 90, (200, 40, 40), 3.0)}
     left, top, right, bottom = compose(keyframe({"Ana": 3}), tall, None, SIZE).boxes["character:Ana"]
     assert (bottom - top, right - left) == (74, 25)  # at most 0.93 * 80 = 74.4
+
+
+def test_place_when_of_another_shape_fills_the_frame_from_its_middle_and_keeps_its_ground() -> None:
+    # Twice as wide as the frame: the middle half is seen. Twice as tall: what is cut lies mostly above.
+    stripes = np.zeros((SIZE[1], 2 * SIZE[0], 3), np.uint8)
+    stripes[:, : SIZE[0] // 2, 0] = stripes[:, 3 * SIZE[0] // 2 :, 1] = 255
+    wide = np.asarray(compose(keyframe({}), {}, Image.fromarray(stripes), SIZE).image)
+    assert wide.shape == (SIZE[1], SIZE[0], 3) and not wide.any()
+    layers = np.repeat(np.arange(2 * SIZE[1], dtype=np.uint8)[:, None], SIZE[0], 1)
+    tall = np.asarray(compose(keyframe({}), {}, Image.fromarray(layers), SIZE).image)
+    top = SIZE[1] * ANCHOR[0] // ANCHOR[1]
+    assert tall[:, 0, 0].tolist() == list(range(top, top + SIZE[1]))
 
 
 def test_figures_when_they_would_hide_each_other_are_smaller_in_one_measure() -> None:
