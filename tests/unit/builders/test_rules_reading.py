@@ -3,7 +3,7 @@
 import pytest
 
 from fabula.builders.text.boundaries import analyze, divide, opening_costs, paragraph_starts, scene_spans
-from fabula.builders.text.segments import Analysis, segment_text
+from fabula.builders.text.segments import Analysis, segment_text, trim
 from fabula.schemas.text import normalize_text
 
 
@@ -33,6 +33,13 @@ def clauses(text, language="en"):
 )
 def test_segments_when_cut_end_at_sentences_and_clauses(text, expected) -> None:
     assert clauses(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "span"), [(" \n a b\t ", (3, 6)), ("ab", (0, 2)), (" ", (1, 1)), ("", (0, 0))]
+)
+def test_span_when_trimmed_has_no_white_space_at_its_ends(text, span) -> None:
+    assert trim(text, 0, len(text)) == span
 
 
 @pytest.mark.parametrize(

@@ -82,6 +82,17 @@ def test_standings_when_two_are_alike_and_one_is_worse_share_the_first_ranks(wor
         build(world.folder, world.folder / "other")
 
 
+def test_ranks_when_a_pair_is_or_is_not_told_apart_are_ranges_of_both_or_its_own(world, monkeypatch):
+    world.submit("model-a")
+    world.submit("model-c")
+    checked = check(world.folder)
+    for better, ranks in ((0, {"model-a": "1–2", "model-c": "1–2"}), (1, {"model-a": "1", "model-c": "2"})):
+        monkeypatch.setattr("fabula.leaderboard.standing.surely_better", lambda *_, found=better: found)
+        shutil.rmtree(Path(os.environ["XDG_CACHE_HOME"]) / "fabula/pairs", ignore_errors=True)
+        (standing,) = standings(checked, world.folder)
+        assert {name: str(rank) for name, rank in standing.ranks.items()} == ranks
+
+
 @pytest.mark.slow
 def test_pairs_when_built_again_are_taken_from_what_was_compared(world, monkeypatch):
     made: list[tuple[str, ...]] = []

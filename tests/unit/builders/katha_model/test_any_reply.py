@@ -172,6 +172,25 @@ READERS = {
 }
 
 
+def test_replies_to_checks_when_read_are_what_they_say_by_question() -> None:
+    said = {"status": "recoverable", "short": "the fox", "full": " The  fox. ", "own_words": "an animal"}
+    answers = [{"number": 2, **said, "status": "unclear"}, {"number": 1, **said}]
+    assert read_checks.read_answers({"answers": answers}, 2) == [("the fox", "an animal"), ()]
+    guess = {"status": "guessed", "answer": " a  fox "}
+    guesses = [{**guess, **more} for more in ({}, {"answer": " "}, {"status": "unknown"})]
+    assert list(map(read_checks.read_guess, guesses)) == ["a fox", None, None]
+    first = {"number": 1, "gold_supported": True, "wrong_answers": [1, 3], "remark": None}
+    second = {"number": 2, "gold_supported": False, "wrong_answers": [], "remark": "no " * 200}
+    assert read_checks.read_judgements({"questions": [second, first]}, [3, 0]) == [
+        read_checks.Judged(True, frozenset({0, 2}), ""),
+        read_checks.Judged(False, frozenset(), ("no " * 100)),
+    ]
+    for wrong in (0, 4):
+        strange = {"questions": [{**first, "wrong_answers": [wrong]}]}
+        with pytest.raises(BadReply, match=f"question 1 has 3 other answers; wrong_answers names {wrong}"):
+            read_checks.read_judgements(strange, [3])
+
+
 @pytest.mark.parametrize("prompt_id", READERS)
 def test_judgement_when_given_in_any_way_goes_back_or_covers_everything(draft, prompt_id) -> None:
     @SMALL
