@@ -17,8 +17,6 @@ from fabula.viewing.editing import Editing, fields_at, replaced
 from fabula.viewing.shelf import open_shelf
 from fabula.viewing.site import Site
 
-pytestmark = pytest.mark.slow  # a run is built
-
 STORIES = ("kb25k_0001", "kb25k_0002")
 HERE = "http://127.0.0.1"
 
@@ -69,6 +67,7 @@ def test_fields_when_a_path_has_stars_are_those_of_every_part() -> None:
     assert replaced(["a cat", "cats", 3], "cat", "dog") == ["a dog", "dogs", 3]
 
 
+@pytest.mark.slow  # each change is made twice, by both
 def test_change_when_saved_writes_the_lines_that_edit_writes(run: Path, tmp_path: Path, client) -> None:
     other = Path(shutil.copytree(run, tmp_path / "other"))
     for path, new in (("$.title", "Once"), ("$.questions[0].gold_answer", "a leaf"), ("$.title", "Twice")):
