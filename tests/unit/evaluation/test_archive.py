@@ -1,6 +1,7 @@
 """Archives: what is written is read, what contradicts itself is refused, and every problem is named."""
 
 import json
+import tarfile
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
@@ -284,6 +285,74 @@ def changed(folder: Path, place: int, **fields: Any) -> None:
     lines = (folder / JUDGEMENTS).read_bytes().splitlines()
     lines[place] = canonical_bytes(json.loads(lines[place]) | fields)
     (folder / JUDGEMENTS).write_bytes(b"\n".join([*lines, b""]))
+
+
+@pytest.fixture(scope="module")
+def images(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An evaluation of the pictures of two methods, as it is once it is merged."""
+    folder = tmp_path_factory.mktemp("images")
+    with tarfile.open(Path(__file__).parents[2] / "golden/replays/evaluate-images.tar.xz") as archive:
+        archive.extractall(folder, filter="data")
+    merge_archives([folder / "run", part_of(folder / "run", folder / "a", "model-a")], folder / "whole")
+    return folder / "whole"
+
+
+def part_of(whole: Path, target: Path, method: str, change: Callable[[Any], None] = lambda _: None) -> Path:
+    """Write what an evaluation holds of one method, with a change of its first story."""
+    target.mkdir()
+    for name in ("images.jsonl", JUDGEMENTS):
+        rows = [json.loads(line) for line in (whole / name).read_bytes().splitlines()]
+        own = [row for row in rows if row["method"] == method]
+        if name == "images.jsonl":
+            change(own[0])
+        (target / name).write_text("".join(json.dumps(row) + "\n" for row in own), "utf-8")
+    about = json.loads((whole / EVALUATION).read_bytes())
+    about["subject"]["methods"] = {method: about["subject"]["methods"][method]}
+    (target / EVALUATION).write_text(json.dumps(about), "utf-8")
+    return target
+
+
+def test_merge_when_lines_lie_beside_the_replies_joins_them_by_story_and_method(images, tmp_path) -> None:
+    first, second = (part_of(images, tmp_path / name, f"model-{name}") for name in ("a", "b"))
+    merged = merge_archives([second, first], tmp_path / "merged")
+    assert all(
+        (tmp_path / "merged" / name).read_bytes() == (images / name).read_bytes()
+        for name in ("images.jsonl", JUDGEMENTS)
+    )
+    whole = read_archive(images).manifest
+    assert (merged.manifest.subject, merged.manifest.protocol) == (whole.subject, whole.protocol)
+    assert list(merged.lines()) == [
+        f"{second}: 22 judgements, 22 of them new", f"{first}: 28 judgements, 28 of them new",
+        "50 judgements, images, stories of methods that were looked at: 4",
+    ]  # fmt: skip
+    assert merged.as_json() == {
+        "kind": "images", "judgements": 50, "passed_over": 0, "stories": 4,
+        "parts": [
+            {"folder": str(folder), "judgements": count, "new": count}
+            for folder, count in ((second, 22), (first, 28))
+        ],
+    }  # fmt: skip
+
+
+def test_merge_when_a_story_was_found_otherwise_is_refused_unless_the_first_wins(images, tmp_path) -> None:
+    def moved(row: Any) -> None:
+        row["boxes"]["references"]["Mira"][0][0][0] += 1.0
+
+    def redrawn(row: Any) -> None:
+        row["shots"][0]["sha256"] = "0" * 64
+
+    other, pictures = (
+        part_of(images, tmp_path / change.__name__, "model-a", change) for change in (moved, redrawn)
+    )
+    for part, says in (
+        (other, "have other boxes, by models"),
+        (pictures, "differ in shots"),
+    ):
+        with pytest.raises(InputError, match=f"model-a/01: {images} and {part} {says}"):
+            merge_archives([images, part], tmp_path / "merged")
+    merged = merge_archives([images, other], tmp_path / "first", first_wins=True)
+    assert [new for _, new in merged.parts.values()] == [50, 0]
+    assert (tmp_path / "first/images.jsonl").read_bytes() == (images / "images.jsonl").read_bytes()
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import tarfile
 from dataclasses import fields, replace
 from importlib.metadata import EntryPoint
 from pathlib import Path
@@ -18,7 +19,7 @@ from fabula.kinds.benchmarks import benchmark as module
 from fabula.kinds.benchmarks.benchmark import OURS, Benchmark, benchmark_named, benchmarks, is_benchmark
 from fabula.kinds.benchmarks.kathatrace_demo import import_demo
 from fabula.kinds.benchmarks.page import page
-from fabula.kinds.benchmarks.row import _is_of, published_table
+from fabula.kinds.benchmarks.row import _is_of, published_table, rows_of
 from fabula.kinds.registry import judging_named
 from fabula.prompts.fetching import official
 from fabula.schemas.canonical import sha256_file
@@ -120,6 +121,26 @@ def write_demo(folder: Path, form: str, text: str = "A goat jumped.") -> Path:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(b"picture %d" % number)
     return folder
+
+
+@pytest.mark.parametrize(
+    ("name", "replay", "judged"),
+    [("storyeval", "evaluate-events", None), ("vistorybench", "evaluate-images", "judged")],
+)
+def test_rows_when_an_evaluation_departs_stand_before_the_printed_ones_with_how(
+    tmp_path, monkeypatch, snapshot, name, replay, judged
+):
+    with tarfile.open(Path(__file__).parents[2] / f"golden/replays/{replay}.tar.xz") as archive:
+        archive.extractall(tmp_path, filter="data")
+    monkeypatch.chdir(tmp_path)
+    found = rows_of(benchmark_named(name), Path("run"), judged and Path(judged), resamples=50)
+    lines = list(found.lines())
+    printed = [line for line in lines if "  printed; " in line]
+    assert len(printed) == sum(len(table.rows) for table in found.tables) - 2
+    assert "\n".join(line for line in lines if line not in printed) == snapshot
+    assert found.as_json()["differences"] == list(found.differences)
+    with pytest.raises(ConfigError, match=f"EntityBench is judged as {benchmark_named('entitybench').noun}"):
+        rows_of(benchmark_named("entitybench"), Path("run"))
 
 
 @pytest.mark.parametrize("form", ["json", "page"])
