@@ -376,31 +376,27 @@ def test_fits_when_somebody_saw_an_item_a_story_or_a_condition_says_no() -> None
 # -- plans that cannot be
 
 
-@pytest.mark.parametrize(
-    ("units", "gold", "plan", "where", "words"),
-    [
-        (texts(0), [], Plan(), "items", "nothing to judge"),
-        (texts(3) * 2, [], Plan(), "items", "more than once"),
-        ([Unit("a", "s", sides=3)], [], Plan(), "items", "3 sides"),
-        (texts(5), texts(1), Plan(checks=1), "items", "more than once"),
-        (texts(5), [], Plan(checks=1), "checks", "there are 0 gold items"),
-        (texts(5), [], Plan(raters=3, seats=2), "seats", "an item has as many votes"),
-        (conditions(5), [], Plan(raters=3, seats=5, apart=True), "seats", "two conditions of one story"),
-        (conditions(4), [], Plan(raters=3, seats=8, apart=True), "seats",
-         r"at least 9, found 8 .*apart.*: 9"),
-        (ratings(5), [], Plan(raters=3, seats=17, once=True), "seats", "two items of one story"),
-        (texts(10), [], Plan(raters=1, seats=2, per_seat=4), "seats", "10 votes are wanted"),
-        (texts(2), [], Plan(raters=1, seats=3), "seats", "more than the 2 votes"),
-        (texts(4), [], Plan(repeats=1, gap=5), "repeats", "a seat has 4 items"),
-        (texts(4), [], Plan(repeats=5, gap=1), "repeats", "a seat has 4 items"),
-        (texts(5), [Unit("gold", "s0001")], Plan(checks=1, once=True), "checks", "that it has already"),
-        (texts(5), [Unit("g1", "g"), Unit("g2", "g")], Plan(checks=2, once=True), "checks", "already"),
-    ],
-)  # fmt: skip
-def test_design_when_it_cannot_be_says_what_and_why(units, gold, plan, where, words):
-    with pytest.raises(ConfigError, match=words) as caught:
-        design(units, gold, plan)
-    assert caught.value.where == where
+CANNOT_BE: dict[str, tuple[list[Unit], list[Unit], Plan]] = {
+    "nothing": (texts(0), [], Plan()),
+    "items twice": (texts(3) * 2, [], Plan()),
+    "three sides": ([Unit("a", "s", sides=3)], [], Plan()),
+    "no gold": (texts(5), [], Plan(checks=1)),
+    "gold among items": (texts(5), texts(1), Plan(checks=1)),
+    "two seats of three votes": (texts(5), [], Plan(raters=3, seats=2)),
+    "conditions apart": (conditions(5), [], Plan(raters=3, seats=5, apart=True)),
+    "conditions apart, eight seats": (conditions(4), [], Plan(raters=3, seats=8, apart=True)),
+    "each story once": (ratings(5), [], Plan(raters=3, seats=17, once=True)),
+    "small seats": (texts(10), [], Plan(raters=1, seats=2, per_seat=4)),
+    "more seats than votes": (texts(2), [], Plan(raters=1, seats=3)),
+    "a large gap": (texts(4), [], Plan(repeats=1, gap=5)),
+    "many repetitions": (texts(4), [], Plan(repeats=5, gap=1)),
+    "gold of a story": (texts(5), [Unit("gold", "s0001")], Plan(checks=1, once=True)),
+    "gold of one story": (texts(5), [Unit("g1", "g"), Unit("g2", "g")], Plan(checks=2, once=True)),
+}
+
+
+def test_design_when_it_cannot_be_says_what_and_why(refusals, snapshot):
+    assert refusals(lambda name: design(*CANNOT_BE[name]), CANNOT_BE) == snapshot
 
 
 # -- how many items
