@@ -11,6 +11,7 @@ is kept is made anew on purpose only, since it stands for what users have on the
 import json
 import os
 import platform
+import shlex
 import sys
 import tarfile
 import tempfile
@@ -21,6 +22,8 @@ from importlib import metadata, resources
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
+
+import yaml
 
 from .. import version
 from ..schemas.canonical import jsonl_lines, pretty_bytes, write_atomic
@@ -37,13 +40,6 @@ MODEL = f"http://127.0.0.1:{PORT}/v1#stand-in"
 REPLAY = "replay.json"
 METHODS = {"model-a": 96, "model-b": 128}
 """Methods that draw storyboards -> the side of their pictures, by which their judge knows them."""
-METRICS = "cids,copy-paste,occm,csd,aesthetic,inception,alignment"
-PACK = (
-    *("release", "pack", "run", "--version", "1.0.0", "--out", "release", "--license", "CC-BY-4.0"),
-    *("--name", "kept", "--title", "A kept release", "--creator", "The Fabula developers"),
-    "--allow-drafts",
-)
-MADE = ("--out", "run", "--created-at", CREATED, "--workers", "0")
 HAT = (
     "On a windy morning Mira walked along the river with her new hat. A gust tore the hat from her head. She"
     " ran after it to the bank. An old ferryman saw the hat on the water. The ferryman laughed and caught it"
@@ -62,7 +58,7 @@ class Golden:
     # writes the inputs into a folder and returns the model that is asked, None for none
     prepare: Callable[[Path], Handler | None]
     run: tuple[str, ...]  # the command that makes the run
-    # what its release is packed with besides :data:`PACK`; None for an evaluation
+    # the command that packs its release; None for an evaluation
     pack: tuple[str, ...] | None = ()
     # file below ``said`` -> a command about it all, whose standard output the file keeps
     says: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -170,61 +166,31 @@ def _judged_videos(folder: Path) -> Handler:
     return EventModel({prompts["cup"]: (1, 0)})
 
 
-_BOTH = ("--outputs", "model-a", "--outputs", "model-b", "--judge", MODEL, *MADE)
-_MODELS = tuple(text for setting in SETTINGS for text in ("--set", setting))
-_DATA = {"validate.json": ("validate", "run", "--json"), "stats.json": ("stats", "release", "--json")}
-_SCORES = {
-    "score.json": ("score", "run", "--json"),
-    "compare.json": ("compare", "run", "run", "--json"),
-    "report.json": ("report", "run", "--out", "said/report/page.html", "--json"),
+_PREPARE: Mapping[str, Callable[[Path], Handler | None]] = {
+    "katha-rules": _katha_rules,
+    "katha-model": _katha_model,
+    "shots-rules": _shots_rules,
+    "shots-model": _shots_model,
+    "events-model": _events,
+    "entities-model": _entities,
+    "evaluate-katha": _judged_stories,
+    "evaluate-images": _judged_shots,
+    "evaluate-events": _judged_videos,
 }
-_TABLES = {"tables.json": ("score", "run", "--tables", "said/tables", "--resamples", "0", "--json")}
-GOLDEN: Mapping[str, Golden] = {
-    "katha-rules": Golden(
-        _katha_rules,
-        ("build", "katha", "stories.jsonl", "--records", "gold.jsonl", *MADE),
-        ("--salt", "salt"),
-        _DATA,
-    ),
-    "katha-model": Golden(
-        _katha_model, ("build", "katha", "stories.jsonl", "--model", MODEL, *MADE), (), _DATA
-    ),
-    "shots-rules": Golden(
-        _shots_rules, ("build", "shots", "stories.jsonl", "--languages", "en", *MADE), (), _DATA
-    ),
-    "shots-model": Golden(
-        _shots_model, ("build", "shots", "stories.jsonl", "--model", MODEL, *MADE), (), _DATA
-    ),
-    "events-model": Golden(
-        _events, ("build", "events", "seeds.jsonl", "--model", MODEL, "--generate", "3", *MADE), (), _DATA
-    ),
-    "entities-model": Golden(
-        _entities,
-        (
-            *("build", "entities", "film.mp4", "--model", MODEL, *MADE),
-            *("--set", "detect_shots.method=histogram", "--set", "filter_shots.copies=false"),
-            *("--set", "filter_shots.min_motion=0", "--set", "filter_shots.max_bars=1"),
-            *("--set", "filter_shots.min_side=1", "--set", "detect_people.detections=film.jsonl"),
-        ),
-        (),
-        _DATA,
-    ),
-    "evaluate-katha": Golden(
-        _judged_stories, ("evaluate", "katha", "--release", "judged", *_BOTH), None, _SCORES | _TABLES
-    ),
-    "evaluate-images": Golden(
-        _judged_shots,
-        (
-            *("evaluate", "images", "--release", "judged", "--metrics", METRICS, "--device", "cpu"),
-            *(*_MODELS, *_BOTH),
-        ),
-        None,
-        _SCORES | _TABLES,
-    ),
-    "evaluate-events": Golden(
-        _judged_videos, ("evaluate", "events", "--suite", "suite.json", *_BOTH), None, _SCORES
-    ),
-}
+
+
+def _golden() -> Iterator[tuple[str, Golden]]:
+    """Yield what ``golden_runs.yaml`` says."""
+    told = yaml.safe_load((resources.files(__package__) / "golden_runs.yaml").read_text("utf-8"))
+    names = {"model": MODEL, "models": " ".join(f"--set {setting}" for setting in SETTINGS)}
+    names |= {"made": told["made"].format(created=CREATED), "both": told["both"].format(model=MODEL)}
+    for name, kept in told["golden"].items():
+        pack = None if kept["pack"] is None else tuple(shlex.split(f"{told['pack']} {kept['pack']}"))
+        says = {file: tuple(said.split()) for file, said in kept["says"].items()}
+        yield name, Golden(_PREPARE[name], tuple(kept["run"].format_map(names).split()), pack, says)
+
+
+GOLDEN: Mapping[str, Golden] = dict(_golden())
 """Name -> what is kept."""
 
 
@@ -241,7 +207,7 @@ def make(name: str, target: Path) -> Path:
                 command(*golden.run)
             command(*golden.run)  # as it is from now on: what is made was made before
             if golden.pack is not None:
-                commands["pack"] = (*PACK, *golden.pack)
+                commands["pack"] = golden.pack
                 command(*commands["pack"])
             for file, said in golden.says.items():
                 (folder / "said" / file).write_text(command(*said), "utf-8")

@@ -15,23 +15,10 @@ WORDS = SimpleNamespace(**json.loads((files(__package__) / "words.json").read_by
 
 def sentence(rng: random.Random, hero: str, other: str) -> str:
     """One sentence about two characters, from one of twelve frames."""
-    thing, place, feeling = (rng.choice(words) for words in (WORDS.things, WORDS.places, WORDS.feelings))
-    deed, deed2, quality = (rng.choice(words) for words in (WORDS.deeds, WORDS.deeds, WORDS.qualities))
-    frames = (
-        f"The {hero} {deed} the {thing} near the {place} because the {other} was {feeling}.",
-        f"When the {other} came to the {place}, the {hero} {deed} a {quality} {thing}.",
-        f"But the {other} {deed2} the {thing}, so the {hero} grew {feeling}.",
-        f"The {hero} wanted to keep the {thing}, and the {other} {deed} it at the {place}.",
-        f'"I am {feeling}," said the {quality} {hero} to the {other} by the {place}.',
-        f"After that the {other} {deed} the {thing} and the {hero} {deed2} the {quality} one.",
-        f"The {quality} {other} ran to the {place} to save the {thing} from the {hero}.",
-        f"Then the {hero}, {feeling} and {quality}, {deed} every {thing} in the {place}.",
-        f"Because the {thing} was lost, the {other} {deed2} what the {hero} had left at the {place}.",
-        f"The {other} felt {feeling} and {deed} the {thing} for the {hero}.",
-        f"Next morning the {hero} {deed2} the {thing} while the {quality} {other} slept in the {place}.",
-        f"The {hero} asked the {other} for a {thing}, yet the {other} only {deed} a {quality} stone.",
-    )
-    return rng.choice(frames)
+    names = ("thing", "place", "feeling", "deed", "deed2", "quality")
+    lists = (WORDS.things, WORDS.places, WORDS.feelings, WORDS.deeds, WORDS.deeds, WORDS.qualities)
+    chosen = {name: rng.choice(words) for name, words in zip(names, lists, strict=True)}
+    return str(rng.choice(WORDS.frames).format(hero=hero, other=other, **chosen))
 
 
 def make_story(number: int, seed: int = 42) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -14,30 +15,7 @@ from ..people.review.task import Task, load_task
 from ..schemas.canonical import Json
 
 NOW = "2026-01-01T00:00:00Z"
-TASK = """{#---
-id: toy
-version: 1
-title: {en: Toy task, zh: 玩具任务}
-instructions: {en: Look at the pictures and answer., zh: 看图并回答。}
-source: made for tests
-draws: items
-questions:
-  - {name: quality, type: scale, title: {en: "How good is it?", zh: "有多好？"}, row: rating,
-     criterion: visual, unclear: true,
-     options: [{value: 1, text: {en: bad}}, {value: 2, text: {en: fair}}, {value: 3, text: {en: good}}]}
-  - {name: side, type: scale, title: {en: "Which is better?"}, row: preference, optional: true, unclear: true,
-     options: [{value: 1, text: {en: left}}, {value: 0, text: {en: neither}}, {value: -1, text: {en: right}}]}
-  - {name: labels, type: labels, most: 3, title: {en: "What is it about?"}, words: moral_label,
-     row: moral_label, optional: true, unclear: true}
-  - {name: said, type: text, each: questions, title: {en: Answer}, row: answer, unclear: true}
-  - {name: valid, type: choice, each: questions, title: {en: "Is the question sound?"}, row: review,
-     adjudicated: true, options: [{value: valid, text: {en: valid}}, {value: invalid, text: {en: invalid}}]}
-  - {name: fixed, type: edits, each: questions, title: {en: Correct it}, optional: true,
-     when: {valid: [invalid]}}
----#}
-{% import "evidence.j2" as show with context %}
-{{ show.sides(sides) }}
-"""
+TASK = (files(__package__) / "toy_task.j2").read_text("utf-8")
 
 
 def toy_task(folder: Path) -> Path:

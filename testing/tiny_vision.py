@@ -1,15 +1,22 @@
 """Weights for tests: every registered model in small, with random weights, in its library's own files.
 
-Networks of torch are saved by their libraries and loaded like the published ones. Graphs of ONNX are built
-here: the detector of faces finds red squares, each a face whose points stand as ArcFace wants them.
+Networks of torch (``tiny_networks.yaml``) are saved by their libraries and loaded like the published ones.
+Graphs of ONNX are built here: the detector of faces finds red squares, each a face whose points stand as
+ArcFace wants them.
 """
 
+import importlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import deepcopy
+from functools import cache, partial
+from importlib.resources import files
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import yaml
 
 from ..evaluation.metrics.metric import needs
 from ..models.vision.face_encoders import ARCFACE, SIZE
@@ -21,7 +28,6 @@ STRIDE = 32
 """Pixels of a cell in the coarsest grid of the detector of faces; a red square that fills one is a face."""
 FACE_SIDE = 64
 """Pixels a side of a found face, around the upper left corner of its cell, in a picture of 640 x 640."""
-_PATCH = 56
 
 
 def tiny_settings(name: str, folder: Path) -> dict[str, Any]:
@@ -147,23 +153,28 @@ def _seeded() -> Any:  # noqa: ANN401 - a module
     return torch
 
 
-def _clip(folder: Path) -> dict[str, Any]:
-    from transformers import CLIPConfig, CLIPModel, CLIPTokenizer
+@cache
+def _networks() -> dict[str, dict[str, Any]]:
+    """Return the networks in small, by name."""
+    text = (files(__package__) / "tiny_networks.yaml").read_text("utf-8")
+    return dict(yaml.load(text, yaml.CSafeLoader))
+
+
+def _network(name: str, **options: object) -> Any:  # noqa: ANN401 - a model of transformers
+    """Return a network in small with random weights."""
+    import transformers
 
     _seeded()
-    small = {
-        "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4,
-        "projection_dim": 16,
-    }  # fmt: skip
-    vocabulary = clip_vocabulary()
-    marks = {"bos_token_id": 0, "eos_token_id": 2, "pad_token_id": 1}  # as published, though wrong
-    config = CLIPConfig(
-        vision_config={**small, "image_size": 28, "patch_size": 14},
-        text_config={**small, **marks, "vocab_size": len(vocabulary), "max_position_embeddings": 77},
-        projection_dim=16,
-    )
-    CLIPModel(config).save_pretrained(folder)
-    CLIPTokenizer(vocab=vocabulary, merges=[]).save_pretrained(folder)
+    known = _networks()[name]
+    kind = getattr(transformers, known["model"])
+    return kind(kind.config_class(**deepcopy(known["config"])), **options)
+
+
+def _clip(folder: Path) -> dict[str, Any]:
+    from transformers import CLIPTokenizer
+
+    _network("clip").save_pretrained(folder)
+    CLIPTokenizer(vocab=clip_vocabulary(), merges=[]).save_pretrained(folder)
     return {"local": folder}
 
 
@@ -179,92 +190,33 @@ def clip_vocabulary() -> dict[str, int]:
     return {token: number for number, token in enumerate(tokens)}
 
 
-def _dinov2(folder: Path) -> dict[str, Any]:
-    from transformers import Dinov2Config, Dinov2Model
-
-    _seeded()
-    config = Dinov2Config(
-        hidden_size=32, num_hidden_layers=2, num_attention_heads=4, image_size=224, patch_size=_PATCH
-    )
-    Dinov2Model(config).save_pretrained(folder)
-    return {"local": folder}
-
-
 def _dino(folder: Path) -> dict[str, Any]:
-    from transformers import ViTConfig, ViTModel
-
-    _seeded()
-    config = ViTConfig(
-        hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64, image_size=224,
-        patch_size=16,
-    )  # fmt: skip
-    model = ViTModel(config, add_pooling_layer=False)
+    model = _network("dino", add_pooling_layer=False)
     model.embeddings.position_embeddings.data.normal_(std=0.5)  # as far apart as trained ones are
     model.save_pretrained(folder)
     return {"local": folder}
 
 
-def _raft(folder: Path) -> dict[str, Any]:
-    from torchvision.models.optical_flow import raft_large
-
-    torch = _seeded()
-    torch.save(raft_large(weights=None).state_dict(), folder / "raft.pth")
-    return {"local": folder / "raft.pth", "updates": 2}
-
-
 def _laion(folder: Path) -> dict[str, Any]:
-    from transformers import CLIPVisionConfig, CLIPVisionModelWithProjection
+    import torch
 
-    torch = _seeded()
-    config = CLIPVisionConfig(
-        hidden_size=32, intermediate_size=64, num_hidden_layers=2, num_attention_heads=4, projection_dim=16,
-        image_size=224, patch_size=_PATCH,
-    )  # fmt: skip
-    CLIPVisionModelWithProjection(config).save_pretrained(folder / "clip")
+    _network("laion").save_pretrained(folder / "clip")
     torch.save(torch.nn.Linear(16, 1).state_dict(), folder / "head.pth")
     return {"local": folder / "clip", "head": folder / "head.pth"}
 
 
-def _musiq(folder: Path) -> dict[str, Any]:
-    from pyiqa.archs.musiq_arch import MUSIQ
-
-    torch = _seeded()
-    torch.save(MUSIQ(pretrained=False).state_dict(), folder / "musiq.pth")
-    return {"local": folder / "musiq.pth"}
-
-
 def _csd(folder: Path) -> dict[str, Any]:
-    torch, width, inner = _seeded(), 64, 256
-    shapes = {
-        "class_embedding": (width,), "positional_embedding": ((224 // _PATCH) ** 2 + 1, width),
-        "conv1.weight": (width, 3, _PATCH, _PATCH), "ln_pre.weight": (width,), "ln_pre.bias": (width,),
-        "ln_post.weight": (width,), "ln_post.bias": (width,),
-    }  # fmt: skip
-    block = {
-        "attn.in_proj_weight": (3 * width, width), "attn.in_proj_bias": (3 * width,),
-        "attn.out_proj.weight": (width, width), "attn.out_proj.bias": (width,),
-        "ln_1.weight": (width,), "ln_1.bias": (width,), "ln_2.weight": (width,), "ln_2.bias": (width,),
-        "mlp.c_fc.weight": (inner, width), "mlp.c_fc.bias": (inner,),
-        "mlp.c_proj.weight": (width, inner), "mlp.c_proj.bias": (width,),
-    }  # fmt: skip
-    shapes |= {f"transformer.resblocks.0.{name}": shape for name, shape in block.items()}
+    torch, shapes = _seeded(), _networks()["csd"]["shapes"]
     state = {f"module.backbone.{name}": torch.randn(shape) * 0.2 for name, shape in shapes.items()}
-    heads = {f"module.last_layer_{head}": torch.randn(width, 24) for head in ("style", "content")}
+    heads = {f"module.last_layer_{head}": torch.randn(64, 24) for head in ("style", "content")}
     torch.save({"model_state_dict": state | heads}, folder / "csd.pth")
     return {"local": folder / "csd.pth"}
 
 
 def _aesthetic(folder: Path) -> dict[str, Any]:
-    from itertools import pairwise
+    import torch
 
-    from transformers import SiglipVisionConfig, SiglipVisionModel
-
-    torch = _seeded()
-    config = SiglipVisionConfig(
-        hidden_size=24, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4, image_size=384,
-        patch_size=128,
-    )  # fmt: skip
-    SiglipVisionModel(config).save_pretrained(folder / "siglip")
+    _network("siglip").save_pretrained(folder / "siglip")
     state: dict[str, Any] = {}
     for number, sizes in enumerate(pairwise((24, 1024, 128, 64, 16, 1))):
         layer = torch.nn.Linear(*sizes).state_dict()
@@ -273,38 +225,10 @@ def _aesthetic(folder: Path) -> dict[str, Any]:
     return {"local": folder / "siglip", "head": folder / "head.pth"}
 
 
-def _inception(folder: Path) -> dict[str, Any]:
-    from torchvision.models import inception_v3
-
-    torch = _seeded()
-    torch.save(inception_v3(weights=None, init_weights=False).state_dict(), folder / "inception.pth")
-    return {"local": folder / "inception.pth"}
-
-
 def _grounding_dino(folder: Path) -> dict[str, Any]:
-    from transformers import (
-        BertConfig,
-        BertTokenizer,
-        GroundingDinoConfig,
-        GroundingDinoForObjectDetection,
-        SwinConfig,
-    )
+    from transformers import BertTokenizer
 
-    _seeded()
-    backbone = SwinConfig(
-        image_size=32, embed_dim=8, depths=[1, 1, 1, 1], num_heads=[1, 1, 2, 2], window_size=4,
-        out_features=["stage2", "stage3", "stage4"],
-    )  # fmt: skip
-    text = BertConfig(
-        vocab_size=16, hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=32,
-        max_position_embeddings=32,
-    )  # fmt: skip
-    config = GroundingDinoConfig(
-        backbone_config=backbone, text_config=text, d_model=32, encoder_layers=1, decoder_layers=2,
-        encoder_attention_heads=2, decoder_attention_heads=2, encoder_ffn_dim=32, decoder_ffn_dim=32,
-        num_queries=12, max_text_len=16,
-    )  # fmt: skip
-    GroundingDinoForObjectDetection(config).save_pretrained(folder)
+    _network("grounding_dino").save_pretrained(folder)
     words = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", ".", "character", "person")
     BertTokenizer(vocab={word: number for number, word in enumerate(words)}).save_pretrained(folder)
     return {"local": folder, "sides": (96, 256), "threshold": 0.3}
@@ -320,58 +244,48 @@ def _people(folder: Path) -> dict[str, Any]:
     return {"local": folder / "people.pt", "size": 160, "threshold": 1e-5}
 
 
-def _faces(folder: Path) -> dict[str, Any]:
-    return {"local": write_face_detector(folder / "detector.onnx")}
-
-
-def _arcface(folder: Path) -> dict[str, Any]:
-    return {"local": write_encoder(folder / "encoder.onnx"), "detector": _faces(folder)["local"]}
-
-
-def _facenet(folder: Path) -> dict[str, Any]:
-    return {"local": write_encoder(folder / "encoder.onnx", 160), "detector": _faces(folder)["local"]}
-
-
-def _sam2(folder: Path) -> dict[str, Any]:
-    from transformers import Sam2Config, Sam2Model
-
-    _seeded()
-    backbone = {
-        "embed_dim_per_stage": [12, 24, 48, 96], "blocks_per_stage": [1, 1, 2, 1],
-        "global_attention_blocks": [3], "image_size": [256, 256], "hidden_size": 12,
-        "model_type": "sam2_hiera_det_model",
-    }  # fmt: skip
-    vision = {
-        "backbone_config": backbone, "fpn_hidden_size": 32, "backbone_channel_list": [96, 48, 24, 12],
-        "backbone_feature_sizes": [[64, 64], [32, 32], [16, 16]],
-    }  # fmt: skip
-    config = Sam2Config(
-        vision_config=vision,
-        prompt_encoder_config={"hidden_size": 32, "image_size": 256},
-        mask_decoder_config={"hidden_size": 32, "mlp_dim": 32, "iou_head_hidden_dim": 32},
-    )
-    Sam2Model(config).save_pretrained(folder)
+def _saved_network(name: str, folder: Path) -> dict[str, Any]:
+    _network(name).save_pretrained(folder)
     return {"local": folder}
 
 
+def _saved_state(place: str, options: Mapping[str, object], folder: Path) -> dict[str, Any]:
+    """Save the state of what ``module:name`` makes with these options, in its full size."""
+    torch, (module, name) = _seeded(), place.split(":")
+    made = getattr(importlib.import_module(module), name)(**options)
+    torch.save(made.state_dict(), folder / "weights.pth")
+    return {"local": folder / "weights.pth"}
+
+
+def _faces(folder: Path, side: int = 0) -> dict[str, Any]:
+    """Save a detector of faces; with a side, an encoder of pictures of that side with it."""
+    detector = write_face_detector(folder / "detector.onnx")
+    if not side:
+        return {"local": detector}
+    return {"local": write_encoder(folder / "encoder.onnx", side), "detector": detector}
+
+
+_RAFT = partial(_saved_state, "torchvision.models.optical_flow:raft_large", {"weights": None})
 _MAKERS: dict[str, Callable[[Path], dict[str, Any]]] = {
     "clip-vit-l-14": _clip,
     "clip-vit-b-32": _clip,
-    "dinov2-l-14": _dinov2,
-    "dinov2-base": _dinov2,
+    "dinov2-l-14": partial(_saved_network, "dinov2"),
+    "dinov2-base": partial(_saved_network, "dinov2"),
     "dino-b-16": _dino,
-    "raft-large": _raft,
+    "raft-large": lambda folder: {**_RAFT(folder), "updates": 2},
     "laion-b-32": _laion,
     "laion-l-14": _laion,
-    "musiq-spaq": _musiq,
+    "musiq-spaq": partial(_saved_state, "pyiqa.archs.musiq_arch:MUSIQ", {"pretrained": False}),
     "csd-vit-l": _csd,
     "aesthetic-v2.5": _aesthetic,
-    "inception-v3": _inception,
+    "inception-v3": partial(
+        _saved_state, "torchvision.models:inception_v3", {"weights": None, "init_weights": False}
+    ),
     "grounding-dino-swin-t": _grounding_dino,
     "people-yolo11n": _people,
     "faces-scrfd-10g": _faces,
-    "arcface-r100": _arcface,
-    "adaface-ir101": _arcface,
-    "facenet-vggface2": _facenet,
-    "sam2.1-hiera-tiny": _sam2,
+    "arcface-r100": partial(_faces, side=112),
+    "adaface-ir101": partial(_faces, side=112),
+    "facenet-vggface2": partial(_faces, side=160),
+    "sam2.1-hiera-tiny": partial(_saved_network, "sam2"),
 }
