@@ -1,10 +1,16 @@
 """Which prompt a request to a model server was made with, and the parts of it that a stand-in reads."""
 
 import re
+from collections.abc import Mapping, Sequence
 from functools import cache
+from itertools import pairwise
+from typing import TypeVar
 
 from ..prompts.loader import load_prompt, prompt_ids
+from ..schemas.text import is_unspaced
 from .model_server import Asked
+
+Answer = TypeVar("Answer")
 
 FENCE = re.compile(r"<<<([0-9a-f]{12,64})\n(.*?)\n\1>>>", re.DOTALL)
 """A text between its marks, as the filter ``fenced`` puts it into a prompt: mark, text."""
@@ -13,6 +19,14 @@ FENCE = re.compile(r"<<<([0-9a-f]{12,64})\n(.*?)\n\1>>>", re.DOTALL)
 def prompt_of(asked: Asked) -> str | None:
     """Return the id of the prompt that a request was made with, by its system message; None if unknown."""
     return _prompts().get(asked.system.strip())
+
+
+def answering(asked: Asked, answers: Mapping[str, Answer]) -> Answer:
+    """Return what answers the prompt of a request, of those that a stand-in knows."""
+    prompt = prompt_of(asked) or ""
+    if prompt not in answers:
+        raise ValueError(f"not a prompt that this model knows: {prompt or asked.system[:80]!r}")
+    return answers[prompt]
 
 
 def user_text(asked: Asked) -> str:
@@ -36,6 +50,18 @@ def fence_after(text: str, before: str) -> str:
 def lines_after(text: str, before: str) -> list[str]:
     """Return the numbered texts between the marks that follow a line with some words."""
     return re.findall(r"\[\d+\] (.*)", fence_after(text, before))
+
+
+def divided(segments: Sequence[str], count: int, joiner: str | None = None) -> tuple[list[int], list[str]]:
+    """Return the first segments, from 1, of so many parts of equal length, and the texts of the parts.
+
+    ``joiner``: what stands between segments; by default what the script of the text has between words.
+    """
+    if joiner is None:
+        joiner = "" if is_unspaced("".join(segments)) else " "
+    firsts = [1 + place * len(segments) // count for place in range(count)]
+    spans = pairwise([*firsts, len(segments) + 1])
+    return firsts, [joiner.join(segments[first - 1 : stop - 1]) for first, stop in spans]
 
 
 def prompts_that_are_asked() -> tuple[str, ...]:

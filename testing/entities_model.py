@@ -14,7 +14,7 @@ import json
 from collections.abc import Callable, Sequence
 
 from ..schemas.canonical import Json, digest
-from .asked_prompts import FENCE, prompt_of, user_text
+from .asked_prompts import FENCE, answering, user_text
 from .model_server import Asked
 
 PLACES = ("The Harbour Office", "The Glass Garden", "The Iron Stairs")
@@ -29,10 +29,7 @@ STUFFS = ("wool", "linen", "leather", "tweed", "cotton", "felt", "canvas", "velv
 
 def answer(asked: Asked) -> Json:
     """Return the reply to a prompt of the episode builder, as JSON."""
-    prompt_id = prompt_of(asked)
-    if prompt_id not in _ANSWERS:
-        raise ValueError(f"not a prompt that this model knows: {asked.system[:80]!r}")
-    return _ANSWERS[prompt_id](user_text(asked))
+    return answering(asked, _ANSWERS)(user_text(asked))
 
 
 def _under(text: str, title: str) -> Json:

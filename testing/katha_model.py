@@ -28,7 +28,7 @@ from ..builders.text.segments import pick, share
 from ..schemas.canonical import Json, sha256_bytes
 from ..schemas.text import contains_phrase, is_unspaced, normalize_answer
 from ..schemas.values import vocabulary
-from .asked_prompts import fence_after, lines_after, prompt_of, user_text
+from .asked_prompts import answering, divided, fence_after, lines_after, user_text
 from .model_server import Asked
 
 _AS_TOLD = "The last scene is told as before."
@@ -45,10 +45,7 @@ class KathaModel:
     critical: float = 0.0
 
     def __call__(self, asked: Asked) -> Json:
-        prompt_id = prompt_of(asked)
-        if prompt_id not in _ANSWERS:
-            raise ValueError(f"not a prompt that this model knows: {asked.system[:80]!r}")
-        return _ANSWERS[prompt_id](_Request(user_text(asked)), self)
+        return answering(asked, _ANSWERS)(_Request(user_text(asked)), self)
 
 
 def answer(asked: Asked) -> Json:
@@ -73,6 +70,10 @@ class _Request:
         match = re.search(re.escape(before) + r" (.*)", self.text)
         assert match is not None
         return match[1].strip()
+
+    def number(self, pattern: str) -> int:
+        """Return the last number that stands where a pattern has its group."""
+        return int(re.findall(pattern, self.text)[-1])
 
     @property
     def moral(self) -> str | None:
@@ -131,12 +132,7 @@ def _draft_scenes(request: _Request, _: KathaModel) -> Json:
         numbers = again or range(1, len(fields) + 1)
         scenes = [{"scene": number, "first_segment": None, **fields[number - 1]} for number in numbers]
         return {"cast": _cast(fields), "scenes": scenes}
-    segments = request.lines("numbered segments:")
-    count = int(re.findall(r"into exactly (\d+) scenes", request.text)[-1])
-    firsts = [1 + place * len(segments) // count for place in range(count)]
-    stops = [*firsts[1:], len(segments) + 1]
-    joiner = "" if is_unspaced("".join(segments)) else " "
-    texts = [joiner.join(segments[first - 1 : stop - 1]) for first, stop in zip(firsts, stops, strict=True)]
+    firsts, texts = divided(request.lines("numbered segments:"), request.number(r"into exactly (\d+) scenes"))
     fields = _described(_Tale(texts, request.word("Language of the story:")))
     scenes = [
         {"scene": number, "first_segment": first, **entry}
@@ -176,7 +172,7 @@ def _assess(request: _Request, _: KathaModel) -> Json:
 def _normalise(request: _Request, _: KathaModel) -> Json:
     """Tell the source in its own sentences; where they are too few, in halves of them."""
     sentences = request.lines("numbered sentences:")
-    count = int(re.findall(r"in exactly (\d+) scenes", request.text)[-1])
+    count = request.number(r"in exactly (\d+) scenes")
     pieces = [(number, text) for number, text in enumerate(sentences, start=1)]
     while len(pieces) < count:
         number, longest = max(pieces, key=lambda piece: len(piece[1]))
@@ -219,7 +215,7 @@ def _asked(tale: _Tale) -> list[Json]:
     """Return a question for each pair of neighbouring scenes, of three types, in words of the story."""
     kinds = ("temporal_order", "causal", "consequence")
     pairs = zip(kinds, range(1, len(tale.texts)), strict=False)
-    return [_question(kind, scene, (tale.clause(scene), tale.clause(scene - 1, -1))) for kind, scene in pairs]
+    return [_question(kind, scene, tale.clause(scene), tale.clause(scene - 1, -1)) for kind, scene in pairs]
 
 
 def _write_questions(request: _Request, _: KathaModel) -> Json:
@@ -227,63 +223,37 @@ def _write_questions(request: _Request, _: KathaModel) -> Json:
     if request.corrects:
         written = json.loads(request.fence("These questions have been written before:"))
         again = [written[number - 1] for number in request.again("question")]
+        more = {"told_by": tale.text}
         return {
             "questions": [
-                {**part, "told_by": tale.text, "other_answers": (part["other_answers"] * 2)[:4]}
-                for part in again
+                {**part, **more, "other_answers": (part["other_answers"] * 2)[:4]} for part in again
             ]
         }
-    moral = request.moral if "Moral target of the story:" in request.text else None
     asked = _asked(tale)
-    if moral is not None:
+    if "Moral target of the story:" in request.text and request.moral is not None:
         last = len(tale.texts)
-        asked.append(_question("moral", last - 1, (tale.clause(0), tale.clause(last - 1, -1))))
-    return {
-        "questions": [
-            {
-                "question_type": part["question_type"],
-                "target_scene": part["target_scene"],
-                "target_from_scene": (part["target_transition"] or [None])[0],
-                "evidence_scenes": part["evidence_scenes"],
-                "question": part["question"],
-                "gold_answer": part["gold_answer"],
-                "told_by": part["gold_answer"],
-                "other_answers": _other_answers(part),
-                "required_evidence": part["required_evidence"],
-            }
-            for part in asked
-        ]
-    }
+        asked.append(_question("moral", last - 1, tale.clause(0), tale.clause(last - 1, -1)))
+    return {"questions": asked}
 
 
-def _question(kind: str, scene: int, texts: tuple[str, str]) -> Json:
+def _question(kind: str, scene: int, asked: str, gold: str) -> Json:
     """Return a question about the transition from a scene, from 1: a clause asks for another."""
-    asked, gold = texts
     return {
-        "question_type": kind,
-        "target_scene": None,
-        "target_transition": [scene, scene + 1],
-        "evidence_scenes": [scene, scene + 1],
-        "question": f"{asked}?",
-        "gold_answer": gold,
-        "accepted_answers": [],
-        "required_evidence": gold,
-    }
+        "question_type": kind, "target_scene": None, "target_from_scene": scene,
+        "evidence_scenes": [scene, scene + 1], "question": f"{asked}?", "gold_answer": gold, "told_by": gold,
+        "other_answers": _other_answers(gold, normalize_answer(f"{asked}?")), "required_evidence": gold,
+    }  # fmt: skip
 
 
-def _other_answers(part: Json) -> list[str]:
-    gold, asked = part["gold_answer"], normalize_answer(part["question"])
-    more = [text for text in part["accepted_answers"] if text != gold]
-    words = gold.split()
-    shorter = [" ".join(words[cut:]) for cut in (1, 2)] + [" ".join(words[:cut]) for cut in (-1, -2)]
-    shorter += [gold[1:], gold[:-1], f"{gold} {words[0]}"]
-    plain = normalize_answer(gold)
-    usable = [
-        text
-        for text in shorter
-        if normalize_answer(text) not in ("", plain) and not contains_phrase(asked, normalize_answer(text))
-    ]
-    return more or (usable[:1] * 2)
+def _other_answers(gold: str, asked: str) -> list[str]:
+    words, plain = gold.split(), normalize_answer(gold)
+    others = [" ".join(words[cut:]) for cut in (1, 2)] + [" ".join(words[:cut]) for cut in (-1, -2)]
+    others += [gold[1:], gold[:-1], f"{gold} {words[0]}"]
+    for text in others:
+        normal = normalize_answer(text)
+        if normal not in ("", plain) and not contains_phrase(asked, normal):
+            return [text, text]
+    return []
 
 
 def _write_variants(request: _Request, _: KathaModel) -> Json:
@@ -296,7 +266,7 @@ def _write_variants(request: _Request, _: KathaModel) -> Json:
             "needs": tale.texts,
             "variants": [{**part, **ends, "semantic_delta": f"{part['semantic_delta']} ."} for part in again],
         }
-    count = int(re.findall(r"Write exactly (\d+) contrast", request.text)[-1])
+    count = request.number(r"Write exactly (\d+) contrast")
     return {"needs": tale.texts, "variants": _turned(tale, count)}
 
 
@@ -307,18 +277,12 @@ def _turned(tale: _Tale, count: int) -> list[Json]:
         middle = text.find(" ", len(text) // 2) + 1 or len(text) // 2
         if len(variants) < count:
             turned = f"{text[middle:].strip()} {text[:middle].strip()}".strip()
-            variants.append(
-                {
-                    "changed_scene": number,
-                    "change_type": "reorder_events",
-                    "later_scene": None if number == len(tale.texts) else len(tale.texts),
-                    "depends": text,
-                    "semantic_delta": f"{text[middle:].strip()} / {text[:middle].strip()}",
-                    "contrastive_scene_text": turned,
-                    "contrastive_moral": None,
-                    "questions": [],
-                }
-            )
+            variants.append({
+                "changed_scene": number, "change_type": "reorder_events",
+                "later_scene": None if number == len(tale.texts) else len(tale.texts), "depends": text,
+                "semantic_delta": f"{text[middle:].strip()} / {text[:middle].strip()}",
+                "contrastive_scene_text": turned, "contrastive_moral": None, "questions": [],
+            })  # fmt: skip
     return variants
 
 
@@ -342,14 +306,14 @@ def _guess_answers(_request: _Request, _: KathaModel) -> Json:
 
 
 def _judge_answers(request: _Request, _: KathaModel) -> Json:
-    count = int(re.findall(r"Judge all (\d+) questions", request.text)[-1])
+    count = request.number(r"Judge all (\d+) questions")
     fine: Json = {"remark": None, "gold_supported": True, "wrong_answers": []}
     return {"questions": [{"number": number, **fine} for number in range(1, count + 1)]}
 
 
 def _read_variants(request: _Request, _: KathaModel) -> Json:
     """Find of each variant what the stand-in would have written: it knows no better."""
-    count = int(re.findall(r"Read all (\d+) variants", request.text)[-1])
+    count = request.number(r"Read all (\d+) variants")
     fine: Json = {"change": "Told otherwise.", "others_changed": False, "entities_kept": True, "fluent": True}
     fine |= {"contradicts": [], "moral_label": None, "change_types": ["reorder_events"]}
     return {"variants": [{"number": number, **fine} for number in range(1, count + 1)]}

@@ -14,6 +14,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
+from itertools import cycle
 
 from ..builders.shots.cast import SPEAKER, character, find_people, named_first, named_in
 from ..builders.text.boundaries import analyze
@@ -21,18 +22,20 @@ from ..builders.text.segments import pick
 from ..schemas.canonical import Json
 from ..schemas.text import is_unspaced
 from ..schemas.values import vocabulary
-from .asked_prompts import fence_after, lines_after, prompt_of, user_text
+from .asked_prompts import answering, divided, fence_after, lines_after, user_text
 from .model_server import Asked
 
+_STILLS = {
+    "en": (" and ", " stand still.", "The ground lies empty."),
+    "zh": ("、", "站着不动。", "地上空无一人。"),
+}
+"""Language -> what joins names, what is said of them, and of nobody."""
 _SOUNDS = "阿博策德伊法加哈伊杰卡拉米纳奥佩奇雷萨塔乌维瓦夏雅扎"
 
 
 def answer(asked: Asked) -> Json:
     """Return the reply to a prompt of the shot-script builder, as JSON."""
-    prompt_id = prompt_of(asked)
-    if prompt_id not in _ANSWERS:
-        raise ValueError(f"not a prompt that this model knows: {asked.system[:80]!r}")
-    return _ANSWERS[prompt_id](user_text(asked))
+    return answering(asked, _ANSWERS)(user_text(asked))
 
 
 def _shots(text: str) -> list[str]:
@@ -41,40 +44,28 @@ def _shots(text: str) -> list[str]:
 
 def _plan(text: str) -> Json:
     segments = lines_after(text, "numbered segments:")
-    count = int(re.findall(r"into exactly (\d+) shots", text)[-1])
-    firsts = [1 + place * len(segments) // count for place in range(count)]
+    firsts, _ = divided(segments, int(re.findall(r"into exactly (\d+) shots", text)[-1]))
     return {"shots": [{"first_segment": first, "moment": segments[first - 1][:40]} for first in firsts]}
 
 
 def _script(text: str) -> Json:
     """Return a whole script: the answers to the prompts of its parts, in one."""
-    segments = lines_after(text, "numbered segments:")
     count = int(re.findall(r"in exactly (\d+) shots", text)[-1])
-    firsts = [1 + place * len(segments) // count for place in range(count)]
-    spans = zip(firsts, [*firsts[1:], len(segments) + 1], strict=True)
-    shots = [" ".join(segments[first - 1 : stop - 1]) for first, stop in spans]
+    firsts, shots = divided(lines_after(text, "numbered segments:"), count, " ")
     people = _sheets(text, shots)
     cast = [character(person["key"], person["name"]) for person in people]
     placed = [named_first(cast, shot)[:3] for shot in shots]
     names = {person["key"]: person["name"] for person in people}
-    cameras = _cameras(placed)
-    places = [entry["setting"] for entry in _places(shots)]
-    statics = _stills(shots, [[names[key] for key in keys] for keys in placed])
+    stills = _stills(shots, [[names[key] for key in keys] for keys in placed])
+    parts = zip(firsts, shots, _places(shots), _cameras(placed), placed, stills, strict=True)
     return {
         "characters": people,
         "shots": [
-            {
-                "shot": number + 1,
-                "first_segment": firsts[number],
-                "plot": _told(shots[number]),
-                "setting": places[number],
-                **cameras[number],
-                "characters": placed[number],
-                "description": statics[number],
-            }
-            for number in range(count)
+            {"shot": place["shot"], "first_segment": first, "plot": _told(shot), "setting": place["setting"],
+             **camera, "characters": keys, "description": still}
+            for first, shot, place, camera, keys, still in parts
         ],
-    }
+    }  # fmt: skip
 
 
 def _told(shot: str) -> str:
@@ -149,14 +140,11 @@ def _casts(text: str) -> list[list[str]]:
 
 def _cameras(casts: Sequence[Sequence[str]]) -> list[Json]:
     """Return perspectives that go to and fro by one step."""
-    distances = ("medium_long_shot", "medium_shot")
+    steps = zip(casts, cycle(("medium_long_shot", "medium_shot")), strict=False)
     return [
-        {
-            "distance": distances[number % 2], "angle": "front_view" if names else None,
-            "type": "eye_level_shot",
-        }
-        for number, names in enumerate(casts)
-    ]  # fmt: skip
+        {"distance": distance, "angle": "front_view" if names else None, "type": "eye_level_shot"}
+        for names, distance in steps
+    ]
 
 
 def _perspectives(text: str) -> Json:
@@ -172,14 +160,8 @@ def _descriptions(text: str) -> Json:
 
 def _stills(shots: Sequence[str], casts: Sequence[Sequence[str]]) -> list[str]:
     chinese = is_unspaced("".join(shots))
-    stills = []
-    for names in casts:
-        if chinese:
-            said = "、".join(names) + "站着不动。" if names else "地上空无一人。"
-        else:
-            said = f"{' and '.join(names)} stand still." if names else "The ground lies empty."
-        stills.append(said)
-    return stills
+    joint, rest, nobody = _STILLS["zh" if chinese else "en"]
+    return [joint.join(names) + rest if names else nobody for names in casts]
 
 
 def _translated_names(text: str) -> Json:
@@ -217,14 +199,11 @@ def _translated_shots(text: str) -> Json:
     for shot in json.loads(fence_after(text, "The shots:")):
         number = shot["shot"]
         setting = f"第{number}处景色，白天" if chinese else f"Place number {number}, daylight"
-        entries.append(
-            {
-                "shot": number,
-                "plot": said(shot["plot"], number),
-                "setting": setting if shot["setting"] else None,
-                "static": said(shot["static"], number) if shot["static"] else None,
-            }
-        )
+        entries.append({
+            "shot": number, "plot": said(shot["plot"], number),
+            "setting": setting if shot["setting"] else None,
+            "static": said(shot["static"], number) if shot["static"] else None,
+        })  # fmt: skip
     return {"shots": entries}
 
 

@@ -15,7 +15,7 @@ from ..schemas.canonical import Json, digest, sha256_bytes
 from ..schemas.katha import StoryRecord
 from ..schemas.text import normalize_answer
 from ..studies.memory.shots.layout import CELLS
-from .asked_prompts import fenced_texts, prompt_of, user_text
+from .asked_prompts import answering, fenced_texts, prompt_of, user_text
 from .model_server import Answer, Asked, word_vector
 
 _SUBJECT = re.compile(r"Who or what leads it: (.+)\.")
@@ -100,10 +100,7 @@ _WRITERS: dict[str, Callable[[list[str]], Json]] = {
 
 def answer_questions(asked: Asked) -> Json:
     """Return the reply to a prompt."""
-    prompt = prompt_of(asked) or ""
-    if prompt not in _WRITERS:
-        raise ValueError(f"not a prompt that questions or prompts are written by: {asked.system[:80]!r}")
-    return _WRITERS[prompt](list(fenced_texts(user_text(asked))))
+    return answering(asked, _WRITERS)(fenced_texts(user_text(asked)))
 
 
 # A stand-in for a judge: it answers every prompt of the judges from the request alone.
