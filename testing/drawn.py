@@ -34,14 +34,14 @@ def picture_bytes(image: "Image", format: str = "PNG", **options: object) -> byt
     return file.getvalue()
 
 
-def write_storyboard(folder: Path, panels: int = 5, first: int = 1, suffix: str = "png") -> list[Path]:
-    """Write panels numbered with two digits from ``first`` on; return the files."""
+def write_storyboard(folder: Path, panels: int = 5, suffix: str = "png") -> list[Path]:
+    """Write panels numbered with two digits; return the files."""
     folder.mkdir(parents=True, exist_ok=True)
     format = {"png": "PNG", "jpg": "JPEG", "jpeg": "JPEG", "webp": "WEBP"}[suffix]
     files = []
-    for number in range(first, first + panels):
+    for number in range(1, panels + 1):
         files.append(folder / f"{number:02}.{suffix}")
-        files[-1].write_bytes(picture_bytes(draw_panel(number - first + 1), format))
+        files[-1].write_bytes(picture_bytes(draw_panel(number), format))
     return files
 
 

@@ -87,9 +87,9 @@ class StudyServer:
 
 
 @contextmanager
-def serve_study(folder: Path, port: int = 0, now: Callable[[], str] = clock) -> Iterator[StudyServer]:
+def serve_study(folder: Path) -> Iterator[StudyServer]:
     """Serve a study in a thread while the block lasts."""
-    server = StudyServer(open_study(folder), port, now)
+    server = StudyServer(open_study(folder))
     try:
         yield server
     finally:

@@ -25,9 +25,7 @@ def toy_task(folder: Path) -> Path:
     return path
 
 
-def toy_items(
-    folder: Path, stories: int = 4, sides: int = 2, methods: Sequence[str] = ("a", "b")
-) -> list[Drawn]:
+def toy_items(folder: Path, stories: int = 4) -> list[Drawn]:
     """Return items with drawn pictures: per story one, with one question; two sides show two methods."""
     from PIL import Image
 
@@ -36,8 +34,8 @@ def toy_items(
     for number in range(1, stories + 1):
         story = f"kb25k_{number:04d}"
         files = []
-        for side in range(sides):
-            path = folder / f"{story}-{methods[side]}.png"
+        for side, method in enumerate("ab"):
+            path = folder / f"{story}-{method}.png"
             Image.new("RGB", (64, 48), (40 * number % 256, 90 * side, 120)).save(path)
             files.append((path,))
         part = Part(
@@ -46,7 +44,7 @@ def toy_items(
         )  # fmt: skip
         items.append(
             Drawn(about=story, story=story, sides=tuple(files), parts={"questions": (part,)},
-                  methods=tuple(methods[:sides]), condition="text_image")
+                  methods=("a", "b"), condition="text_image")
         )  # fmt: skip
     return items
 

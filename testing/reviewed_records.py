@@ -88,11 +88,10 @@ def vote_all(
     return open_study(study.folder)
 
 
-def add_adjudicator(study: Study, name: str = "simulated-a", at: str = NOW) -> str:
+def add_adjudicator(study: Study) -> str:
     """Let an adjudicator take part; return the pseudonym."""
-    event = Event(
-        f"{name}/invited", at, study.protocol.sha256, name, "invited", None, {"role": "adjudicator"}
-    )
+    name, role = "simulated-a", {"role": "adjudicator"}
+    event = Event(f"{name}/invited", NOW, study.protocol.sha256, name, "invited", None, role)
     with VoteJournal(study.folder) as journal:
         journal.add_now(event)
     return name

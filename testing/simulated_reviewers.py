@@ -62,7 +62,6 @@ class SimulatedReviewer:
     client: "httpx.AsyncClient"  # sends its requests, to the server's address; it keeps the session
     policy: Policy  # answers items
     name: str = "simulated-1"  # begins the ids of what it sends
-    publish: bool = True  # whether it agrees that its votes are published
     looks: bool = True  # whether it asks for every picture and video before it answers, as a browser does
     pause: Pause = asyncio.sleep  # waits
     saved: list[Saved] = field(default_factory=list)  # votes that the server said were saved
@@ -84,7 +83,7 @@ class SimulatedReviewer:
 
     async def _act(self, page: Page) -> None:
         if page.kind == "consent":
-            await self.send("agree", {"publish": self.publish, "expertise": next(iter(page.expertise), None)})
+            await self.send("agree", {"publish": True, "expertise": next(iter(page.expertise), None)})
         elif page.kind == "item":
             await self.vote(page)
         elif page.kind == "overview":
@@ -113,11 +112,6 @@ class SimulatedReviewer:
         }  # fmt: skip
         await self.send("vote", body)
         self.saved.append(Saved(sent, page.key, answers))
-
-    async def leave(self) -> Page:
-        """Leave the study for good."""
-        await self.send("leave", {})
-        return await self._look("/")
 
     async def send(self, name: str, body: Mapping[str, Json]) -> dict[str, Any]:
         """Send a request until it is acknowledged; return the answer."""

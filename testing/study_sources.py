@@ -24,18 +24,16 @@ EVENTS: Mapping[str, tuple[str, ...]] = {
 """File name of a video in the drawn suite -> its events."""
 
 
-def storyboard_evaluation(
-    folder: Path, stories: int = 3, methods: Sequence[str] = METHODS, bridged: Sequence[str] = ()
-) -> Simulated:
+def storyboard_evaluation(folder: Path, stories: int = 3, bridged: Sequence[str] = ()) -> Simulated:
     """Write a release and an evaluation of it with pictures, whose judges are simulated.
 
     The pictures say which story and panel they are, as :func:`.drawn_storyboards.numbers_in` reads.
     """
     truth = Truth(errors=(0.1, 0.2))
-    made = write_simulated(folder, 6 * stories, [(name, truth) for name in methods])
+    made = write_simulated(folder, 6 * stories, [(name, truth) for name in METHODS])
     lines = [
         _frames(made.run, number, record, method, bridged=method in bridged)
-        for method in methods
+        for method in METHODS
         for number, record in enumerate(made.items.records)
     ]
     write_atomic(made.run / FRAMES, jsonl_lines(lines))
@@ -61,7 +59,7 @@ def _frames(run: Path, number: int, record: StoryRecord, method: str, *, bridged
     }  # fmt: skip
 
 
-def drawn_videos(folder: Path, methods: Sequence[str] = METHODS) -> tuple[Path, list[Path]]:
+def drawn_videos(folder: Path) -> tuple[Path, list[Path]]:
     """Write a suite and real videos of it (needs the extra ``video``); return the file and the folders."""
     folder.mkdir(parents=True, exist_ok=True)
     suite = {
@@ -69,16 +67,16 @@ def drawn_videos(folder: Path, methods: Sequence[str] = METHODS) -> tuple[Path, 
         for name, events in EVENTS.items()
     }
     (folder / SUITE).write_text(json.dumps(suite, indent=4) + "\n", "utf-8")
-    for number, method in enumerate(methods):
+    for number, method in enumerate(METHODS):
         (folder / method).mkdir()
         for name in EVENTS:
             write_video(folder / method / name, 8, size=(48 + 16 * number, 48))
-    return folder / SUITE, [folder / method for method in methods]
+    return folder / SUITE, [folder / method for method in METHODS]
 
 
-def episode_evaluation(folder: Path, methods: Sequence[str] = METHODS) -> Path:
+def episode_evaluation(folder: Path) -> Path:
     """Write an evaluation of an episode with a crop of each entity, and frames of each place."""
-    run = write_run(folder, methods)
+    run = write_run(folder, METHODS)
     manifest = json.loads((run / EVALUATION).read_bytes())
     manifest["protocol"]["definitions"] = {"judge_locations.frames": 1}
     (run / EVALUATION).write_bytes(pretty_bytes(manifest))

@@ -4,13 +4,13 @@ Settings name them by their place, such as ``fabula.testing.table_detector:load_
 in for real models; their numbers mean nothing beyond the drawings.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..media.images import open_picture
-from ..models.vision.store import Box, Card, Rows, TextRows, identity_of, vector_key
+from ..models.vision.store import Box, Card, Rows, TextRows, identity_of
 from ..models.vision.weights import Place
 from .drawn_shots import CAST, draw_shot
 
@@ -45,25 +45,20 @@ class Plain:
 
 
 class TableDetector(Plain):
-    """A detector that looks boxes up by the content of a picture.
+    """A detector of the drawn cast, by its table of colours.
 
-    A picture that is not in the table is searched for the colours of the drawn cast: in each picture one
-    figure of each character is found, also where it was scaled.
-
-    Args:
-        table: what :func:`content_key` gives of a picture -> its boxes.
+    In each picture one figure of each character is found, also where it was scaled.
     """
 
-    def __init__(self, table: Mapping[str, Sequence[Box]] | None = None) -> None:
+    def __init__(self) -> None:
         super().__init__("table-detector", 0)
-        self._table = {key: tuple(boxes) for key, boxes in (table or {}).items()}
         self.seen = 0
         """Pictures looked at since it was made."""
 
     def detect(self, images: "Sequence[Image]") -> list[tuple[Box, ...]]:
         """Return the boxes of each picture, highest score first."""
         self.seen += len(images)
-        return [self._table.get(content_key(image)) or figures_in(image) for image in images]
+        return [figures_in(image) for image in images]
 
 
 class ColourEncoder(Plain):
@@ -175,11 +170,6 @@ class StillFlow(Plain):
 def load_still_flow(place: Place) -> StillFlow:
     """Return the flow that sees no motion: in the place of RAFT."""
     return StillFlow()
-
-
-def content_key(image: "Image") -> str:
-    """Return what a picture is looked up by: the hash of its size and pixels."""
-    return vector_key("", image).hex()
 
 
 def figures_in(image: "Image") -> tuple[Box, ...]:

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 STRIDE = 32
 """Pixels of a cell in the coarsest grid of the detector of faces; a red square that fills one is a face."""
+DIMENSIONS = 16
+"""Numbers of a vector of a face."""
 FACE_SIDE = 64
 """Pixels a side of a found face, around the upper left corner of its cell, in a picture of 640 x 640."""
 
@@ -80,10 +82,10 @@ def draw_faces(cells: Sequence[tuple[int, int, int]], size: tuple[int, int] = (S
     return image if size == image.size else image.resize(size, Image.Resampling.BICUBIC)
 
 
-def write_face_detector(file: Path, *, points: bool = True, fixed: bool = True) -> Path:
+def write_face_detector(file: Path) -> Path:
     """Write a detector of faces in the form of SCRFD: three strides, two anchors a cell.
 
-    ``fixed``: whether it takes 640 x 640 pixels only; the published one takes any size.
+    It takes 640 x 640 pixels only; the published one takes any size.
     """
     from onnx import TensorProto, helper, numpy_helper
 
@@ -98,9 +100,8 @@ def write_face_detector(file: Path, *, points: bool = True, fixed: bool = True) 
         helper.make_node("Transpose", ["grid"], ["turned"], perm=[0, 2, 3, 1]),
         helper.make_node("Reshape", ["turned", "column"], ["scores_32"]),
     ]
-    kinds = ("scores", "boxes", "points") if points else ("scores", "boxes")
     outputs = []
-    for kind, width in zip(kinds, (1, 4, 10), strict=False):
+    for kind, width in (("scores", 1), ("boxes", 4), ("points", 10)):
         for stride in (8, 16, STRIDE):
             count, name = (SIZE // stride) ** 2 * 2, f"{kind}_{stride}"
             outputs.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, [count, width]))
@@ -110,15 +111,13 @@ def write_face_detector(file: Path, *, points: bool = True, fixed: bool = True) 
             known[f"{name}_rows"] = np.tile(row.astype(np.float32), (count, 1))
             nodes.append(helper.make_node("Identity", [f"{name}_rows"], [name]))
     held = [numpy_helper.from_array(value, name) for name, value in known.items()]
-    sides = (SIZE, SIZE) if fixed else ("height", "width")
-    return _saved(nodes, ((1, 3, *sides), outputs), held, file)
+    return _saved(nodes, ((1, 3, SIZE, SIZE), outputs), held, file)
 
 
-def write_encoder(file: Path, side: int = 112, dimensions: int = 16, seed: int = 0) -> Path:
+def write_encoder(file: Path, side: int = 112) -> Path:
     """Write an encoder: the means of sixteen parts of a picture, times random weights."""
     from onnx import TensorProto, helper, numpy_helper
 
-    weights = encoder_weights(dimensions, seed)
     nodes = [
         helper.make_node(
             "AveragePool", ["pixels"], ["means"], kernel_shape=[side // 4] * 2, strides=[side // 4] * 2
@@ -126,13 +125,15 @@ def write_encoder(file: Path, side: int = 112, dimensions: int = 16, seed: int =
         helper.make_node("Flatten", ["means"], ["flat"]),
         helper.make_node("MatMul", ["flat", "weights"], ["rows"]),
     ]
-    outputs = [helper.make_tensor_value_info("rows", TensorProto.FLOAT, ["n", dimensions])]
-    return _saved(nodes, (("n", 3, side, side), outputs), [numpy_helper.from_array(weights, "weights")], file)
+    outputs = [helper.make_tensor_value_info("rows", TensorProto.FLOAT, ["n", DIMENSIONS])]
+    return _saved(
+        nodes, (("n", 3, side, side), outputs), [numpy_helper.from_array(encoder_weights(), "weights")], file
+    )
 
 
-def encoder_weights(dimensions: int = 16, seed: int = 0) -> np.ndarray[Any, np.dtype[np.float32]]:
-    """Return the weights of :func:`write_encoder`, shape (48, dimensions)."""
-    return np.random.default_rng(seed).standard_normal((48, dimensions)).astype(np.float32)
+def encoder_weights() -> np.ndarray[Any, np.dtype[np.float32]]:
+    """Return the weights of :func:`write_encoder`, shape (48, 16)."""
+    return np.random.default_rng(0).standard_normal((48, DIMENSIONS)).astype(np.float32)
 
 
 def _saved(nodes: list[Any], ends: tuple[tuple[Any, ...], list[Any]], held: list[Any], file: Path) -> Path:

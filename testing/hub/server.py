@@ -115,7 +115,6 @@ class HubServer:
         port: 0 takes a free one.
         log_path: a file that every request is appended to, one JSON object per line.
         page: most entries of one page of a listing.
-        part: bytes from which large files are uploaded in parts of so many; None for never.
 
     Used as a context manager. Everything is in memory and gone with it.
     """
@@ -128,12 +127,11 @@ class HubServer:
         port: int = 0,
         log_path: Path | None = None,
         page: int = 1000,
-        part: int | None = None,
     ) -> None:
         self.tokens = dict(tokens or {TOKEN: "user"})
         self.faults: Plan = faults or {}
         self.store = Store()
-        self.service = Service(self.store, page=page, part=part)
+        self.service = Service(self.store, page=page)
         self.requests = Log(log_path)
         self._port = port
         self._server: ThreadingHTTPServer | None = None
@@ -220,9 +218,9 @@ class HubServer:
                 changes.append(Change(path, content))
         return store.commit(repository, title, "", changes).oid
 
-    def tamper(self, name: str, path: str, content: bytes, revision: str = MAIN) -> None:
+    def tamper(self, name: str, path: str, content: bytes) -> None:
         """Replace the stored content of a file, and nothing that speaks of it."""
-        entry = self.repository(name).commit_of(revision).tree[path]
+        entry = self.repository(name).commit_of(MAIN).tree[path]
         if entry.sha256 is None:
             self.store.blobs[entry.oid] = content
         else:

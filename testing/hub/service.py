@@ -24,11 +24,14 @@ class Service:
     Args:
         store: what is kept.
         page: most entries of one listing.
+
+    Attributes:
         part: bytes from which a large file is uploaded in parts of so many; None for never.
     """
 
-    def __init__(self, store: Store, *, page: int = 1000, part: int | None = None) -> None:
-        self.store, self.page, self.part = store, page, part
+    def __init__(self, store: Store, *, page: int = 1000) -> None:
+        self.store, self.page = store, page
+        self.part: int | None = None
         self.url = self.storage_url = ""
         self._parts: dict[tuple[str, int], bytes] = {}
         self._lock = threading.Lock()

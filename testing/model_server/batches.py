@@ -30,17 +30,12 @@ class Fate:
     # share of its requests that are answered by then, the first of them; the rest expires or is cancelled
     # with it, and where it is ``completed`` is not mentioned at all
     done: float = 1.0
-    # what is said as its state instead of the truth, for ever or with ``word_looks`` so often
-    word: str | None = None
-    word_looks: int | None = None  # how often the word is said; None: for ever
-    shuffled: bool = True  # whether results come in another order than the requests
+    word: str | None = None  # what is said as its state instead of the truth
     torn: int = 0  # how often results are given with their last line cut; -1: always
     # whether Google calls it partially succeeded where some requests were not answered
     partial_word: bool = False
     problem: tuple[str, str] | None = None  # code and text of why it failed, where it did
-    bad_lines: tuple[int, ...] = ()  # numbers of the requests, from 1, that are said to be why it failed
     slow_cancel: int = 1  # looks at it between a request to cancel it and its end
-    strange_result: bool = False  # whether a result has a type that nobody knows (Anthropic)
     forgotten: bool = False  # whether the service no longer knows it once it was made
 
 
@@ -70,7 +65,6 @@ class Made:
     cancelling: bool = False  # whether it was asked to stop
     over: End | None = None  # how it ended; None while it has not
     fetched: int = 0  # how often its results were fetched
-    said: int = 0  # how often the strange word was said
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -81,14 +75,6 @@ class Made:
         """Return how many requests ended how; none has before the batch is over."""
         kinds: tuple[Kind, ...] = ("answered", "errored", "expired", "cancelled")
         return {kind: sum(line.kind == kind for line in self.lines) if self.over else 0 for kind in kinds}
-
-    def strange_word(self) -> str | None:
-        """Return the word that is said instead of the state, where one is said now."""
-        fate = self.fate
-        if fate.word is None or (fate.word_looks is not None and self.said >= fate.word_looks):
-            return None
-        self.said += 1
-        return fate.word
 
 
 Answering: TypeAlias = Callable[[str, Mapping[str, Any], HttpRequest], tuple[int, Json]]
@@ -180,10 +166,9 @@ class Store:
             made.cancelling, made.looks = True, made.fate.slow_cancel
 
     def results(self, made: Made, lines: Sequence[Json]) -> bytes:
-        """Return the file of some results, in another order and torn where that is its fate."""
+        """Return the file of some results, in another order, and torn where that is its fate."""
         shown = list(lines)
-        if made.fate.shuffled:
-            random.Random(made.id).shuffle(shown)
+        random.Random(made.id).shuffle(shown)
         data = "".join(json.dumps(line) + "\n" for line in shown).encode("ascii")
         made.fetched += 1
         if made.fate.torn < 0 or made.fetched <= made.fate.torn:
@@ -375,16 +360,15 @@ class OpenAIForm(Form):
         view: dict[str, Json] = {
             "id": made.id, "object": "batch", "endpoint": "/v1/chat/completions", "completion_window": "24h",
             "input_file_id": "file-input", "created_at": int(made.created), "metadata": {"fabula": made.tag},
-            "status": made.strange_word() or word,
+            "status": made.fate.word or word,
             "output_file_id": None, "error_file_id": None, "errors": None,
             "request_counts": {"total": len(made.lines), "completed": counts["answered"],
                                "failed": counts["errored"]},
         }  # fmt: skip
         if made.over == "failed":
             code, text = fate.problem or ("invalid_request", "a line is not valid")
-            lines: list[int | None] = [*fate.bad_lines] or [None]
-            data = [{"code": code, "message": text, "line": line, "param": None} for line in lines]
-            view["errors"] = {"object": "list", "data": data}
+            data = {"code": code, "message": text, "line": None, "param": None}
+            view["errors"] = {"object": "list", "data": [data]}
         elif made.over is not None:
             shown = [line.kind == "answered" for line in made.lines if _told(made, line)]
             if any(shown):
@@ -433,10 +417,8 @@ class AnthropicForm(Form):
         return {"data": views, "has_more": more, "first_id": ends[0], "last_id": ends[-1]}
 
     def result(self, made: Made, line: Line) -> Json:
-        if made.fate.strange_result and line is made.lines[0]:
-            result: Json = {"type": "postponed"}
-        elif line.kind == "answered":
-            result = {"type": "succeeded", "message": line.answer}
+        if line.kind == "answered":
+            result: Json = {"type": "succeeded", "message": line.answer}
         elif line.kind == "errored":
             result = {"type": "errored", "error": line.answer}
         else:
@@ -450,7 +432,7 @@ class AnthropicForm(Form):
         results = f"http://{request.headers.get('host')}/v1/messages/batches/{made.id}/results"
         created = datetime.fromtimestamp(made.created, UTC).isoformat()
         return {
-            "id": made.id, "type": "message_batch", "processing_status": made.strange_word() or word,
+            "id": made.id, "type": "message_batch", "processing_status": made.fate.word or word,
             "request_counts": {"processing": 0 if made.over else len(made.lines), **told},
             "created_at": created, "expires_at": created, "ended_at": None, "archived_at": None,
             "cancel_initiated_at": None, "results_url": results if made.over else None,
@@ -530,7 +512,7 @@ class GoogleForm(Form):
         about: dict[str, Json] = {
             "@type": "type.googleapis.com/google.ai.generativelanguage.v1main.GenerateContentBatch",
             "model": f"models/{made.model}", "displayName": made.tag,
-            "state": made.strange_word() or f"BATCH_STATE_{word}", "name": made.id,
+            "state": made.fate.word or f"BATCH_STATE_{word}", "name": made.id,
             "createTime": datetime.fromtimestamp(made.created, UTC).isoformat(),
             "batchStats": {"requestCount": str(whole), "successfulRequestCount": str(answered),
                            "failedRequestCount": str(counts["errored"])},
