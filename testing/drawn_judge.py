@@ -241,9 +241,7 @@ def whole_frames(record: StoryRecord) -> tuple[Codes, ...]:
 
 def known_codes(record: StoryRecord) -> Codes:
     """Return the codes of all texts of a story that a picture may show, phrases included."""
-    texts = [text for scene in record.scenes for text in scene_texts(scene)]
-    texts += [text for each in record.transitions for text in transition_texts(each)]
-    return frozenset(code_of(part) for text in texts for part in (text, *phrases_of(text)))
+    return frozenset(code_of(part) for text in _texts(record) for part in (text, *phrases_of(text)))
 
 
 # Questions that no record has, such as those of other evaluators: answered by what frames show.

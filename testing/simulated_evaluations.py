@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..evaluation.archive.archive import EVALUATION, JUDGEMENTS, release_sha256, sort_key
+from ..evaluation.archive.archive import release_sha256, write_archive
 from ..evaluation.recoverability.matching import Items, items_of
 from ..evaluation.recoverability.replies import Replies
 from ..releases.loading import load
-from ..schemas.canonical import Json, jsonl_lines, pretty_bytes, write_atomic
+from ..schemas.canonical import Json, pretty_bytes, write_atomic
 from ..schemas.paths import RELEASE
 from .katha_folders import write_release
 from .katha_samples import sample_bundles
@@ -55,8 +55,6 @@ def write_simulated(
     replies = simulated_replies(items, truths, seed, generations)
     run = folder / "run"
     run.mkdir()
-    lines = sorted(simulated_lines(replies, items), key=sort_key)
-    write_atomic(run / JUDGEMENTS, jsonl_lines(line.as_json() for line in lines))
     manifest = simulated_manifest(release_sha256(release.path), replies)
-    write_atomic(run / EVALUATION, [pretty_bytes(manifest.as_json())])
+    write_archive(run, manifest, simulated_lines(replies, items))
     return Simulated(release.path, run, items, replies)

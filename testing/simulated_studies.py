@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..evaluation.archive.archive import EVALUATION as MANIFEST
-from ..evaluation.archive.archive import JUDGEMENTS, release_sha256, sort_key
+from ..evaluation.archive.archive import release_sha256, write_archive
 from ..evaluation.recoverability.matching import Items, items_of
 from ..evaluation.report.showing import FRAMES
 from ..releases.loading import load
@@ -146,8 +145,7 @@ def _write_evaluation(
     )
     target = folder / EVALUATION
     target.mkdir(parents=True)
-    write_atomic(target / JUDGEMENTS, jsonl_lines(line.as_json() for line in sorted(lines, key=sort_key)))
-    write_atomic(target / MANIFEST, [pretty_bytes(manifest.as_json())])
+    write_archive(target, manifest, lines)
 
 
 def _rows(key: Failed, failed: Collection[Failed]) -> list[dict[str, Any]]:

@@ -2,41 +2,28 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from ..releases.entities.tree import script_bytes
 
-CAST: Mapping[str, tuple[str, str]] = {
-    "Character 1": ("Ana", "Woman of forty in a green apron with rolled sleeves."),
-    "Character 2": ("Ben", "Tall boy with curly hair and a yellow raincoat."),
-    "Location 1": ("The Kitchen", "Narrow room with blue tiles and one window."),
-    "Location 2": ("The Garden", "Small lawn between brick walls, with a pear tree."),
-    "Object 1": ("the red cup", "Chipped red enamel cup with a white rim."),
-    "Object 2": ("the old ladder", "Wooden ladder of seven rungs, grey with age."),
-}
+_WORDS = json.loads((files(__package__) / "words.json").read_bytes())["written_episodes"]
+Written = tuple[int, str, tuple[str, ...]]
+"""Scene, action and scheduled names of a shot."""
+CAST: Mapping[str, tuple[str, str]] = {label: (name, text) for label, (name, text) in _WORDS["cast"].items()}
 """Label -> name and description."""
-
-SHOTS: Sequence[tuple[int, str, tuple[str, ...]]] = (
-    (1, "Ana fills the red cup at the sink of The Kitchen.", ("Ana", "The Kitchen", "the red cup")),
-    (1, "Ben runs into The Kitchen and waves at Ana.", ("Ana", "Ben", "The Kitchen")),
-    (2, "Ben leans the old ladder against the tree in The Garden.", ("Ben", "The Garden", "the old ladder")),
-    (2, "Ana walks across The Garden, shading her eyes.", ("Ana", "The Garden")),
-    (2, "Ana gives Ben the red cup in The Garden.", ("Ana", "Ben", "The Garden", "the red cup")),
+SHOTS: Sequence[Written]
+SHOTS, SECOND = (
+    tuple((scene, action, tuple(names)) for scene, action, names in _WORDS[which])
+    for which in ("first", "second")
 )
-"""Scene, action and scheduled names of each shot of the first episode."""
-
-SECOND: Sequence[tuple[int, str, tuple[str, ...]]] = (
-    (1, "Ben sits alone in The Garden.", ("Ben", "The Garden")),
-    (1, "Ben drinks from the red cup in The Garden.", ("Ben", "The Garden", "the red cup")),
-)
+"""The shots of each episode."""
 
 _LISTS = {"Character": "characters", "Location": "places", "Object": "objects"}
 
 
-def written_episode(
-    name: str = "ep_a", shots: Sequence[tuple[int, str, tuple[str, ...]]] = SHOTS
-) -> dict[str, Any]:
+def written_episode(name: str = "ep_a", shots: Sequence[Written] = SHOTS) -> dict[str, Any]:
     """Return an episode as parsed JSON; its registry holds who is scheduled, numbered within each type."""
     labels = _labels(shots)
     scenes: dict[int, dict[str, Any]] = {}
@@ -85,7 +72,7 @@ def write_episodes(folder: Path, episodes: Sequence[Mapping[str, Any]] | None = 
     return folder
 
 
-def _labels(shots: Sequence[tuple[int, str, tuple[str, ...]]]) -> dict[str, str]:
+def _labels(shots: Sequence[Written]) -> dict[str, str]:
     words = {name: label.partition(" ")[0] for label, (name, _) in CAST.items()}
     counts: dict[str, int] = {}
     labels = {}
