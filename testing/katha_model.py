@@ -301,10 +301,6 @@ def _answer_questions(request: _Request, _: KathaModel) -> Json:
     return {"answers": answers}
 
 
-def _guess_answers(_request: _Request, _: KathaModel) -> Json:
-    return {"status": "unknown", "answer": None}
-
-
 def _judge_answers(request: _Request, _: KathaModel) -> Json:
     count = request.number(r"Judge all (\d+) questions")
     fine: Json = {"remark": None, "gold_supported": True, "wrong_answers": []}
@@ -343,7 +339,7 @@ def _judge_record(request: _Request, model: KathaModel) -> Json:
     kept: Json = {"meaning_changed": True, "description_fits": True, "rest_kept": True, "possible": True}
     variants = shown("The variants:")
     read: list[Json] = [{"number": part["number"], **fine, **kept} for part in variants]
-    if _is_faulted(request.tale, model):
+    if share(request.tale.id, "critical") < model.critical:
         if scenes and scenes[0]["scene"] == 1 and scenes[0]["state"] != request.tale.clause(0, 0):
             judged[0] |= {"remark": "That is not how the scene ends.", "contradicted": ["state"]}
         if variants and not variants[0]["description"].endswith(_AS_TOLD):
@@ -356,21 +352,12 @@ def _judge_record(request: _Request, model: KathaModel) -> Json:
     }  # fmt: skip
 
 
-def _is_faulted(tale: _Tale, model: KathaModel) -> bool:
-    return share(tale.id, "critical") < model.critical
-
-
-def _name_characters(_request: _Request, _model: KathaModel) -> Json:
-    return {"characters": [{"name": "crow"}, {"name": "fox"}], "moral_label": "gratitude"}
-
-
-def _split_book(_request: _Request, _model: KathaModel) -> Json:
-    return {"boundaries": []}  # all of it is one tale
-
-
 _ANSWERS: dict[str, Callable[[_Request, KathaModel], Json]] = {
-    "books/split_book": _split_book,
-    "models/check": _name_characters,
+    "books/split_book": lambda *_: {"boundaries": []},  # all of it is one tale
+    "models/check": lambda *_: {
+        "characters": [{"name": "crow"}, {"name": "fox"}],
+        "moral_label": "gratitude",
+    },
     "katha/assess_story": _assess,
     "katha/normalise_story": _normalise,
     "katha/draft_scenes": _draft_scenes,
@@ -378,7 +365,7 @@ _ANSWERS: dict[str, Callable[[_Request, KathaModel], Json]] = {
     "katha/write_questions": _write_questions,
     "katha/write_contrastives": _write_variants,
     "katha/answer_questions": _answer_questions,
-    "katha/guess_answers": _guess_answers,
+    "katha/guess_answers": lambda *_: {"status": "unknown", "answer": None},
     "katha/check_answers": _judge_answers,
     "katha/read_variants": _read_variants,
     "katha/check_record": _judge_record,

@@ -63,10 +63,6 @@ def _entry(about: str) -> dict[str, Any]:
     return {"question": f"What of {about}?", "gold_answer": f"this of {about}", "other_answers": ["that"]}
 
 
-def _broad(_texts: list[str]) -> Json:
-    return {"questions": [{"about": name, **_entry(name)} for name in BROAD]}
-
-
 def _of_scenes(texts: list[str]) -> Json:
     scenes = range(1, len(texts[0].splitlines()) + 1)
     return {"questions": [{"scene": n, "element": "action", **_entry(f"scene {n}")} for n in scenes]}
@@ -85,15 +81,13 @@ def _statements(texts: list[str]) -> Json:
     }  # fmt: skip
 
 
-def _rewritten(texts: list[str]) -> Json:
-    return {"prompt": texts[0]}
-
-
 _WRITERS: dict[str, Callable[[list[str]], Json]] = {
-    "evaluators/story_questions": _broad,
+    "evaluators/story_questions": lambda _: {
+        "questions": [{"about": name, **_entry(name)} for name in BROAD],
+    },
     "evaluators/scene_questions": _of_scenes,
     "evaluators/statements": _statements,
-    "generation/rewrite_prompt": _rewritten,
+    "generation/rewrite_prompt": lambda texts: {"prompt": texts[0]},
 }
 """Prompt -> what answers it, from the fenced texts of the request."""
 

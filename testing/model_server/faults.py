@@ -183,7 +183,8 @@ class EchoSecretsInReply(ContentFault):
         key = ", ".join(asked.secrets)
         if answer.picture is not None:
             return replace(answer, picture=replace(answer.picture, revised_prompt=key), model=key)
-        return replace(answer, text=_prefixed(answer.text, asked.schema or {}, key), model=key)
+        text = _first_string(answer.text, asked.schema or {}, lambda value: f"{key} {value}")
+        return replace(answer, text=text, model=key)
 
 
 @dataclass(frozen=True)
@@ -253,7 +254,13 @@ class MalformedJson(ContentFault):
     kind: Literal["commas", "quotes", "unclosed", "wrong_type"] = "quotes"
 
     def alter(self, asked: Asked, answer: Answer) -> Answer:
-        return replace(answer, text=_malformed(answer.text, self.kind))
+        if self.kind == "commas":
+            return replace(answer, text=re.sub(r"([}\]])\s*$", r",\1", answer.text))
+        if self.kind == "unclosed":
+            return replace(answer, text=answer.text.rstrip()[:-1])
+        if self.kind == "wrong_type":
+            return replace(answer, text=json_text([answer.text]))
+        return replace(answer, text=answer.text.replace('"', "'"))
 
 
 @dataclass(frozen=True)
@@ -292,10 +299,10 @@ class Thinking(ContentFault):
 
 @dataclass(frozen=True)
 class WrongLanguage(ContentFault):
-    """All free strings of the JSON are in another script; members of enumerations stay."""
+    """All free strings of the JSON are in Cyrillic letters; members of enumerations stay."""
 
     def alter(self, asked: Asked, answer: Answer) -> Answer:
-        return replace(answer, text=_other_script(answer.text, asked.schema or {}))
+        return replace(answer, text=_with_strings(answer.text, asked.schema or {}, _cyrillic))
 
 
 @dataclass(frozen=True)
@@ -308,7 +315,9 @@ class Huge(ContentFault):
         if answer.picture is not None:
             data = answer.picture.data.ljust(self.size, b"\0")
             return replace(answer, picture=replace(answer.picture, data=data))
-        return replace(answer, text=_huge(answer.text, asked.schema or {}, self.size))
+        more = " and so on" * (1 + max(0, self.size - len(answer.text)) // 10)
+        grown = _first_string(answer.text, asked.schema or {}, lambda value: value + more)
+        return replace(answer, text=grown.ljust(self.size))
 
 
 @dataclass(frozen=True)
@@ -321,7 +330,12 @@ class CorruptPicture(ContentFault):
     def alter(self, asked: Asked, answer: Answer) -> Answer:
         if answer.picture is None:
             return answer
-        data = _corrupt(answer.picture.data, self.how, self.at)
+        whole = answer.picture.data
+        data = {
+            "cut": whole[: int(len(whole) * self.at)],
+            "noise": b"".join(hashlib.sha256(whole[:64] + bytes([n])).digest() for n in range(16)),
+            "words": b"the picture could not be stored",
+        }[self.how]
         return replace(answer, picture=replace(answer.picture, data=data))
 
 
@@ -413,7 +427,17 @@ class OddUsage(DeliveryFault):
     missing: bool = False  # whether it is left out
 
     def deliver(self, response: Response) -> Response:
-        return replace(response, body=_odd_usage(response.body, self.count, self.value, missing=self.missing))
+        document = json.loads(response.body)
+        for usage in ("usage", "usageMetadata"):
+            places = [document] if self.count is None else [document.get(usage)]
+            names = (usage,) if self.count is None else _COUNTS[self.count]
+            places += [entry for place in places if isinstance(place, dict) for entry in place.values()]
+            for place in (entry for entry in places if isinstance(entry, dict)):
+                for name in (name for name in names if name in place):
+                    place[name] = self.value
+                    if self.missing:
+                        del place[name]
+        return replace(response, body=json.dumps(document, ensure_ascii=False).encode())
 
 
 def concerns(fault: Fault, asked: Asked) -> bool:
@@ -449,43 +473,6 @@ _CYRILLIC = "абкдефгхижклмнопярстуввхйз"
 _SCRIPT = str.maketrans(_LATIN + _LATIN.upper(), _CYRILLIC + _CYRILLIC.upper())
 
 
-def _malformed(text: str, kind: str) -> str:
-    """Return JSON with a mistake of a kind; see ``MalformedJson``."""
-    if kind == "commas":
-        return re.sub(r"([}\]])\s*$", r",\1", text)
-    if kind == "unclosed":
-        return text.rstrip()[:-1]
-    if kind == "wrong_type":
-        return json_text([text])
-    return text.replace('"', "'")
-
-
-def _other_script(text: str, schema: Mapping[str, Any]) -> str:
-    """Return JSON, or a text, with its free strings in Cyrillic letters (other scripts: a fixed phrase)."""
-    return _with_strings(text, schema, _cyrillic)
-
-
-def _huge(text: str, schema: Mapping[str, Any], size: int) -> str:
-    """Return JSON, or a text, with its first free string so long that all has at least so many bytes."""
-    more = " and so on" * (1 + max(0, size - len(text)) // 10)
-    grown = _first_string(text, schema, lambda value: value + more)
-    return grown + " " * max(0, size - len(grown))
-
-
-def _prefixed(text: str, schema: Mapping[str, Any], words: str) -> str:
-    """Return JSON, or a text, with words before its first free string."""
-    return _first_string(text, schema, lambda value: f"{words} {value}")
-
-
-def _corrupt(data: bytes, how: str, at: float) -> bytes:
-    """Return a file with a fault of a kind; see ``CorruptPicture``."""
-    if how == "cut":
-        return data[: int(len(data) * at)]
-    if how == "words":
-        return b"the picture could not be stored"
-    return b"".join(hashlib.sha256(data[:64] + bytes([n])).digest() for n in range(16))
-
-
 _COUNTS: Mapping[str, tuple[str, ...]] = {
     "input": ("prompt_tokens", "promptTokenCount", "input_tokens"),
     "output": ("completion_tokens", "candidatesTokenCount", "output_tokens"),
@@ -494,21 +481,6 @@ _COUNTS: Mapping[str, tuple[str, ...]] = {
     "thinking": ("reasoning_tokens", "thoughtsTokenCount", "thinking_tokens"),
 }
 """Counts of tokens, and what the services call them."""
-
-
-def _odd_usage(body: bytes, count: str | None, value: Json, *, missing: bool) -> bytes:
-    """Return the JSON of a response with another value for a count of tokens, or without it."""
-    document = json.loads(body)
-    for usage in ("usage", "usageMetadata"):
-        places = [document] if count is None else [document.get(usage)]
-        names = (usage,) if count is None else _COUNTS[count]
-        places += [entry for place in places if isinstance(place, dict) for entry in place.values()]
-        for place in (entry for entry in places if isinstance(entry, dict)):
-            for name in (name for name in names if name in place):
-                place[name] = value
-                if missing:
-                    del place[name]
-    return json.dumps(document, ensure_ascii=False).encode()
 
 
 def _cyrillic(text: str) -> str:
