@@ -20,10 +20,10 @@ from contextlib import chdir, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from importlib import metadata, resources
 from pathlib import Path
-from typing import Any
 from unittest.mock import patch
 
 import yaml
+from packaging.utils import canonicalize_name
 
 from .. import version
 from ..schemas.canonical import jsonl_lines, pretty_bytes, write_atomic
@@ -242,33 +242,16 @@ def noted_versions(versions: dict[str, str]) -> Iterator[None]:
         yield
 
 
-class _Stated(metadata.Distribution):
-    """An installed distribution that states another version."""
-
-    def __init__(self, installed: metadata.Distribution, version: str) -> None:
-        self._installed, self._version = installed, version
-
-    @property
-    def version(self) -> str:
-        return self._version
-
-    def read_text(self, filename: str) -> str | None:
-        return self._installed.read_text(filename)
-
-    def locate_file(self, path: str | os.PathLike[str]) -> Any:  # noqa: ANN401 - as its base has it
-        return self._installed.locate_file(path)
-
-
 @contextmanager
 def with_versions(versions: Mapping[str, str]) -> Iterator[None]:
     """Let the versions of Python, Fabula and the libraries in the meantime be those that are given."""
-    installed = metadata.distribution
+    known = {canonicalize_name(name): version for name, version in versions.items()}
 
-    def distribution(name: str) -> metadata.Distribution:
-        return _Stated(installed(name), versions[name]) if name in versions else installed(name)
+    def stated(installed: metadata.Distribution) -> str:
+        return known.get(canonicalize_name(installed.name), installed.metadata["Version"])
 
     with (
-        patch.object(metadata, "distribution", distribution),
+        patch.object(metadata.Distribution, "version", property(stated)),
         patch("platform.python_version", lambda: versions["python"]),
         patch("fabula.version.__version__", versions["fabula"]),
     ):
