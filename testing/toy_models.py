@@ -6,7 +6,7 @@ The item ``a`` with the words ``cat 2`` asks ``a: cat 2`` and wants a JSON objec
 item's id. The words ``ask:3`` make an item ask three questions, ``same`` one that all such items share.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,7 +18,7 @@ from ..engine.pipeline import Pipeline
 from ..engine.stage import Ask, BadReply, Item, Made, Outcome, StageSpec, Tools
 from ..models.chat import ChatRequest, Message, ReplySchema
 from ..models.spec import ModelSettings
-from ..schemas.canonical import Json, jsonl_lines, write_atomic
+from ..schemas.canonical import Json
 from .model_server import Asked
 from .toy_pipeline import HERE as PLAIN
 from .toy_pipeline import NUMBER  # noqa: F401 - may be a stage here, too
@@ -104,11 +104,6 @@ def count_words(item: Item, _: Tools) -> Outcome:
     return Made({"line": {"text": item["text"], "notes": item["notes"], "words": len(item["text"].split())}})
 
 
-def finish(folder: Path, items: Iterable[Item]) -> None:
-    """Write ``lines.jsonl``."""
-    write_atomic(folder / "lines.jsonl", jsonl_lines({"id": item.id, **item["line"]} for item in items))
-
-
 ANSWER = SimpleNamespace(
     SPEC=StageSpec("answer", 1, "map", ("words",), ("text", "notes"), settings=AnswerSettings), run=answer
 )
@@ -126,7 +121,7 @@ REPHRASE = SimpleNamespace(
 def toy_models(answer_stage: str = "ANSWER") -> Pipeline:
     """Return the pipeline; ``answer_stage`` says which of this module's objects are the stages that ask."""
     stages = (f"{PLAIN}:READ", *(f"{HERE}:{name}" for name in answer_stage.split()), f"{HERE}:COUNT")
-    return Pipeline("toy-models", stages, f"{HERE}:finish")
+    return Pipeline("toy-models", stages, f"{PLAIN}:finish")
 
 
 def model_request(
