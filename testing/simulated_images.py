@@ -31,6 +31,7 @@ class Simulated:
     characters: tuple[str, ...] = ("Mira", "Tomas")  # their keys, all on stage in every shot
     missing: frozenset[tuple[str, str, int]] = frozenset()  # (method, story, shot) without a picture
     refused: float = 0.0  # share of the ratings that a judge did not give
+    rated: bool = True  # whether a judge was asked
 
 
 def write_images(folder: Path, made: Simulated) -> Path:
@@ -41,12 +42,13 @@ def write_images(folder: Path, made: Simulated) -> Path:
     for method in sorted(made.methods):
         for number in range(1, made.stories + 1):
             lines.append(_line(made, method, f"{number:02d}", random))
-            ratings += _ratings(made, method, f"{number:02d}", random)
+            ratings += _ratings(made, method, f"{number:02d}", random) if made.rated else []
     manifest = EvaluationManifest(
         kind="images",
         protocol={
             "release": {"sha256": "0" * 64, "stories": made.stories}, "stories": None,
-            "judges": [JUDGE.spec], "votes": {JUDGE.spec: 1}, "interaction_from": 2,
+            "judges": [JUDGE.spec] if made.rated else [],
+            "votes": {JUDGE.spec: 1} if made.rated else {}, "interaction_from": 2,
         },
         subject={"methods": {name: _accounting(made, name) for name in sorted(made.methods)}},
         environment={"created_at": CREATED},
