@@ -443,7 +443,6 @@ def rows_of(path: Path, sql: str, values: tuple[Any, ...] = ()) -> Iterator[Any]
 
 
 def _doubt(call: Call) -> str | None:
-    """Return what is wrong with the counts of a call, if anything."""
     if call.reply.claimed is not None:
         return "overclaimed"
     return None if call.is_read else "unread"

@@ -145,7 +145,6 @@ def run_ids(manifest: Manifest) -> tuple[str, ...]:
 
 
 def _lines(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """Yield the lines that are not blank, with their numbers from 1."""
     for number, line in enumerate(data.removeprefix(b"\xef\xbb\xbf").split(b"\n"), 1):
         if line.strip():
             yield number, line

@@ -399,7 +399,6 @@ _COUNTS = ("calls", "input_tokens", "output_tokens")
 
 
 def _sum(values: Iterable[float | None]) -> float | None:
-    """Return a sum; None where a value is not known."""
     known = list(values)
     return None if None in known else sum(value for value in known if value is not None)
 

@@ -43,8 +43,6 @@ _UNREADABLE = "a file that cannot be read"
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One source of a run."""
-
     role: str  # what it holds: ``stories``, ``records``, ``answers`` or ``edits``
     path: Path  # a file or a folder
     # when it was added to a run that was there already, RFC 3339; None for one of the first

@@ -220,7 +220,6 @@ class Survey(Walk):
         self._miss(stage, group.item, reasons)
 
     def _last_of(self, stage: Stage, part: str = "item") -> Spilled[int]:
-        """Return the places of the last results of a stage, by item."""
         if self._last is None or self._last[0] != (stage.name, part):
             self._last = (stage.name, part), self.journal.last_of_items(stage.name, part=part)
         return self._last[1]

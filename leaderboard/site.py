@@ -103,8 +103,6 @@ class Section:
 
 @dataclass(frozen=True)
 class Page:
-    """A page."""
-
     file: str  # where it lies in the site
     title: str  # its title
     kind: str  # what stands above the title

@@ -179,8 +179,6 @@ MOST_SEEDS = 100
 
 
 class File(Own):
-    """A file of a submission."""
-
     sha256: str = Field(description="Its SHA-256.")
     bytes: int = Field(ge=0, lt=LARGEST_WHOLE, description="Its size.")
 

@@ -314,8 +314,6 @@ LIMITS = PictureLimits()
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A decoded picture."""
-
     # the pixels: mode RGB, 8 bits a channel, sRGB, the right way up, no metadata
     image: "Image" = field(repr=False)
     format: str  # what the file was: PNG, JPEG, WEBP or GIF

@@ -92,8 +92,6 @@ SEGMENT = 300
 
 @dataclass(frozen=True, slots=True)
 class ShotSpan:
-    """One shot."""
-
     first: int  # its first frame
     last: int  # its last frame
     start: Fraction  # when the first one is shown, in seconds after the first frame of the video, exact
@@ -112,8 +110,6 @@ class ShotSpan:
 
 @dataclass(frozen=True, slots=True)
 class ShotBoundaries:
-    """The shots of a video."""
-
     spans: tuple[ShotSpan, ...]  # the shots in order; frames inside a change belong to none
     frames: int  # how many frames the video has
     seconds: Fraction  # how long it is, exact

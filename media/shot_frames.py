@@ -425,7 +425,6 @@ def _apart(changes: Sequence[Change]) -> list[Change]:
 
 
 def _cuts(course: Course) -> list[int]:
-    """Return the first frames behind cuts."""
     near, cuts = course.near, []
     flashes: set[int] = set()
     for number, value in enumerate(near):

@@ -51,8 +51,6 @@ class VideoInfo:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """One frame of a video."""
-
     index: int  # which frame, from 0, in the order of showing
     time: Fraction  # seconds after the first frame, exact
     # the pixels, RGB, turned as the file says; what is transparent lies over white
@@ -101,7 +99,6 @@ def sample_frames(path: Path, count: int, limits: VideoLimits = LIMITS) -> Itera
 
 
 def first_frame(path: Path, limits: VideoLimits = LIMITS) -> Frame:
-    """Return the first frame of a video."""
     with closing(_frames(path, limits, lambda _: (0,), whole=True)) as frames:
         return next(frames)
 
@@ -168,7 +165,6 @@ def _frames(
     whole: bool,
     deinterlace: bool = False,
 ) -> Generator[Frame]:
-    """Yield the frames whose indices are chosen, given how many there are."""
     with open_video(path, limits, whole=whole) as (container, stream, index):
         wanted = choose(len(index))
         base = Fraction(stream.time_base)

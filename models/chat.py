@@ -70,8 +70,6 @@ class Prefix:
 
 @dataclass(frozen=True, slots=True)
 class ChatRequest:
-    """One request."""
-
     model: str  # the model's spec as the user wrote it, such as ``openai:gpt-4.1-mini`` (see :mod:`.spec`)
     messages: tuple[Message, ...]  # the conversation
     schema: ReplySchema | None = None  # what the reply must satisfy; None for free text

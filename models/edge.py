@@ -348,7 +348,6 @@ class Service(ABC):
         return self._body(request)
 
     async def _asked(self, request: ChatRequest, read: ReadReply) -> Reply:
-        """Ask once, and read the response."""
         body = self._body(request)
         try:
             headers, content = await self._send(body)

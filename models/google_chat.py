@@ -58,7 +58,6 @@ def google_client(
 
 
 async def close_google(client: "genai.Client", http: "httpx2.AsyncClient") -> None:
-    """Close both clients."""
     await client.aio.aclose()
     client.close()
     await http.aclose()

@@ -447,8 +447,6 @@ _LONGEST_HEADER = 100_000_000
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """The files of one model."""
-
     folder: Path  # what transformers is given
     weights: tuple[Path, ...]  # those that hold weights
     gguf: str | None = None  # the name of the one file in the folder, where that is a GGUF file

@@ -73,8 +73,6 @@ class _Titled(Own):
 
 
 class PlotPoint(Own):
-    """One score of a plot."""
-
     series: str = Field(description="What its colour and shape stand for, such as a method.")
     score: Score = Field(description="The score; drawn with its interval where it has one.")
 

@@ -83,8 +83,6 @@ _CELL = f"padding: 2px 10px; border-bottom: {_LINE}; vertical-align: top"
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """A plain table."""
-
     name: str  # its name in code
     title: str  # its caption
     columns: tuple[str, ...]  # the heads of its columns, the first of which names the rows

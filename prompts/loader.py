@@ -215,8 +215,6 @@ class PromptCard(Own):
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """One prompt template."""
-
     card: PromptCard  # its front matter
     sha256: str  # hash of the whole file, in hexadecimal; what a run records
     parts: tuple[tuple[Role, "Template"], ...]  # the template of each message, by role
@@ -277,7 +275,6 @@ class Prompt:
 
 
 def prompt_ids() -> tuple[str, ...]:
-    """Return the ids of all prompts, sorted."""
     return tuple(sorted(_ids_in(files(__package__), "")))
 
 

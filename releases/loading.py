@@ -252,7 +252,6 @@ def read_identified(path: Path, model: type[Row], key: str, problems: list[UserE
 
 
 def read_release_document(folder: Path, *kinds: str) -> dict[str, Json]:
-    """Return the content of ``release.json``."""
     document, where = _of_kind(folder, kinds), folder / RELEASE
     problems = [UserError(f"{where} {path}", what=why, fix=_AGAIN) for path, why in misshapen(document)]
     if problems:

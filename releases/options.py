@@ -249,8 +249,6 @@ COMMON = ("CC-BY-4.0", "CC-BY-SA-4.0", "CC-BY-NC-4.0", "CC0-1.0", "Apache-2.0", 
 
 @dataclass(frozen=True, slots=True)
 class Licence:
-    """One licence."""
-
     hub_id: str  # what the front matter of a dataset card calls it, such as ``cc-by-4.0``
     spdx_id: str | None  # its SPDX identifier; None for families and others that name no single text
     url: str | None  # the canonical address of its text; None where there is none

@@ -43,8 +43,6 @@ class PictureCell(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column."""
-
     name: str  # its name, that of the record's field
     kind: Kind  # what a cell holds; any cell may be null where the record's field may
     path: tuple[str, ...]  # where the value lies, from the story record or from the part that makes the row
@@ -54,8 +52,6 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """One flat table."""
-
     name: str  # its name, which is also the configuration that ``datasets`` sees
     description: str  # what a row is
     columns: tuple[Column, ...]  # its columns, in order

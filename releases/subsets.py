@@ -37,8 +37,6 @@ GOLD = ("human_gold=20%/category", "strict_gold=8%/category:human_gold")
 
 @dataclass(frozen=True, slots=True)
 class SubsetRequest:
-    """A subset that is asked for."""
-
     name: str  # its name, and that of its file
     count: int  # how many stories, in all or per category; of a share, how many per cent of all stories
     # whether the count is that of each narrative type; a share is spread evenly over them

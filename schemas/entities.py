@@ -51,7 +51,6 @@ class ScheduledShot(Wire):
     objects: tuple[str, ...] = Field(default=(), description="Names of objects.")
 
     def names(self, kind: EntityType) -> tuple[str, ...]:
-        """Return the names of one type, in order."""
         lists = {"character": self.characters, "location": self.places, "object": self.objects}
         return lists[kind]
 

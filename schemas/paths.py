@@ -261,8 +261,6 @@ class SharedFiles:
         return contents
 
     def size(self, name: str) -> int | None:
-        """Return the bytes that a file has, None where it is not there."""
-
         def size() -> int | None:
             try:
                 return int(self._files.info(self._path(name))["size"])

@@ -302,8 +302,6 @@ ORDERS = "orders.jsonl"
 
 
 class PanelOrder(Own):
-    """One picture."""
-
     number: int = Field(ge=1, description="Of the picture in its storyboard, from 1.")
     prompt: str = Field(min_length=1, description="What is to be seen, in words.")
     scene: DrawnScene | None = Field(
@@ -344,7 +342,6 @@ def write_orders(path: Path, orders: Iterable[Order]) -> None:
 
 
 def read_orders(path: Path) -> tuple[Order, ...]:
-    """Return the orders in a file."""
     orders: dict[str, Order] = {}
     problems = []
     fix = "correct the line, or have the orders written again"
@@ -382,7 +379,6 @@ def load_orders(item: Item, tools: Tools) -> Iterator[Child]:
 
 
 def _references(folder: Path, order: Order) -> dict[str, Json]:
-    """Return path in the order -> where the picture is, and its hash."""
     names = dict.fromkeys(name for panel in order.panels for name in panel.references)
     listed: dict[str, Json] = {}
     for name in names:

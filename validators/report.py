@@ -164,8 +164,6 @@ def by_line(issue: Issue) -> tuple[str, int, Issue]:
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """One stable code."""
-
     meaning: str  # what must hold, in one sentence
     cure: str  # what to do where it does not
     level: Level = "error"  # ``error`` or ``warning``

@@ -42,7 +42,6 @@ class Story:
 
     @property
     def id(self) -> str:
-        """The story id, as far as there is one."""
         return str(self.record.get("story_id"))
 
     @property

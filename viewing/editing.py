@@ -187,7 +187,6 @@ class Editing:
         return answer
 
     def session(self, request: "Request") -> Session | None:
-        """Return the session of a request; None where there is none."""
         return session_of(self.secret, request.cookies.get(COOKIE), HOURS)
 
     async def page(self, request: "Request") -> "Response":

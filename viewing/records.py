@@ -403,7 +403,6 @@ class Rows:
         self._file.close()
 
     def __enter__(self) -> "Rows":
-        """Return the rows; they are closed at the end."""
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -176,7 +176,6 @@ class Shelf:
                     self.rows[file.stem] = self._opened.enter_context(rows)
 
     def __enter__(self) -> "Shelf":
-        """Return the shelf; it is closed at the end."""
         return self
 
     def __exit__(self, *_: object) -> None:

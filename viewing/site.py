@@ -373,7 +373,6 @@ def whole(text: str) -> int:
 
 
 def page_in(asked: Mapping[str, str]) -> int:
-    """Return the number of the page of a list that is asked for, from 1."""
     return max(1, whole(asked.get("page", "1")))
 
 

@@ -334,8 +334,6 @@ _FRONT = re.compile(r"\A---[ \t]*\r?\n(.*?)^---[ \t]*$", re.DOTALL | re.MULTILIN
 
 
 class Settings(Own):
-    """Settings of the stage."""
-
     encoding: str | None = Field(
         default=None, description="Encoding of files without a byte order mark [as they state, else UTF-8]."
     )

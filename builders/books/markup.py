@@ -367,7 +367,6 @@ def _chosen(data: bytes, given: str | None, *, markup: bool) -> str:
 
 
 def _known(label: str) -> str | None:
-    """Return the codec of a label; None where there is none for texts."""
     try:
         name = codecs.lookup(label.casefold().removeprefix("x-")).name
     except LookupError:

@@ -60,8 +60,6 @@ _LINE, _LINES, _LONGEST = 80, 3, 30
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """A heading of a book."""
-
     at: int  # number of its block; ``end`` that of the first block after it
     end: int  # where what it heads begins
     title: str  # its words without number; empty where it has none
@@ -266,8 +264,6 @@ def _is_its_title(after: Heading, third: Heading | None) -> bool:
     return third is not None and (third.at == after.end or bool(third.number))
 
 
-# --
-
 # -- The tales of a book by rules: sections under headings, frames and what is told in them, what is unsure
 
 _TOLD_IN = re.compile(
@@ -464,8 +460,6 @@ _OPENING = 160
 
 
 class Settings(PlannerSettings):
-    """Settings of the step."""
-
     least_words: int = Field(default=40, ge=1, description="Fewest words of a story.")
     most_words: int = Field(default=10_000, ge=1, description="A longer story is not plain.")
     times: float = Field(

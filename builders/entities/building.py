@@ -250,8 +250,6 @@ def _ids(videos: Sequence[Path]) -> Iterator[str]:
             yield child.id
 
 
-# --
-
 # -- The stages of the episode builder, in order, and the files that a finished run holds
 
 STAGES = (
@@ -401,8 +399,6 @@ _APART = "__shot"
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step of the funnel."""
-
     name: str  # as in Table 2
     unit: str  # what is counted: videos or shots
     before: int  # how many came in
@@ -415,7 +411,6 @@ class Step:
         return self.after / self.before if self.before else None
 
     def as_json(self) -> Json:
-        """Return the step with its share."""
         return {**asdict(self), "codes": dict(self.codes), "retained": self.retained}
 
 

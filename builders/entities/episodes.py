@@ -50,8 +50,6 @@ _Count = Annotated[int, Field(ge=0, lt=COMBINATIONS)]
 
 
 class WindowSettings(Own):
-    """Settings of the stage."""
-
     tiers: dict[str, Bounds] = Field(
         default=dict(RELEASED),
         description="Tier -> fewest and most shots. Default: as released. The paper's text has easy 8-12.",
@@ -429,7 +427,6 @@ def _ordered(entry: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def _keyed(script: Script) -> Iterator[tuple[int, str, ScriptShot]]:
-    """Yield number, key and shot of a script, in order."""
     counts: dict[int, int] = {}
     for shot in script.shots:
         counts[shot.scene] = counts.get(shot.scene, 0) + 1

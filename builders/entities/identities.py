@@ -387,8 +387,6 @@ class EmbedSettings(VisionSettings):
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """One shot."""
-
     tracklets: tuple[Tracklet, ...]  # of it
     # frame -> place of a tracklet, and of a view in it, for all views to be cut out of the frame
     wanted: Mapping[int, Sequence[tuple[int, int]]]
@@ -670,8 +668,6 @@ PROMPT = "entities/consolidate_people"
 
 
 class ConsolidateSettings(PlannerSettings):
-    """Settings of the stage."""
-
     max_input_tokens: int = Field(
         default=400_000, ge=1, description="A request estimated to be longer is not sent; the item fails."
     )

@@ -193,8 +193,6 @@ _LISTS: Mapping[EntityKind, str] = {"location": "locations", "object": "objects"
 
 
 class Settings(PlannerSettings):
-    """Settings of the stage."""
-
     max_input_tokens: int = LONG
     chunk: int = Field(default=12, ge=2, le=100, description="Shots that a model is shown at once.")
     overlap: int = Field(default=2, ge=0, le=50, description="Shots that a chunk shares with the one before.")

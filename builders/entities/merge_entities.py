@@ -205,8 +205,6 @@ class Seen(NamedTuple):
 
 
 class Settings(PlannerSettings):
-    """Settings of the stage."""
-
     max_input_tokens: int = LONG
     at_once: int = Field(
         default=150, ge=10, le=2000, description="Local entities that a model is asked to merge at once."

@@ -115,8 +115,6 @@ class Entity(Own):
 
 
 class ScriptShot(Own):
-    """A shot of a script."""
-
     number: int  # of the shot in the video
     scene: int  # number of its scene, from 1
     cut: bool  # whether it begins a continuation chain; else it goes on from the shot before

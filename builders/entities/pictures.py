@@ -398,8 +398,6 @@ def action_of_reply(text: str, where: str, problems: Problems) -> str:
 
 
 class KeyframeSettings(Own):
-    """Settings of the stage."""
-
     frames: int = Field(default=2, ge=1, le=16, description="Keyframes of a shot, evenly inside it.")
     crops: int = Field(default=3, ge=0, le=16, description="Crops of a person, of different shots first.")
     max_side: int = Field(default=640, ge=64, le=4096, description="Longer side of a picture at most.")

@@ -27,8 +27,6 @@ Lines = Sequence[tuple[bool, bool, str]]
 
 
 class ScriptSettings(PlannerSettings):
-    """Settings of the stage."""
-
     at_once: int = Field(default=24, ge=1, le=200, description="Shots that a model writes at once.")
     context: int = Field(default=3, ge=0, le=20, description="Shots before and after that it is shown.")
 
@@ -244,8 +242,6 @@ _CAMERA = re.compile(
 
 
 class DescriptionSettings(PlannerSettings):
-    """Settings of the stage."""
-
     at_once: int = Field(default=12, ge=1, le=100, description="Entities that a model describes at once.")
     pictures: int = Field(default=1, ge=0, le=4, description="Pictures of each that it is shown.")
 
@@ -348,8 +344,6 @@ POLISH_DESCRIPTIONS = Step(
 
 
 class ActionSettings(PlannerSettings):
-    """Settings of the stage."""
-
     at_once: int = Field(default=8, ge=1, le=100, description="Shots that a model writes at once.")
     context: int = Field(default=3, ge=0, le=20, description="Shots before and after that it is shown.")
 

@@ -411,8 +411,6 @@ class Look:
 
 @dataclass(slots=True)
 class Track:
-    """One track."""
-
     number: int  # from 0, in the order in which tracks began
     motion: Motion  # where it is
     boxes: list[tuple[int, int]]  # look and box of everything that belongs to it, in order

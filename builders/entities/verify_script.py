@@ -39,8 +39,6 @@ Open = Mapping[int, tuple[Sequence[Entity], Sequence[Entity]]]
 
 
 class Settings(PlannerSettings):
-    """Settings of the stage."""
-
     passes: int = Field(default=3, ge=1, le=10, description="Most passes through the script.")
     at_once: int = Field(default=8, ge=1, le=100, description="Shots that a model is asked about at once.")
     context: int = Field(default=2, ge=0, le=20, description="Shots before and after that it is shown.")

@@ -79,8 +79,6 @@ _HASH = 8
 
 
 class LoadVideosSettings(Own):
-    """Settings of the stage."""
-
     suffixes: tuple[str, ...] = Field(
         default=SUFFIXES, description="Endings of files that are taken for videos in folders."
     )

@@ -277,8 +277,6 @@ LONGEST_SCENE = 150
 
 
 class Settings(PlannerSettings):
-    """Settings of the stage."""
-
     scenes: int = Field(default=5, ge=2, le=100, description="Scenes per story, T in the paper.")
     max_scene_words: int = Field(
         default=LONGEST_SCENE,

@@ -350,8 +350,6 @@ def type_problem(name: str, elements: Json) -> str | None:
 
 
 class Settings(Own):
-    """Settings of the stage."""
-
     license: str | None = Field(
         default=None,
         description="SPDX id for stories that name no dataset_license; without one, packing asks for it.",
@@ -420,8 +418,6 @@ LEAST_WORDS, MOST_WORDS = 4, 110
 
 
 class NormaliseSettings(PlannerSettings):
-    """Settings of the stage."""
-
     retired: ClassVar[tuple[str, ...]] = ("verifier",)
     scenes: int = Field(
         default=5,

@@ -286,8 +286,6 @@ def _furthest(document: Mapping[str, Json], name: str) -> str:
     return f"{value} by {share:+.1f} points"
 
 
-# --
-
 # -- What a finished run holds already, as far as an extension has to know it
 
 LOADED = ("story", "source", "given", "edits", "withdrawn", "added_at")

@@ -87,8 +87,6 @@ _FIXED = frozenset(("scenes_fit",))
 
 
 class RepairSettings(PlannerSettings):
-    """Settings of the stage."""
-
     retired: ClassVar[tuple[str, ...]] = ("guessing",)
     verifier: str | None = Field(
         default=None, description="Spec of the model that checks the draft; nothing is repaired without."

@@ -27,8 +27,6 @@ _SENTENCE = 200
 
 
 class Settings(PlannerSettings):
-    """Settings of the stage."""
-
     variants: int = Field(
         default=2, ge=0, le=10, description="Variants per story that a model writes; rules write none."
     )

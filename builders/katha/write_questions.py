@@ -87,8 +87,6 @@ EXTRA_CAUSAL, EXTRA_EMOTIONAL, ACTION = 0.265, 0.2474, 0.23
 
 
 class Settings(PlannerSettings):
-    """Settings of the stage."""
-
     retired: ClassVar[tuple[str, ...]] = ("encoder", "near")
     questions: int | None = Field(
         default=None, ge=1, le=24,

@@ -319,8 +319,6 @@ class Terms(Own):
 
 @dataclass
 class _Import:
-    """One import."""
-
     folder: Path  # what is imported
     shots: ShotSet  # the set that takes the images
     terms: Mapping[str, Terms]  # file -> its own terms; ``default`` for all others

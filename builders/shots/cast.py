@@ -386,8 +386,6 @@ TRANSLATED: Mapping[str, str] = {"plot": "plot", "settings": "setting", "statics
 
 
 class TranslationSettings(PlannerSettings):
-    """Settings of the stages that translate."""
-
     languages: tuple[str, ...] = LANGUAGES
 
     @field_validator("languages")

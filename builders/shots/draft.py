@@ -21,7 +21,6 @@ from .cast import Sketch, camera_texts, other_language, story_type_texts
 
 
 def official_script(base: str, draft: Json, cast: Sequence[Json], story_type: str | None = None) -> Json:
-    """Return the content of ``story.json``."""
     other, translated = other_language(base), draft["other"]
     counts = {person["key"]: sum(person["key"] in keys for keys in draft["onstage"]) for person in cast}
 

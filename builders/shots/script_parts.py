@@ -35,8 +35,6 @@ UNSPACED = 1.8
 
 
 class DivisionSettings(PlannerSettings):
-    """Settings of the stage."""
-
     shots: int | None = Field(
         default=None, ge=4, le=30, description="Shots of every story. Null: by its length, 4 to 30."
     )
@@ -360,8 +358,6 @@ DESCRIBE_SHOTS = Step(
 
 
 class NarrationSettings(PlannerSettings):
-    """Settings of the stage."""
-
     narration: bool = Field(default=False, description="Rewrite plots as narration and dialogue.")
 
 
@@ -472,8 +468,6 @@ PARTS = (
 
 
 class ScriptSettings(DivisionSettings, CastSettings):
-    """Settings of the stage."""
-
     one_prompt: bool = Field(default=False, description="Ask for all parts of a script with one prompt.")
 
 

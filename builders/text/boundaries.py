@@ -44,8 +44,6 @@ FEW_WORDS = 4
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """One sentence as it is looked at."""
-
     text: str  # as it stands
     inside: bool  # whether it begins within a quotation
     paragraph: bool  # whether it begins a paragraph
@@ -473,4 +471,5 @@ def analyze(story: Json) -> Json:
 
 @stage(version=4, reads=("story",), writes=("analysis",), libraries=("sentencex",))
 def analyze_story(item: Item, tools: Tools) -> Outcome:
+    """Return the analysis of the story."""
     return Made({"analysis": analyze(item["story"])})

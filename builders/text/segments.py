@@ -183,7 +183,6 @@ class Renaming:
     others: Collection[str] = ()  # names of others in the same language, which are left alone
 
     def __call__(self, text: str) -> str:
-        """Return the text with the new name."""
         return self._pattern.sub(self._put, text)
 
     @cached_property

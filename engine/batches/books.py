@@ -315,8 +315,6 @@ class Lane:
 
 @dataclass(slots=True)
 class Batch:
-    """One batch at work."""
-
     tag: str  # our name for it
     lane: Lane  # its model
     entries: tuple[Entry, ...] = field(repr=False)  # its requests, in order

@@ -91,7 +91,6 @@ def remarks_of(
 
 
 def _texts(value: Json) -> Iterator[str]:
-    """Yield every text in a part of a manifest."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):

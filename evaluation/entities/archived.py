@@ -35,7 +35,6 @@ class Answer:
     unseen: frozenset[str] = frozenset()  # criteria of which the reply says that they cannot be seen: null
 
     def of(self, name: str) -> float | None:
-        """Return a value; None where there is none."""
         return self.values.get(name)
 
 
@@ -55,8 +54,6 @@ class Appearance:
 
 @dataclass(frozen=True, slots=True)
 class ShotFacts:
-    """One scheduled shot."""
-
     key: str  # ``<scene>:<shot>``
     index: int  # place in the episode, from 0
     scene: int  # number of its scene
@@ -84,8 +81,6 @@ class Gate:
 
 @dataclass(frozen=True)
 class EpisodeFacts:
-    """One episode of one method."""
-
     method: str  # whose videos
     episode_id: str  # the episode; what stands before ``__`` names its source
     tier: str | None  # of the episode; None where nobody said

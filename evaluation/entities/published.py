@@ -144,8 +144,6 @@ class JudgedPair(Wire):
 
 
 class PublicEntity(Wire):
-    """One recurring entity."""
-
     mean_sim_to_centroid: Real | None = None
     min_sim_to_centroid: Real | None = None
     max_sim_to_centroid: Real | None = None

@@ -219,7 +219,6 @@ def _load(address: str) -> Any:  # noqa: ANN401 - checked by the contract test
 
 
 def metrics(chosen: Iterable[str] | None = None) -> "tuple[Metric, ...]":
-    """Return the metrics of some names; None for all."""
     wanted = None if chosen is None else set(chosen)
     return tuple(metric for name, metric in registered() if wanted is None or name in wanted)
 

@@ -76,7 +76,6 @@ class Cuts:
 
 
 def list_of(folder: Path, episode_id: str) -> Path | None:
-    """Return the cut list of an episode; None where there is none."""
     there = [path for ending in ENDINGS if (path := below(folder, f"{episode_id}{ending}")).exists()]
     if len(there) > 1:
         raise BadCuts(f"there are {there[0].name} and {there[1].name}; keep one of them")
@@ -188,8 +187,6 @@ class CheckOptions:
 
 @dataclass(frozen=True, slots=True)
 class ShotVideo:
-    """The video of one scheduled shot."""
-
     key: str  # of the shot, ``<scene>:<shot>``
     file: Path | None = None  # the video; None where there is none
     span: Span | None = None  # its frames in the video of a whole episode; None where the file is the shot
@@ -284,8 +281,6 @@ def check_episodes(
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """One episode that is asked for."""
-
     folder: Path
     episode: Episode
     options: CheckOptions

@@ -149,8 +149,6 @@ def _nothing_found(
     return nothing_found(folder, names, form_of(unit), (message, cure))
 
 
-# --
-
 # -- Other units than storyboard panels: comic panels, illustrated pages, video keyframes and shots
 #
 # Panels and pages are pictures. Keyframes and shots may be videos, one file for each: judges see frames of

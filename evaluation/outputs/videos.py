@@ -60,8 +60,6 @@ def frame_count(frames: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class MethodVideos:
-    """The videos of one method."""
-
     folder: Path  # of the method, which bears its name
     seeds: tuple[int | None, ...]  # of its folders ``seed_N`` or its files ``NAME-N``; only null without
     # file name in the suite and seed -> the video, by its path in the folder; of videos that are there, and

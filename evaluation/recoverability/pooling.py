@@ -390,8 +390,6 @@ class GroupScores:
 
 @dataclass(frozen=True)
 class MethodScores:
-    """The scores of one method."""
-
     generations: Mapping[str, Any]  # stories and generations requested, valid and invalid (Table 57)
     questions: Mapping[str, int]  # total, valid, ambiguous, of invalid generations, unjudged (Table 26)
     ambiguity: Score  # share of questions that are ambiguous

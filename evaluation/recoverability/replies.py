@@ -316,8 +316,6 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Generations:
-    """The generations of one method."""
-
     requested: Mask = field(repr=False)  # which were asked for, shape (seeds, stories)
     valid: Mask = field(repr=False)  # which of them can be judged, shape (seeds, stories)
 

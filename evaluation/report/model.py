@@ -86,8 +86,6 @@ class Onstage(Own):
 
 
 class ShotCard(Own):
-    """One shot of one method."""
-
     method: str  # the method
     story_id: str  # the story
     number: int  # of the shot, from 1
@@ -102,8 +100,6 @@ class ShotCard(Own):
 
 
 class WorstShots(Own):
-    """The shots that are worst by one score."""
-
     name: str  # score
     label: str  # name for readers
     digits: int  # digits behind the point
@@ -112,8 +108,6 @@ class WorstShots(Own):
 
 
 class WallCrop(Own):
-    """One crop of a character."""
-
     shot: int  # number of the shot
     picture: Snap  # the crop
     similarity: float | None  # mean cosine of crop and references
@@ -140,8 +134,6 @@ class StyleMatrix(Own):
 
 
 class StoryOfMethod(Own):
-    """One story by one method."""
-
     method: str  # the method
     scores: dict[str, Score]  # scores of the story
     cards: tuple[ShotCard, ...]  # its shots, in order
@@ -373,8 +365,6 @@ class SeenEntity(Own):
 
 
 class SeenShot(Own):
-    """One shot of an episode."""
-
     shot: str  # its key
     picture: Snap  # its frames as the judge of actions saw them, or one of them
     action: str  # what the script says
@@ -385,8 +375,6 @@ class SeenShot(Own):
 
 
 class SeenEpisode(Own):
-    """One episode by one method."""
-
     method: str  # the method
     episode_id: str  # the episode
     tier: str | None  # its tier
@@ -395,8 +383,6 @@ class SeenEpisode(Own):
 
 
 class WorstEntities(Own):
-    """The entities that are worst in one respect."""
-
     title: str  # heading
     label: str  # what the value is
     total: int  # how many have a value

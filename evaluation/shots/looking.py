@@ -169,8 +169,6 @@ def _lines(path: Path, problems: list[UserError]) -> Iterator[tuple[str, bytes]]
         problems.append(_problem(str(path), f"the file {IMAGES} of an evaluation folder", reason_of(error)))
 
 
-# --
-
 # -- Stage: pictures and crops as judges get them: encoded once, kept by content, without metadata
 
 

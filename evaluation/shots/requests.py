@@ -163,8 +163,6 @@ def _kept(view: Json) -> Json:
     return {**view, "file": f"{STORE}/{view['file']}"}
 
 
-# --
-
 # -- Archives of shot images: what was found in pictures lies beside the ratings
 
 GROUND = ("characters", "references", "shots")

@@ -69,8 +69,6 @@ Values = Mapping[str, float]
 
 @dataclass(frozen=True)
 class OfficialRank:
-    """One method."""
-
     method: str  # its name
     run: str  # which of its runs counts
     ranks: Mapping[str, int | None]  # category -> place; None where no method has a value in it
@@ -133,8 +131,6 @@ def _whole(ranks: Mapping[str, float]) -> dict[str, int]:
 
 @dataclass(frozen=True)
 class StoryScore:
-    """The values of one story."""
-
     story_id: str  # the story
     scores: Mapping[str, Score]  # metric -> value; only those whose models looked
     # which crop was taken for whom, shot by shot; none where nobody looked for characters
@@ -282,8 +278,6 @@ def strata_of(
 
 @dataclass(frozen=True)
 class MethodScores:
-    """The scores of one method."""
-
     method: str  # its name
     scores: Mapping[str, Score]  # metric -> value with its interval over stories
     stories: tuple[StoryScore, ...] = field(repr=False)  # the values of each story

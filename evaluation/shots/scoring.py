@@ -36,8 +36,6 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True)
 class ShotScore:
-    """One shot of one method."""
-
     method: str  # the method
     story_id: str  # the story
     number: int  # of the shot, from 1
@@ -186,8 +184,6 @@ def _csv(rows: Iterable[Mapping[str, object]], names: Iterable[str]) -> bytes:
     columns = list(dict.fromkeys([*names, *(name for row in every for name in row)]))
     return csv_text(columns, ([row.get(name, "") for name in columns] for row in every)).encode("utf-8")
 
-
-# --
 
 # -- Methods side by side by their shot images: ranks by each score, how sure they are, paired differences
 

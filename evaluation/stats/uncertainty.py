@@ -41,7 +41,6 @@ fractions that differ, with denominators up to a million, are further apart than
 
 
 def known(value: float | Floats) -> float | None:
-    """Return a value; None for ``nan``."""
     return None if np.isnan(value) else float(value)
 
 
@@ -309,8 +308,6 @@ approximation with the correction for ties and without one for continuity."""
 
 @dataclass(frozen=True)
 class SignedRank:
-    """A signed-rank test."""
-
     # how many differences are not zero, up to rounding; zeros are dropped before ranking (Wilcoxon's own way)
     count: int
     zeros: int  # how many are

@@ -177,7 +177,6 @@ def _is_of(printed: Printed, judges: Sequence[str]) -> bool:
 def _beside(
     benchmark: Benchmark, printed: Printed, rows: Sequence[ScoreRow], manifest: EvaluationManifest
 ) -> ScoreTable:
-    """Return a printed table with our rows before its own."""
     table = published_table(printed.key)
     made = table.table()
     ours = tuple(

@@ -127,7 +127,6 @@ class DiffusersImages:
         more: Mapping[str, Any],
         _wanted: PipelineOptions,
     ) -> tuple[dict[str, Any], tuple[Choice, ...]]:
-        """Return what the call is given, and which choices it takes."""
         arguments, taken = plain_arguments(pipe, picture, more)
         if "image" in inspect.signature(pipe.__call__).parameters and picture.references:
             pictures = [opened_picture(reference.data) for reference in picture.references]

@@ -200,8 +200,6 @@ def _of_pictures(details: Json) -> int | None:
     return None if None in counts else sum(count for count in counts if count is not None)
 
 
-# --
-
 # -- The form of Google's interactions that make videos: what is sent, and what the state of one says
 
 RATIOS = ("16:9", "9:16")

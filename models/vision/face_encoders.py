@@ -43,8 +43,6 @@ _REMEMBERED = 2048  # pictures whose faces are kept, so that several encoders of
 
 @dataclass(frozen=True)
 class Face:
-    """A face in a picture."""
-
     box: Box  # where it is
     # shape (5, 2): left eye, right eye, nose, left and right corner of the mouth, as one sees them
     points: Rows

@@ -215,7 +215,6 @@ def _from_hub(source: Source, name: str, path: Path) -> Pin:
 
 
 def _git_hash(path: Path) -> str:
-    """Return the hash by which git, and so the Hub, knows a small file."""
     content = path.read_bytes()
     return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
 

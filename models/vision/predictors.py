@@ -258,7 +258,6 @@ class MusiqPredictor:
         return identity_of(self.card, self._place.dtype, self._place.device)
 
     def predict(self, images: "Sequence[Image]") -> Rows:
-        """Return shape (images, 1)."""
         return by_shape([_prepared(image) for image in images], self._values)
 
     def _values(self, pixels: Rows) -> Rows:

@@ -147,8 +147,6 @@ def _record_letters(record: Annotated) -> str:
     return "".join(record.record["story_text"].split())
 
 
-# --
-
 # -- What an audit measures: every measure is a share of counts that add over stories, or kappa
 
 Floats = NDArray[np.float64]
@@ -156,8 +154,6 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """One measure of drafts."""
-
     label: str  # its name for readers
     meaning: str  # what is counted, out of what
     part: str  # the part of a record that it is about

@@ -267,8 +267,6 @@ def _flags(asked: Iterable[Point], edits: Iterable[Edit]) -> Iterator[str]:
             yield f"majority:{unit}"
 
 
-# --
-
 # -- a review of records
 
 VOTES, EDITS, CASES, CONSENT = "votes.jsonl", "edits.jsonl", "cases.jsonl", "consent.json"
@@ -525,7 +523,6 @@ def publish(study: Study, standing: Standing) -> Published:
 
 
 def _rows(study: Study, counted: Counted) -> Iterator[tuple[HumanRow, str | None]]:
-    """Yield the lines of a vote, each with the text that somebody wrote in it."""
     written = {answer for answer in _texts_of(study, counted) if answer != UNCLEAR}
     changes = {
         "rater": public_name(study, counted.person.id),

@@ -75,8 +75,6 @@ def _about_reasons(rows: Sequence[Change], *_: Side) -> Reasons:
 
 @dataclass(frozen=True, slots=True)
 class SubsetChange:
-    """A subset that is not as it was."""
-
     name: str  # its name
     kind: str  # ``added``, ``removed`` or ``changed``
     # how it was asked for in the old release, and in the new one; None where it is not there

@@ -171,8 +171,6 @@ def _damaged(where: Path | str, expected: str, found: str) -> UserError:
     return UserError(str(where), expected=expected, found=found, fix=_RESTORE)
 
 
-# --
-
 # -- Which version a change of a release asks for (semver.org 2.0.0, applied to data)
 #
 # From 1.0.0 on: *major* when a record changes its meaning or goes, *minor* when records are added, *patch*

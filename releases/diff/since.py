@@ -218,7 +218,6 @@ def listings(compared: ReleaseDiff) -> list[Listing]:
 
 
 def _changed_fields(compared: ReleaseDiff, name: str) -> Listing:
-    """Return the changes of one file; where there are many, first how many there are of each field."""
     rows = [
         (record.id, change)
         for record in compared.changed

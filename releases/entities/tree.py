@@ -64,8 +64,6 @@ _FILES = OfficialFiles(
 
 @dataclass(frozen=True)
 class Episode:
-    """One episode of a set."""
-
     episode_id: str  # the stem of its file
     script: EntityEpisode  # its script
     content: bytes = field(repr=False)  # the bytes of its file
@@ -93,8 +91,6 @@ class SplitFile:
 
 @dataclass(frozen=True)
 class EntitySet:
-    """A set of episodes."""
-
     episodes: tuple[Episode, ...]  # those that can be used, in the order of their ids
     splits: tuple[SplitFile, ...] = ()  # the split files that can be used, in the order of their names
 

@@ -110,8 +110,6 @@ def read_named(path: Path) -> Mapping[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class ReadSuite:
-    """A suite as it was read."""
-
     file: Path  # the file that holds it
     prompts: Mapping[str, EventPrompt]  # file name of the video -> its prompt
     # the prompts with their history; None where only the file was given

@@ -510,7 +510,6 @@ class StreamedRelease(Generic[Row]):
 
     @property
     def info(self) -> Mapping[str, Json]:
-        """The content of ``release.json``."""
         return self.source.info
 
     @property

@@ -88,8 +88,6 @@ class Local:
 
 @dataclass(frozen=True, slots=True)
 class Remote:
-    """A repository as it is."""
-
     private: bool | None  # whether it is; None where there is none
     refs: Refs  # where its names point
     files: Mapping[str, HubFile]  # what its main branch holds

@@ -105,7 +105,6 @@ class Subset:
         return {ALL: len(self.members), **{name: row["subset"] for name, row in rows.items()}}
 
     def as_json(self) -> dict[str, Json]:
-        """Return what ``subsets.json`` says of it."""
         return {
             "name": self.request.name,
             "file": self.request.file,

@@ -228,8 +228,6 @@ DEFECTS = ("ambiguous", "invalid", "unusable", "unsafe", "rights_uncertain")
 
 @dataclass(frozen=True, slots=True)
 class Reviews:
-    """The reviews on file."""
-
     path: Path | None  # their file, or the folder that a review exported; None where there is none
     rows: Mapping[str, Mapping[str, Json]]  # story id -> its review
     votes: Sequence[Vote] | None = None  # the votes behind them; None where none are at hand
@@ -493,8 +491,6 @@ Row = tuple[str, Mapping[str, float | int | str | None]]
 
 @dataclass(frozen=True, slots=True)
 class ShownTable:
-    """One table."""
-
     name: str  # its name in data
     title: str  # what it shows
     heading: str  # of the first column

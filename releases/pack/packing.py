@@ -311,8 +311,6 @@ def _field(table: Table, column: Column) -> dict[str, Json]:
     return field
 
 
-# --
-
 # -- The documents of a release besides its data, made from the facts: by packing, and again by verifying
 #
 # What a document says and the data do not, ``release.json`` keeps: whoever has the folder can make it again.

@@ -209,8 +209,6 @@ _FILES = OfficialFiles(
 
 @dataclass(frozen=True)
 class ShotStory:
-    """One story of a set."""
-
     story_id: str  # name of its folder
     script: ShotScript  # its script
     # character key -> its reference images, sorted by path; every character has an entry
@@ -219,8 +217,6 @@ class ShotStory:
 
 @dataclass(frozen=True)
 class ShotSet:
-    """A set of shot scripts."""
-
     folder: Path  # where the stories lie
     stories: tuple[ShotStory, ...]  # the stories that can be used, in the order of their numbers
 

@@ -252,8 +252,6 @@ def _tried(
     return tuple(trials), verdict, None
 
 
-# --
-
 # -- The candidates of stories, judged and looked at once; which one each arm takes
 
 

@@ -277,8 +277,6 @@ WANTED = "frames_wanted.jsonl"
 
 
 class FrameRequest(Own):
-    """One frame that is to be made."""
-
     story_id: str = Field(description="The story.")
     transition: int = Field(ge=1, description="Number of the transition that it stands at, from 1.")
     shows: Shows = Field(description="What it shows.")

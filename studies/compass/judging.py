@@ -130,7 +130,6 @@ def split_questions(
 
 
 def _by_dimension(drawn: Sequence[Question]) -> list[Question]:
-    """Return the first half of the questions of each dimension."""
     groups: dict[str, list[Question]] = defaultdict(list)
     for question in drawn:
         groups[question.question_type].append(question)

@@ -37,8 +37,6 @@ Key = tuple[str, int | None, int]
 
 
 class BoxLine(Own):
-    """One line of a file of boxes."""
-
     story_id: str = Field(description="The story.")
     seed: int | None = Field(default=None, description="Generation seed; null where there is one storyboard.")
     panel: int = Field(ge=1, description="Number of the picture, from 1.")

@@ -199,8 +199,6 @@ def _questions(desk: Desk, evaluator: Evaluator) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One part of a study."""
-
     name: str  # by which the command line names it
     title: str  # what it does, for people
     folder: str  # where its results lie, below the study's

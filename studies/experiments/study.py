@@ -265,7 +265,6 @@ def read_study(path: Path) -> tuple[Study, dict[str, Any]]:
 
 
 def resolved(study: Study) -> dict[str, Json]:
-    """Return the study as ``study.json`` holds it."""
     return {"study": study.model_dump(mode="json"), "sha256": study.sha256()}
 
 
@@ -274,8 +273,6 @@ def resolved(study: Study) -> dict[str, Json]:
 
 @dataclass(frozen=True, slots=True)
 class Ordered:
-    """The orders of a study."""
-
     orders: tuple[Order, ...]  # one for each storyboard
     stories: dict[str, tuple[str, ...]]  # split -> ids of the stories that are used of it
     # plan -> stories that it cannot be made of, such as those without gold for the oracle
@@ -552,8 +549,6 @@ def _placed(study: Study, beside: Path) -> Study:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One method."""
-
     method: str  # its name
     ordered: int  # storyboards that the study wants of it, over all stories and seeds
     made: int  # storyboards whose generator has answered for every picture

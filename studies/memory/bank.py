@@ -59,8 +59,6 @@ class Owner(Own):
 
 
 class BankCheck(Own):
-    """One check of a picture."""
-
     code: str = Field(description="What was checked, such as holes or border.")
     passed: bool | None = Field(description="True, false, or null where nobody could say.")
     note: str = Field(description="What was seen, in one line.")
@@ -144,8 +142,6 @@ class EpisodeRecord(Own):
 
 @dataclass(frozen=True, slots=True)
 class BankEntry:
-    """One entity of a bank."""
-
     folder: Path  # where its files are
     record: EntityRecord  # what is known of it
 
@@ -160,8 +156,6 @@ class BankEntry:
 
 @dataclass(frozen=True)
 class BankEpisode:
-    """The entities of one episode."""
-
     folder: Path  # where their folders are
     record: EpisodeRecord  # what is known of the episode
     entries: tuple[BankEntry, ...]  # its entities, in order of appearance
@@ -173,8 +167,6 @@ class BankEpisode:
 
 @dataclass(frozen=True)
 class Bank:
-    """A bank, read."""
-
     folder: Path  # the folder ``bank`` of its run
     episodes: tuple[BankEpisode, ...]  # by the order of their ids
 
@@ -183,7 +175,6 @@ class Bank:
         return {episode.record.episode_id: episode for episode in self.episodes}
 
     def entry(self, episode_id: str, kind: EntityType, name: str) -> BankEntry | None:
-        """Return the entry of an entity; None where the bank has none."""
         episode = self.by_id.get(episode_id)
         return None if episode is None else episode.by_key.get((kind, name))
 

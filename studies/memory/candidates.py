@@ -452,8 +452,6 @@ def _part(image: "Image") -> ChatImage:
 
 @dataclass
 class Try:
-    """One try."""
-
     key: Key | None  # its ground; None for a panorama
     candidates: list[Candidate]  # what was asked for
     choice: Choice | None = None  # which was chosen; None where no picture was made

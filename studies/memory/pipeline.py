@@ -274,8 +274,6 @@ def _put(path: Path, data: bytes) -> None:
         write_atomic(path, [data])
 
 
-# --
-
 # -- The bank as one page, a wall of entities: each with its picture, what it was chosen from, and why
 
 PAGE = "bank.html"

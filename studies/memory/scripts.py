@@ -28,8 +28,6 @@ from .bank import DescribedBy, Owner
 
 
 class ScriptEntity(Own):
-    """One scheduled entity."""
-
     type: EntityType = Field(description="Type, as the schedule lists it.")
     name: str = Field(description="Name, as the schedule has it.")
     label: str | None = Field(
@@ -46,8 +44,6 @@ class ScriptEntity(Own):
 
 
 class ScriptShot(Own):
-    """One shot."""
-
     key: str = Field(description="``<scene>:<shot>``.")
     action: str = Field(description="What happens in it.")
 

@@ -259,8 +259,6 @@ def _script_path(shot: EpisodeShot, field: str) -> str:
     return f"$.scenes[{shot.place}].{field}[{shot.number - 1}]"
 
 
-# --
-
 # -- Rules about the registry of an episode: labels, names, descriptions, the map of names
 
 GENERATED = "Gen_"

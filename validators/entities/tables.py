@@ -13,8 +13,6 @@ Groups = Mapping[str, Sequence[Measures]]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One row of a table."""
-
     key: str  # its name in JSON
     label: str  # what it says, for people
     convention: str  # how it is counted, where that needs saying

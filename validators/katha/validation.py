@@ -273,8 +273,6 @@ class Manifest(SetRule):
         yield from self.found
 
 
-# --
-
 # -- Rules about the votes of a release, and about the mark that it needs where programs reviewed it
 
 

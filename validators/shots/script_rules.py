@@ -92,7 +92,6 @@ def _aligned(
 
 
 def _settings(script: ShotScript, shot: Shot, where: str, path: str) -> Iterator[Issue]:
-    """Settings are without people."""
     setting = shot.setting or TwoTexts()
     for key, sheet in script.characters.items():
         for language, name in _named(key, sheet, normalize_answer(setting.of("en")), setting.of("ch")):
@@ -172,8 +171,6 @@ _MARKS = re.compile(r"[,，、;；]")
 
 @dataclass(frozen=True, slots=True)
 class Camera:
-    """One perspective."""
-
     # value of the vocabulary ``shot_distance``, if one is named; ``angle`` and ``type`` likewise
     distance: str | None = None
     angle: str | None = None

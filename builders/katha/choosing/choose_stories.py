@@ -260,8 +260,6 @@ def execute_told(request: RunRequest, reporter: Reporter | None = None) -> RunRe
 
 
 class SplitSettings(Own):
-    """Settings of the stage."""
-
     least: int = Field(default=20, ge=1, description="Stories that a stratum needs to stand by itself.")
     only: Literal["train", "validation", "public_test", "hidden_test"] | None = Field(
         default=None, description="The split of all new stories; null: the four, by their shares."

@@ -41,8 +41,6 @@ def sign_stories(item: Item, tools: Tools) -> Outcome:
 
 
 class DuplicateSettings(Own):
-    """Settings of the stage."""
-
     threshold: float = Field(
         default=DEFAULT_THRESHOLD, gt=0, le=1, description="Estimated Jaccard similarity."
     )
@@ -114,8 +112,6 @@ def _read(text: Json) -> str:
 
 
 class VectorSettings(ModelSettings):
-    """Settings of the stage."""
-
     encodes: ClassVar[bool] = True
 
     model: str | None = Field(
@@ -139,8 +135,6 @@ async def embed_stories(item: Item, tools: Tools) -> Outcome:
 
 
 class RetellingSettings(Own):
-    """Settings of the stage."""
-
     titles: bool = Field(default=True, description="Stories of the same title are one story.")
     numbers: bool = Field(default=True, description="Stories of the same catalogue number are one story.")
     shared: float = Field(

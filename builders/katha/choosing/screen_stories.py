@@ -93,8 +93,6 @@ def moral_conflict(text: str) -> str | None:
 
 
 class Settings(Own):
-    """Settings of the stage."""
-
     max_words: int = Field(default=25_000, ge=1, description="Words; characters in scripts without spaces.")
     min_event_share: float = Field(
         default=0.2, ge=0, le=1, description="Share of clauses that tell an event."

@@ -316,8 +316,6 @@ Unit = Literal["shot", "appearance", "transition", "pair", "location"]
 
 @dataclass(frozen=True, kw_only=True)
 class EntityMetric(Quantity):
-    """One metric of episodes."""
-
     direction: Literal["higher", "lower", "none"] = "higher"
     range: tuple[float, float] = (0.0, 1.0)
     aliases: tuple[str, ...] = ()  # other names of it, such as those of Table 4

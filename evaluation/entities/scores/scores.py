@@ -64,8 +64,6 @@ class GateCounts:
 
 @dataclass(frozen=True)
 class EpisodeScore:
-    """One episode of one method."""
-
     episode_id: str  # the episode
     tier: str | None  # its tier; None where nobody said
     source: str  # the film that it was made from
@@ -82,8 +80,6 @@ class EpisodeScore:
 
 @dataclass(frozen=True)
 class MethodScores:
-    """One method."""
-
     method: str  # the method
     tiers: Mapping[str, Mapping[str, Number]]  # tier -> metric -> its number; ``all`` has every episode
     curves: tuple[GapCurve, ...]  # similarity by gap, per signal and type

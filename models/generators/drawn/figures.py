@@ -419,8 +419,6 @@ class DrawnMark:
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """A picture and what is in it."""
-
     canvas: Canvas  # the pixels
     marks: tuple[DrawnMark, ...]  # what was drawn
     forgotten: tuple[Mark, ...] = ()  # what was left out, as a renderer that loses things does

@@ -258,8 +258,6 @@ def evidence_page(load: Load, sheet: Sheet, source: Source) -> str:
     )
 
 
-# --
-
 # -- What the answers of another tool become in a study: votes, and what comes before and after them
 
 LARGEST = 256 * 1024 * 1024

@@ -131,8 +131,6 @@ class Drawing:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A source of items."""
-
     title: str  # what it gives, in a few words
     takes: Mapping[What, tuple[str, ...]]  # what it can draw from -> the kinds of that; no kind named: any
     wanted: str  # the same in words, for a message

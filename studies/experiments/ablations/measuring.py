@@ -37,8 +37,6 @@ no contrastive pairs, or the questions of another evaluator."""
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """A setting."""
-
     name: str  # in files
     title: str  # in tables
     removes: str  # what is left out, in a sentence

@@ -119,8 +119,6 @@ class Fall:
 
 @dataclass(frozen=True)
 class Falls:
-    """The falls of an evaluator."""
-
     of: tuple[Fall, ...]  # one for each plant that could be compared
     left_out: dict[str, int]  # why others could not be, and how many
 

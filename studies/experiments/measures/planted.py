@@ -92,8 +92,6 @@ def _with(record: StoryRecord, defective: dict[str, Question]) -> StoryRecord:
     return record.model_copy(update={"questions": questions})
 
 
-# --
-
 # -- False alarms: does an evaluator's value fall where nothing was lost
 #
 # Question: a storyboard was put in again unchanged: is its total lower, and is any dimension accused?

@@ -245,8 +245,6 @@ HOW = (
 
 @dataclass(frozen=True)
 class ShownMethod:
-    """One story by one method."""
-
     label: str  # the method, or arm
     seed: int | None  # of the generation that is shown
     values: Mapping[str, str]  # label -> value, as text
@@ -406,8 +404,6 @@ FOLD = 14
 
 @dataclass(frozen=True)
 class Section:
-    """A section of the page."""
-
     name: str  # in links
     title: str  # of the section
     note: str = ""  # what it is about
@@ -420,8 +416,6 @@ class Section:
 
 @dataclass(frozen=True)
 class StudyPage:
-    """All that the page shows."""
-
     title: str  # of the study
     heading: str  # of the page: the title behind name and version of the release
     facts: Mapping[str, str]  # label -> what the study is, in short

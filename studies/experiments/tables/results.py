@@ -263,8 +263,6 @@ class NoTable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class StudyTable:
-    """One table."""
-
     number: str  # in the KathaTrace paper, such as ``52`` or ``55 and 75``; empty for one of ours
     name: str  # of the table in data and files; also what it is chosen by
     title: str  # for readers
@@ -287,8 +285,6 @@ class StudyTable:
 
 @dataclass(frozen=True, slots=True)
 class MadeTables:
-    """The tables of a study."""
-
     tables: Mapping[str, Table]  # name -> table, in order
     absent: Mapping[str, str]  # name -> why there is no such table
 

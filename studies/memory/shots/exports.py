@@ -183,8 +183,6 @@ def _anchor(cell: int) -> str:
     return "start" if cell < 3 else "middle" if cell == 3 else "end"
 
 
-# --
-
 # -- The packets of a finished run as folders: for each shot its ``packet.json`` and its pictures
 
 PACKETS, PACKETS_FILE = "packets", "packets.jsonl"
@@ -194,8 +192,6 @@ FIX = "make the packets again: fabula memory packets"
 
 @dataclass(frozen=True, slots=True)
 class PlacedPacket:
-    """A packet with its folder."""
-
     folder: Path
     packet: Packet
 

@@ -50,15 +50,11 @@ _FILES: Mapping[str, Use] = {
 
 
 class KnownPicture(Own):
-    """One picture of the bank."""
-
     path: str = Field(description="Where it lies, below the bank.")
     sha256: str = Field(description="Of its bytes.")
 
 
 class KnownEntity(Own):
-    """One scheduled entity."""
-
     type: EntityType = Field(description="Type, as the schedule lists it.")
     name: str = Field(min_length=1, description="Name, as the schedule has it.")
     description: str = Field(description="What it looks like at its first appearance; its name for no words.")
@@ -185,8 +181,6 @@ class FirstFrame(Own):
 
 
 class EntityInPacket(Own):
-    """One scheduled entity."""
-
     entity: str = Field(description="type:name.")
     by: tuple[Means, ...] = Field(description="How the packet has it; empty for one that it lost.")
     described_by: str = Field(
@@ -242,8 +236,6 @@ class Condition(Own):
 
 @dataclass(frozen=True, slots=True)
 class ScriptedShot:
-    """A shot in its episode."""
-
     episode_id: str  # of the episode
     index: int  # which shot of the episode, from 0
     shot: EpisodeShot  # of the script
@@ -363,7 +355,6 @@ def _parts(owner: KnownEntity, scheduled: Sequence[KnownEntity]) -> list[str]:
 def _lines(
     scheduled: Sequence[KnownEntity], header: Header
 ) -> dict[str, tuple[str, Literal["header", "bank"]]]:
-    """Return entity -> its line in the prompt, and whether the script has it here or the bank."""
     written = {
         line.name: line.text for line in header.lines if line.name is not None and line.description.strip()
     }
