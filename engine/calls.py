@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from ..errors import FabulaError
 from ..models.chat import ChatRequest, Reply, Usage
-from ..schemas.canonical import Json
+from ..schemas.canonical import Json, plain_parts
 from ..schemas.plain_files import unzipped
 from ..schemas.text import tallied
 from . import journal_file
@@ -94,16 +94,8 @@ class Call:
     prompt: str | None = None
 
     def as_json(self) -> dict[str, Json]:
-        return {
-            "request": self.request,
-            "sample": self.sample,
-            "stage": self.stage,
-            "model": self.model,
-            "asked": dict(self.asked),
-            "reply": self.reply.as_json(),
-            "cost": self.cost,
-            "attempts": self.attempts,
-        }
+        names = ("request", "sample", "stage", "model", "asked", "reply", "cost", "attempts")
+        return plain_parts(self, *names)
 
 
 class Outgoing(NamedTuple):

@@ -16,7 +16,7 @@ from typing import Any
 
 from ..errors import RunError
 from ..models.chat import Reply
-from ..schemas.canonical import canonical_bytes, digest, digest_rows, sha256_bytes
+from ..schemas.canonical import Plain, canonical_bytes, digest, digest_rows, sha256_bytes
 from ..schemas.plain_files import unzipped
 from ..schemas.text import quoted
 from . import journal_file
@@ -409,19 +409,12 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class JournalReport:
+class JournalReport(Plain):
     """What a check of a journal found."""
 
     folder: Path  # the run
     rows: Mapping[str, int]  # table -> sound rows
     findings: tuple[Finding, ...] = ()  # what is wrong
-
-    def as_json(self) -> dict[str, Any]:
-        findings = [
-            {"code": finding.code, "what": finding.what, "count": finding.count, "first": list(finding.first)}
-            for finding in self.findings
-        ]
-        return {"folder": str(self.folder), "rows": dict(self.rows), "findings": findings}
 
     def lines(self) -> Iterator[str]:
         for finding in self.findings:

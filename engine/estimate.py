@@ -7,7 +7,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
@@ -28,6 +28,7 @@ from ..models.prices import (
 from ..models.registry import check_provider, has_batches
 from ..models.spec import Makes, ModelSettings, parse_spec
 from ..prompts.loader import load_prompt
+from ..schemas.canonical import plain_parts
 from .asker import ItemAsker
 from .calls import replies_in
 from .config import RunConfig, models_of
@@ -341,15 +342,8 @@ class CallPlan:
         return costs
 
     def as_json(self) -> dict[str, Any]:
-        return {
-            "items": self.items,
-            "spent": self.spent,
-            "share": self.share,
-            "calls": self.calls,
-            "cost": self.cost,
-            "stages": [asdict(stage) for stage in self.stages],
-            **({} if self.vision is None else {"vision": self.vision.as_json()}),
-        }
+        looking = () if self.vision is None else ("vision",)
+        return plain_parts(self, "items", "spent", "share", "calls", "cost", "stages", *looking)
 
     def lines(self, *, sample: bool = True) -> list[str]:
         """Return the plan as lines for people; ``sample``: the command has an option of that name."""

@@ -23,7 +23,7 @@ from ..kinds.verbs import load_stories
 from ..releases.hub.client import looks_like_reference
 from ..releases.hub.fetch import release_folder
 from ..releases.loading import kind_of
-from ..schemas.canonical import pretty_bytes, sha256_file, write_atomic, writing
+from ..schemas.canonical import plain_parts, pretty_bytes, sha256_file, write_atomic, writing
 from ..schemas.judgement import EvaluationManifest, Judgement
 from ..schemas.paths import RELEASE, format_path
 from ..schemas.plain_files import read_json, read_plain, reason_of, type_reason
@@ -243,9 +243,7 @@ class Made:
     warnings: tuple[str, ...] = ()  # what a maintainer should know before anybody submits
 
     def as_json(self) -> dict[str, Any]:
-        return {
-            "folder": str(self.folder), "board": self.board.as_json(), "warnings": list(self.warnings),
-        }  # fmt: skip
+        return plain_parts(self, "folder", "board", "warnings")
 
     def lines(self) -> Iterable[str]:
         """Return what was made, and what a submission takes, as lines for people."""

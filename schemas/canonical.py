@@ -40,6 +40,11 @@ def plain_fields(value: Any) -> dict[str, Json]:  # noqa: ANN401 - any data clas
     return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
 
 
+def plain_parts(value: Any, *names: str) -> dict[str, Json]:  # noqa: ANN401 - anything
+    """Return some fields and properties of a value as plain JSON, in this order."""
+    return {name: plain(getattr(value, name)) for name in names}
+
+
 class Plain:
     """A data class whose plain JSON is its fields."""
 

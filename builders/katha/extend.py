@@ -8,7 +8,7 @@ What becomes of new stories before they are added: the stages are rehearsed for 
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -39,7 +39,7 @@ from ...errors import ConfigError, InputError, RunError, UserError
 from ...pages.grid import Grid, Tabular
 from ...releases.katha.form import FORM
 from ...releases.target import finished_run
-from ...schemas.canonical import Json, canonical_text, digest, sha256_file
+from ...schemas.canonical import Json, canonical_text, digest, plain_parts, sha256_file
 from ...schemas.paths import BALANCE, RECORDS
 from ...schemas.plain_files import read_json
 from ...schemas.text import primary_language, quoted
@@ -220,16 +220,7 @@ class ExtendReport(Tabular):
             yield from self.run.grids()
 
     def as_json(self) -> dict[str, Json]:
-        return {
-            "added": list(self.added),
-            "known": list(self.known),
-            "stopped": [asdict(item) for item in self.stopped],
-            "kept": self.kept,
-            "before": dict(self.before),
-            "after": dict(self.after),
-            "added_at": self.added_at,
-            "run": None if self.run is None else self.run.as_json(),
-        }
+        return plain_parts(self, "added", "known", "stopped", "kept", "before", "after", "added_at", "run")
 
     def lines(self) -> list[str]:
         given = len(self.added) + len(self.stopped) + len(self.known)

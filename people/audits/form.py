@@ -9,7 +9,7 @@ beside another draft.
 import random
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from importlib.resources import files
 from itertools import groupby, pairwise
 from pathlib import Path
@@ -21,7 +21,7 @@ from ...errors import InputError, TargetError, UserError
 from ...evaluation.stats.tables import cohen_kappa
 from ...evaluation.stats.uncertainty import Uncertainty
 from ...pages.grid import Tabular
-from ...schemas.canonical import Json, csv_text, digest, without_guard, write_atomic, writing
+from ...schemas.canonical import Json, csv_text, digest, plain_parts, without_guard, write_atomic, writing
 from ...schemas.plain_files import CsvTable, explaining, read_plain
 from ...schemas.values import Score, states_told
 from ...validators.resampling import divided, resampled_sums
@@ -350,16 +350,8 @@ class Audit(Tabular):
     name: str = ""  # what was audited: name and version of a release, or the name of its folder
 
     def as_json(self) -> dict[str, Any]:
-        return {
-            "facts": dict(self.facts),
-            "scores": {name: score.as_json() for name, score in self.scores.items()},
-            "states": dict(self.states),
-            "languages": dict(self.languages),
-            "edits": self.edits,
-            "people": self.people,
-            "notes": list(self.notes),
-            "cases": [asdict(case) for case in self.cases],
-        }
+        names = ("facts", "scores", "states", "languages", "edits", "people", "notes", "cases")
+        return plain_parts(self, *names)
 
     def lines(self) -> list[str]:
         lines = [f"{name}: {value}" for name, value in self.facts.items()]

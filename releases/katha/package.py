@@ -12,7 +12,7 @@ from typing import Any, TypeVar, get_args
 from pydantic import ValidationError
 
 from ...errors import InputError, TargetError, UserError
-from ...schemas.canonical import Json, canonical_bytes, sha256_file
+from ...schemas.canonical import Json, Plain, canonical_bytes, sha256_file
 from ...schemas.katha import HumanValidation, ProducerLine, Question, Scene, StoryRecord, Transition, Variant
 from ...schemas.paths import (
     ANNOTATIONS,
@@ -246,21 +246,13 @@ _OURS = (RELEASE, SUMS)
 
 
 @dataclass(frozen=True, slots=True)
-class Exported:
+class Exported(Plain):
     """What was exported."""
 
     folder: Path  # the folder made
     files: dict[str, int | None]  # path -> number of lines of a file of lines, None of any other
     restored: bool  # whether it is an imported package, byte for byte as it came in
     missing: tuple[str, ...]  # the files of Table 23 that are not in it
-
-    def as_json(self) -> dict[str, Json]:
-        return {
-            "folder": str(self.folder),
-            "files": dict(self.files),
-            "restored": self.restored,
-            "missing": list(self.missing),
-        }
 
     def lines(self) -> Iterable[str]:
         counted = ", ".join(

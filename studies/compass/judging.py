@@ -24,7 +24,7 @@ from ...evaluation.recoverability.score import Judged, judged_folder
 from ...people.audits.compare import read_records
 from ...releases.katha.selection import write_derived
 from ...releases.loading import Release, load
-from ...schemas.canonical import Json, digest, jsonl_lines, pretty_bytes, write_atomic, writing
+from ...schemas.canonical import Json, digest, jsonl_lines, plain_parts, pretty_bytes, write_atomic, writing
 from ...schemas.katha import Question, StoryRecord
 from ...schemas.plain_files import MISSHAPEN, explaining, read_json
 from ...schemas.text import contains_phrase
@@ -109,9 +109,7 @@ class QuestionHalves:
 
     def as_json(self) -> dict[str, Any]:
         """Return the document that ``questions.json`` holds."""
-        return {
-            "seed": self.seed, "sha256": self.sha256, "rule": self.rule, "half_of": dict(self.half_of),
-        }  # fmt: skip
+        return plain_parts(self, "seed", "sha256", "rule", "half_of")
 
 
 def split_questions(

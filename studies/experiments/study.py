@@ -29,7 +29,7 @@ from ...models.spec import parse_spec
 from ...pages.grid import Grid, Tabular
 from ...people.audits.compare import read_records
 from ...releases.loading import Release, load
-from ...schemas.canonical import Json, digest, pretty_bytes, write_atomic
+from ...schemas.canonical import Json, digest, plain_parts, pretty_bytes, write_atomic
 from ...schemas.katha import StoryRecord
 from ...schemas.plain_files import MISSHAPEN, explaining, read_json, read_plain, type_reason
 from ...schemas.text import tallied
@@ -580,17 +580,9 @@ class StudyStatus(Tabular):
         yield Grid("parts", "Parts", ("part", "state"), tuple(self.parts.items()), words=(1,))
 
     def as_json(self) -> dict[str, Any]:
-        cells = [
-            {
-                "method": cell.method, "ordered": cell.ordered, "made": cell.made, "invalid": cell.invalid,
-                "pictures": dict(cell.pictures), "judged": cell.judged, "to_judge": cell.to_judge,
-            }
-            for cell in self.cells
-        ]  # fmt: skip
-        return {
-            "study": self.name, "cells": cells, "spent": self.spent, "parts": dict(self.parts),
-            "notes": list(self.notes),
-        }  # fmt: skip
+        of_cell = ("method", "ordered", "made", "invalid", "pictures", "judged", "to_judge")
+        cells = [plain_parts(cell, *of_cell) for cell in self.cells]
+        return {"study": self.name, "cells": cells, **plain_parts(self, "spent", "parts", "notes")}
 
     def lines(self) -> Iterator[str]:
         width = max((len(cell.method) for cell in self.cells), default=6)

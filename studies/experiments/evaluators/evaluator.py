@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import import_module
-from typing import Any, Literal
+from typing import Literal
 
 from ....errors import ConfigError
 from ....evaluation.recoverability.matching import DIMENSIONS
-from ....schemas.canonical import Json, digest
+from ....schemas.canonical import Json, Plain, digest
 from ....schemas.katha import Question, Scene, StoryRecord
 from ....schemas.text import contains_phrase, normalize_answer, primary_language
 from ..study import MASTER_SEED
@@ -84,18 +84,13 @@ By = Literal["rules", "model", "release"]
 
 
 @dataclass(frozen=True)
-class Asked:
+class Asked(Plain):
     """A question of an evaluator."""
 
     question: Question  # as releases hold it
     parents: tuple[str, ...] = ()  # ids of the questions that must be answered rightly for this one to count
     # share of blind answers that are right, where the answer is one of some; None where it is open
     chance: float | None = None
-
-    def as_json(self) -> dict[str, Any]:
-        return {
-            "question": self.question.as_json(), "parents": list(self.parents), "chance": self.chance,
-        }  # fmt: skip
 
     @classmethod
     def of_json(cls, row: Json) -> "Asked":

@@ -26,7 +26,15 @@ from ....media.images import encode_image
 from ....pages.page import policy_of, save_page, style_of, template_of
 from ....releases.entities.tree import read_entity_set
 from ....releases.target import DescribedFile, Description, Templates, read_description
-from ....schemas.canonical import link_or_copy, new_folder, pretty_bytes, sha256_bytes, write_atomic, writing
+from ....schemas.canonical import (
+    Plain,
+    link_or_copy,
+    new_folder,
+    pretty_bytes,
+    sha256_bytes,
+    write_atomic,
+    writing,
+)
 from ....schemas.plain_files import explaining, parse_json, read_plain, reason_of
 from ....schemas.text import tallied
 from .layout import CELLS, Keyframe, places_of
@@ -310,7 +318,7 @@ class ExportForm(Description):
 
 
 @dataclass(frozen=True, slots=True)
-class Exported:
+class Exported(Plain):
     """What was written."""
 
     out: Path  # the folder
@@ -318,12 +326,6 @@ class Exported:
     images: int  # how many pictures
     shots: int  # of how many shots
     frames: int  # how many shots need the last frame of the one before, which the generator has to pass on
-
-    def as_json(self) -> dict[str, Any]:
-        return {
-            "out": str(self.out), "files": list(self.files), "images": self.images, "shots": self.shots,
-            "frames": self.frames,
-        }  # fmt: skip
 
     def lines(self) -> list[str]:
         listed = self.files[0] if len(self.files) == 1 else tallied(len(self.files), "files")
