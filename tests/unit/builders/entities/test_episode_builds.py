@@ -98,7 +98,8 @@ def told(folder: Path) -> str:
     lines = [
         *("{name} {aliases} of {made_of}: {description}".format(**one)
           for one in rows(folder, "entities.jsonl")),
-        *("{shot} cut: {cut} {action}".format(**one) for one in rows(folder, "shots.jsonl")),
+        *("{shot} cut: {cut} {characters} {places} {objects}: {action}".format(**one)
+          for one in rows(folder, "shots.jsonl")),
         *(f"{repair}, {times}x" for repair, times in repaired.items()),
         f"written by {sorted({maker.partition(' via')[0] for maker in episode['producers'].values()})}",
     ]  # fmt: skip

@@ -94,7 +94,8 @@ def told(document: ReportDocument) -> str:
         lines += [f"story {grid.story_id} by {one.method}", *map(of_card, one.cards)]
         for row in one.wall:
             crops = [f"{crop.shot} {shown(crop.picture)}" for crop in row.crops]
-            lines.append(f"{row.character}: {[*map(shown, row.references)]} {crops} {number(row.mean)}")
+            like = f"{row.character}, {row.tag}: {[*map(shown, row.references)]}"
+            lines.append(f"{like} {crops} {number(row.mean)}")
     return "\n".join(lines)
 
 
