@@ -41,60 +41,6 @@ def test_package_when_imported_and_exported_says_what_became_of_it(package: Path
         assert (tmp_path / "out" / path.name).read_bytes() == path.read_bytes()
 
 
-# From stories to a release with the licence that its makers chose, as README and fabula.toml have it.
-
-PACK = ("release", "pack", "run", "--version", "0.1.0", "--allow-drafts")
-
-
-@pytest.fixture
-def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[int, str]]:
-    """Give commands in a folder that ``fabula init`` made."""
-    monkeypatch.chdir(tmp_path)
-
-    def run(*args: str) -> tuple[int, str]:
-        done = invoke(*args)
-        return done.exit_code, done.output
-
-    assert run("init")[0] == 0
-    return run
-
-
-def built(command: Callable[..., tuple[int, str]], *more: str) -> None:
-    code, output = command("build", "katha", "stories.jsonl", "--out", "run", "--workers", "0", *more)
-    assert code == 0, output
-
-
-def licence_of(folder: str) -> str:
-    (record,) = fabula.load(folder).records
-    notice = (Path(folder) / "LICENSE").read_text("utf-8")
-    assert f"SPDX-License-Identifier: {record.provenance.dataset_license}\n" in notice
-    return str(record.provenance.dataset_license)
-
-
-def stated(run: str) -> str | None:
-    line = json.loads((Path(run) / "records.jsonl").read_bytes())
-    return line["payload"]["record"]["provenance"]["dataset_license"]
-
-
-def test_release_when_init_wrote_the_settings_has_the_licence_that_they_name(command) -> None:
-    built(command)
-    assert stated("run") == "CC-BY-4.0" and command(*PACK, "--out", "new")[0] == 0
-    assert licence_of("new") == "CC-BY-4.0"
-
-
-def test_release_when_nobody_gave_a_licence_is_refused_until_somebody_does(command) -> None:
-    settings = Path("fabula.toml").read_text("utf-8")
-    Path("fabula.toml").unlink()
-    built(command)
-    assert stated("run") is None and command("validate", "run")[0] == 0
-    code, output = command(*PACK, "--out", "new")
-    assert code == 2 and "CC-BY-4.0" in output and "CC0-1.0" in output and "--license" in output
-    Path("fabula.toml").write_text(settings.replace("CC-BY-4.0", "CC0-1.0"), "utf-8")
-    assert command(*PACK, "--out", "by-settings")[0] == 0
-    assert command(*PACK, "--license", "mit", "--out", "by-option")[0] == 0
-    assert (licence_of("by-settings"), licence_of("by-option")) == ("CC0-1.0", "MIT")
-
-
 # ``fabula extend`` and ``fabula edit --withdraw`` through the real command.
 
 SAMPLES = Path(fabula.__file__).parent / "builders" / "katha" / "samples"
