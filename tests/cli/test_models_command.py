@@ -169,7 +169,7 @@ FREE_ONES = {
 }  # fmt: skip
 MODELS: dict[str, Any] = {
     **FREE_ONES, "of a service": lambda _: REPLY,
-    **{f"{fault}": lambda _, fault=fault: fault for fault in (
+    **{f"{fault}"[:40]: lambda _, fault=fault: fault for fault in (
         service.Unauthorized(), service.EchoSecrets(), service.NoQuota(), service.NoSuchModel(),
         service.HtmlPage(), service.NoStructuredOutput(), service.Unsupported("seed"),
         service.RateLimited(retry_after=30.0), service.ServerError(503), service.Refused(), service.Prose(),

@@ -1,4 +1,4 @@
-"""``fabula import stories`` and ``fabula export stories``: what they print, and what they refuse."""
+"""Commands about stories, suites, shots and outputs, on files that other commands, or drawings, made."""
 
 import json
 import re
@@ -17,29 +17,8 @@ from fabula.testing.drawn import write_outputs, write_video
 from fabula.testing.drawn_shots import draw_shot_set
 from fabula.testing.katha_folders import write_run
 from fabula.testing.katha_samples import sample_bundles
-from fabula.testing.official_packages import write_package
 
 from .conftest import invoke
-
-STORY = ("--field", "source_text=story")
-
-
-@pytest.fixture
-def package(tmp_path: Path) -> Path:
-    return write_package(tmp_path / "package")
-
-
-def test_package_when_imported_and_exported_says_what_became_of_it(package: Path, tmp_path: Path) -> None:
-    done = invoke("import", "katha", package, "--out", tmp_path / "in", *STORY)
-    assert done.exit_code == 0, done.output
-    assert "version 1.2.0; 6 stories, 30 scenes" in done.output
-    assert "only in official/" not in done.output, "the renamed field is held"
-    assert "1 hidden-test story stays among the others" in done.output
-    done = invoke("export", "katha", tmp_path / "in", "--out", tmp_path / "out", "--json")
-    assert json.loads(done.output)["restored"] is True
-    for path in package.iterdir():
-        assert (tmp_path / "out" / path.name).read_bytes() == path.read_bytes()
-
 
 # ``fabula extend`` and ``fabula edit --withdraw`` through the real command.
 
@@ -240,19 +219,6 @@ def test_outputs_check_when_broken_lists_it_and_exits_with_1(fabula_command, rel
     one, two = json.loads(shown.stdout)["outputs"]
     assert (one["ok"], two["ok"]) == (True, False)
     assert two["invalid"] == [{"codes": ["missing"], "seed": None, "story_id": first}]
-
-
-def test_outputs_check_when_the_folder_holds_methods_says_that_alone(fabula_command, release, tmp_path):
-    write_outputs(tmp_path / "outs" / "crayon", ids(release))
-    done = fabula_command("outputs", "check", tmp_path / "outs", "--release", release)
-    assert done.returncode == 1
-    cause, fix, more, *_ = done.stdout.splitlines()
-    assert cause == "error: outs [nothing-found] this folder holds the outputs of 1 method"
-    assert fix == "  fix: give one of: crayon"
-    assert more == f"... and {len(ids(release)) + 1} more findings that follow from it; --all prints them"
-    assert "missing]" in fabula_command(
-        "outputs", "check", tmp_path / "outs", "--release", release, "--all"
-    ).stdout  # fmt: skip
 
 
 def test_outputs_check_when_ocr_is_not_installed_names_the_extra(fabula_command, release, tmp_path):
