@@ -60,22 +60,23 @@ PUBLIC_DOMAIN = "public_domain_or_rights_compatible"
 FREE_BEFORE = 1931
 """A copyright of this year or later may still hold: in the United States it lasts 95 years (17 U.S.C. 302 to
 304), so that in 2026 what was published before is free. Elsewhere it may hold for longer."""
-_YEAR = r"(?P<year>1[5-9]\d\d|20\d\d)"
+_YEAR = r"(?:1[5-9]|20)\d\d"
+_YEARS = rf"(?P<years>{_YEAR}(?:(?:\s*[,;&\u2013-]|\s+(?:and|to|renewed))+\s*{_YEAR})*)"
 NAMES = r"[A-Z][\w.&'’-]*(?: [A-Z&][\w.&'’-]*)*"
 NOTICES: Mapping[str, re.Pattern[str]] = {
     "a notice of copyright": re.compile(
-        rf"(?:(?:\bcopyright\b|©)[^\n]{{0,60}}?|\(c\)\s*)\b{_YEAR}\b", re.IGNORECASE
+        rf"(?:(?:\bcopyright\b|©)[^\n]{{0,60}}?|\(c\)\s*)\b{_YEARS}\b", re.IGNORECASE
     ),
     "a reservation of rights": re.compile(r"\ball rights reserved\b", re.IGNORECASE),
     "an ISBN": re.compile(r"\bISBN(?:-?1[03])?[:\s]*(?:97[89][- ]?)?\d[\d -]{7,15}[\dX]\b"),
     "a publisher with a year": re.compile(
-        rf"\b{NAMES} (?:Press|Publishers?|Publishing|Verlag|Books)\b[^.\n]{{0,40}}?\b{_YEAR}\b"
+        rf"\b{NAMES} (?:Press|Publishers?|Publishing|Verlag|Books)\b[^.\n]{{0,40}}?\b{_YEARS}\b"
     ),
     "a statement of publication": re.compile(
-        rf"\b(?:first )?published (?:in|by)\b[^.\n]{{0,80}}?\b{_YEAR}\b", re.IGNORECASE
+        rf"\b(?:first )?published (?:in|by)\b[^.\n]{{0,80}}?\b{_YEARS}\b", re.IGNORECASE
     ),
 }
-"""What is found -> how. Where there is a year, only one from :data:`FREE_BEFORE` on speaks against it."""
+"""What is found -> how. Where there are years, only one from :data:`FREE_BEFORE` on speaks against it."""
 
 
 def check_notices(story: Story) -> Iterator[Issue]:
@@ -86,7 +87,8 @@ def check_notices(story: Story) -> Iterator[Issue]:
     for kind, pattern in NOTICES.items():
         for match in pattern.finditer(text):
             found = _sentence(text, match)
-            if found not in quoted and int(match.groupdict().get("year") or FREE_BEFORE) >= FREE_BEFORE:
+            years = re.findall(_YEAR, match.groupdict().get("years") or str(FREE_BEFORE))
+            if found not in quoted and int(max(years)) >= FREE_BEFORE:
                 quoted.add(found)
                 message = f"said to be in the public domain, but it holds {kind}: {show(found)}"
                 yield issue("rights-notice", story.where, "$.source_text", message)

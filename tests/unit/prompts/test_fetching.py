@@ -15,7 +15,7 @@ from fabula.errors import ConfigError, InputError, MissingRequirement
 from fabula.evaluation.archive.archive import read_archive
 from fabula.evaluation.katha.pipeline import OFFICIAL_TEXTS
 from fabula.evaluation.katha.requests import EvaluateOptions, evaluate_katha
-from fabula.prompts.fetching import CodeText, NotThere, Official, fetch_prompts, fetch_set, texts_in
+from fabula.prompts.fetching import CodeText, NotThere, Official, fetch_prompts, fetch_set, official, texts_in
 from fabula.prompts.loader import MANIFEST, TextSet, official_set, read_set, read_set_manifest
 from fabula.schemas.canonical import sha256_bytes
 from fabula.testing.compass_stories import compass_release, draw_candidates, loses_share
@@ -288,6 +288,8 @@ def paper(form: str) -> str:
 @pytest.mark.parametrize("form", ["markdown", "pdftotext"])
 def test_prompts_of_a_paper_when_its_text_is_given_are_its_passages(tmp_path: Path, form: str) -> None:
     (tmp_path / "paper.md").write_text(paper(form))
+    with pytest.raises(MissingRequirement, match=r"fabula prompts fetch kathatrace --from paper\.md$"):
+        official_set("kathatrace", official("kathatrace").commit)
     fetched = fetch_prompts("kathatrace", tmp_path / "paper.md")
     found = official_set("kathatrace", "paper")
     assert set(found.texts) == set(OFFICIAL_TEXTS)

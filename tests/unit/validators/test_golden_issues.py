@@ -80,7 +80,8 @@ EDITS: dict[str, dict[str, Any]] = {
     "secret-removed": {"0.record.scenes.1.action": f"The {MARK} waits.", "1.variants.0.semantic_delta": MARK},
     "rights-notice": {
         "0.record.source_text": "Copyright 1931 by A. Writer. All rights reserved.\nISBN 978-3-16-148410-0",
-        "1.record.source_text": "Copyright 1930 by B. Teller. Published by Heron House Press, London, 1987.",
+        "1.record.source_text": "Copyright 1911, 1930 by B. Teller in 2005. Published by Heron House Press, "
+        "London, 1901, 1987.",
     },
     "rights": {"0.record.provenance.source_rights_status": "unresolved"},
     "license": {"0.record.provenance.dataset_license": ""},
