@@ -132,12 +132,16 @@ def tables_of(folder: Path, made: "Shown", least: float | None = None) -> "tuple
 
 def _marked(tables: Iterable["Table"], *folders: Path) -> "Iterator[Table]":
     """Yield tables whose captions say that a judge, or another model that looked, was made up, if one was."""
+    made_up = _made_up(*folders)
+    for table in tables:
+        yield table.model_copy(update={"title": f"{table.title}{made_up}"})
+
+
+def _made_up(*folders: Path) -> str:
+    """Return what stands behind a title of numbers that a stand-in's replies are in; else nothing."""
     from ..evaluation.archive.replies import stand_in_notes
 
-    made_up = any(any(stand_in_notes(read_manifest(folder))) for folder in folders)
-    for table in tables:
-        title = f"{table.title} (made-up judge)" if made_up else table.title
-        yield table.model_copy(update={"title": title})
+    return " (made-up judge)" if any(any(stand_in_notes(read_manifest(folder))) for folder in folders) else ""
 
 
 def remarks_on(made: "Shown", *folders: Path) -> tuple[str, ...]:
@@ -390,7 +394,8 @@ def export_results(folder: Path, target: Path, results: "HubResults", release: P
     """
     from ..evaluation.archive.archive import read_archive, write_results
 
-    return write_results(target, results, main_scores(folder, release), read_archive(folder))
+    scores = main_scores(folder, release)
+    return write_results(target, results, scores, read_archive(folder), _made_up(folder))
 
 
 def export_so_far(run: Path, target: Path) -> "Archive":

@@ -7,6 +7,7 @@ What archives under one judge protocol have besides judgements and manifest, and
 """
 
 import hashlib
+import re
 import tempfile
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -507,17 +508,24 @@ class HubResults:
 
 
 def write_results(
-    target: Path, results: HubResults, scores: Mapping[str, Mapping[str, float]], archive: Archive
+    target: Path,
+    results: HubResults,
+    scores: Mapping[str, Mapping[str, float]],
+    archive: Archive,
+    remark: str = "",
 ) -> int:
     """Write the scores of a method; return how many there are.
 
-    ``scores``: method -> measure -> value.
+    ``scores``: method -> measure -> value. ``remark``: what a reader of the Hub must know of them.
     """
     import yaml
     from huggingface_hub import EvalResultEntry, eval_result_entries_to_yaml
 
     if target.exists():
         raise TargetError(str(target), what="the file is there already", fix="choose another --out")
+    if results.commit is not None and not re.fullmatch("[0-9a-f]{40}", results.commit):
+        fix = "git ls-remote https://huggingface.co/datasets/USER/NAME shows them"
+        raise ConfigError("--commit", expected="40 hexadecimal digits", found=results.commit, fix=fix)
     method = results.method or (next(iter(scores)) if len(scores) == 1 else None)
     if method is None or method not in scores:
         raise ConfigError(
@@ -544,7 +552,9 @@ def write_results(
             dataset_revision=results.commit,
             date=max((judgement.time for judgement in own if judgement.time), default=None),
             source_url=results.source,
-            notes=f"{method}, {tallied(len(own), 'judgements')}" + (f" by {judges}" if judges else ""),
+            notes=f"{method}, {tallied(len(own), 'judgements')}"
+            + (f" by {judges}" if judges else "")
+            + remark,
         )
         for name in results.measures or known
     ]

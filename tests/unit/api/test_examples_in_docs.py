@@ -325,6 +325,9 @@ def test_results_when_written_are_what_the_hubs_client_reads_with_the_scores_of_
         ("user/mine", "https://x.org/runs")
     }
     assert entries[0].notes.startswith("model-x, ") and at_desk.judge not in entries[0].notes
+    assert entries[0].notes.endswith(" (made-up judge)"), "who reads the Hub knows it, too"
+    with pytest.raises(ConfigError, match="expected 40 hexadecimal digits, found main"):
+        export_results(Path("runs/eval"), tmp_path / "b.yaml", replace(results, commit="main"))
     with pytest.raises(TargetError, match="there already"):
         export_results(Path("runs/eval"), target, results)
     with pytest.raises(ConfigError, match="no scores of it"):
