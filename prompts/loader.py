@@ -492,15 +492,12 @@ def write_set(folder: Path, manifest: SetManifest, texts: Mapping[str, str], lic
     write_atomic(folder / MANIFEST, [canonical_text(manifest.as_json()).encode("utf-8")])
 
 
-PAPER = "paper"
-"""Stands in place of a commit where only a paper has the texts."""
-
-
 def official_set(name: str, commit: str) -> TextSet:
     """Return an official set of the user's cache."""
     folder = cache_folder() / f"{name}@{commit}"
     if not (folder / MANIFEST).is_file():
-        source = " --from paper.md" if commit == PAPER else ", or offline with --from CLONE"
+        # "paper" stands for a commit where no code has the texts
+        source = " --from paper.md" if commit == "paper" else ", or offline with --from CLONE"
         raise MissingRequirement(
             f"official prompts of {name}", what=f"{name}@{commit} is not in {cache_folder()}",
             fix=f"fetch them once: fabula prompts fetch {name}{source}",

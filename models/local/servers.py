@@ -134,12 +134,12 @@ def gguf_files(weights: OpenWeights, commit: str) -> tuple[Path, Path | None]:
                 where, what=f"no GGUF file of the repository that is known here has this name in it: {kinds}",
                 fix="name one of them, for example Q4_K_M",
             )  # fmt: skip
-        seeing = sorted(name for name in names if "mmproj" in name.lower())
-        best = next((name for name in seeing if quantization.search(name)), None) or next(
-            (name for name in seeing if "f16" in name.lower()), seeing[0] if seeing else None
+        seeing = sorted(
+            (name for name in names if "mmproj" in name.lower()),
+            key=lambda name: (not quantization.search(name), "f16" not in name.lower(), name),
         )
         parts = [hub_file(weights.repository, name, commit) for name in models if _is_part(name, models[0])]
-        return parts[0], None if best is None else hub_file(weights.repository, best, commit)
+        return parts[0], hub_file(weights.repository, seeing[0], commit) if seeing else None
     except FabulaError:
         raise
     except Exception as error:  # adapter boundary: no network, no such commit, no access
