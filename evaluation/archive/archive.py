@@ -530,9 +530,7 @@ def write_results(
     if method is None or method not in scores:
         raise ConfigError(
             f"--method {results.method or ''}".strip(),
-            what="the evaluation has no scores of it"
-            if results.method
-            else "the evaluation has several methods",
+            what=f"the evaluation has {'no scores of it' if results.method else 'several methods'}",
             fix=f"use one of: {', '.join(scores) or 'none: score it first with its release at hand'}",
         )
     known = scores[method]
