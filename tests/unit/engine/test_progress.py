@@ -121,6 +121,9 @@ def test_standing_when_items_run_ahead_shows_the_first_stage_that_is_not_done_an
     standing.note(Event("progress", stage="check", data={"done": 0, "total": 2, **waits}))
     assert (standing.stage, standing.count()) == ("draft", "1 of 2")
     now[0] = 5.0
+    assert (
+        standing.lines()[0] == "stage 1 of 2, 12.0/min, about 0:05 left of this stage, 0:05 since the start"
+    )
     assert standing.lines()[1] == "2 under way, longest 35 s", "it goes on between events"
     assert waiting(0, 95.4, "vllm:a/b") == "vllm:a/b is being loaded, 95 s so far"
     standing.note(Event("progress", stage="draft", data={"done": 2, "total": 2}))

@@ -27,6 +27,7 @@ from fabula.evaluation.archive.archive import (
     write_judgements,
     write_manifest,
 )
+from fabula.evaluation.archive.merging import merged_subject
 from fabula.evaluation.archive.replies import stand_in_notes
 from fabula.evaluation.katha.requests import EvaluateOptions, evaluate_katha
 from fabula.evaluation.recoverability.compare import compare_folders
@@ -35,7 +36,7 @@ from fabula.evaluation.recoverability.score import score_folder
 from fabula.kinds.evaluations import merge_archives
 from fabula.models.spec import stand_ins_among
 from fabula.releases.loading import Release
-from fabula.schemas.canonical import canonical_bytes
+from fabula.schemas.canonical import canonical_bytes, digest
 from fabula.schemas.judgement import EvaluationManifest, Judge, Judgement
 from fabula.testing.drawn_storyboards import draw_outputs, drawn_release
 from fabula.testing.judge_model import JudgeModel
@@ -285,6 +286,27 @@ def changed(folder: Path, place: int, **fields: Any) -> None:
     lines = (folder / JUDGEMENTS).read_bytes().splitlines()
     lines[place] = canonical_bytes(json.loads(lines[place]) | fields)
     (folder / JUDGEMENTS).write_bytes(b"\n".join([*lines, b""]))
+
+
+def test_subject_when_a_method_has_other_outputs_adds_them_unless_a_story_is_in_both() -> None:
+    def judged(sha: str, requested: int, valid: int, *invalid: str, **more: Any) -> EvaluationManifest:
+        about = {"outputs_sha256": sha, "requested": requested, "valid": valid, **more}
+        about["invalid"] = [{"story_id": story} for story in invalid]
+        return manifest().model_copy(update={"subject": {"methods": {"m": about}}})
+
+    first, second = judged("a", 3, 2, "s3", seeds=[1]), judged("b", 2, 2, seeds=[2, 1])
+    units = [{("m", "s1"), ("m", "s2")}, {("m", "s4"), ("m", "s5"), (None, "s6")}, {("m", "s3")}]
+    subject, stories = merged_subject([first, second], units[:2])
+    # 3 + 2 were asked for and 2 + 2 came: 1 of 5 is missing.
+    assert subject == {"methods": {"m": {
+        "outputs_sha256": digest(["a", "b"]), "requested": 5, "valid": 4, "invalid_rate": 0.2,
+        "invalid": [{"story_id": "s3"}], "seeds": [1, 2],
+    }}}  # fmt: skip
+    assert stories == {"s1", "s2", "s3", "s4", "s5", "s6"}
+    with pytest.raises(InputError, match=r"method for 1 stories or prompts: .* a and c"):
+        merged_subject([first, judged("c", 1, 1)], [units[0], units[2]])
+    twice, _ = merged_subject([first, judged("a", 3, 2, "s3", "s9")], units[:2])
+    assert [one["story_id"] for one in twice["methods"]["m"]["invalid"]] == ["s3", "s9"]
 
 
 @pytest.fixture(scope="module")

@@ -114,6 +114,9 @@ def test_change_when_a_list_is_filtered_goes_over_all_that_it_shows_and_no_withd
     saved = sent(client, list={"file": "records"}, save=True, **many).json()
     assert saved["records"] == 1 and saved["fields"] == both["fields"] - one["fields"]
     changed = [edit for edit in read_edits(run / NAME) if edit.new is not None]
+    page = client.get(f"/row/records/{STORIES[0]}").text
+    assert page.count(">waits<") == sum(edit.path.endswith("scene_text") for edit in changed) > 1
+    assert "THE" in page and "THE" not in client.get(f"/row/records/{STORIES[1]}").text
     assert {edit.new for edit in changed if edit.path.endswith("scene_text")} == {
         edit.old.replace("the", "THE") for edit in changed if edit.path.endswith("scene_text")
     }

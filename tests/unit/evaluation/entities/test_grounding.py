@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from fabula.engine.execute import STORE
-from fabula.evaluation.entities.grids import NAMED
+from fabula.evaluation.entities.grids import NAMED, Label, draw_cell
 from fabula.evaluation.entities.looking import (
     Pixels,
     crop_sharpness,
@@ -216,3 +216,15 @@ def test_view_when_an_encoder_takes_the_middle_holds_the_whole_picture_there() -
     assert view.size == (256, 256)
     assert view.crop((16, 16, 240, 240)).getcolors() == [(224 * 224, (200, 10, 30))]
     assert view.getpixel((15, 128)) == view.getpixel((128, 240)) == (0, 0, 0)
+
+
+def test_cell_when_drawn_is_the_frame_made_smaller_with_the_box_where_it_was() -> None:
+    label = Label(NAMED[0], "A")
+    cell = draw_cell(Image.new("RGB", (40, 100)), {"ana": (10, 50, 30, 90)}, {"ana": label}, (60, 60))
+    # A scale of 0.6: 24 x 60, the box from column 6 and row 30 to before 18 and 54, two pixels thick.
+    assert cell.size == (24, 60)
+    box = np.asarray(cell)[30:54, 6:18] == label.colour.rgb
+    edge = np.ones((24, 12), dtype=bool)
+    edge[2:-2, 2:-2] = False
+    assert (box.all(axis=2) == edge).all()
+    assert not np.asarray(cell)[54:].any() and not np.asarray(cell)[32:, :6].any()
