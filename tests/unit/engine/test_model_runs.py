@@ -46,8 +46,6 @@ from fabula.testing.model_server import (
 from fabula.testing.toy_models import PRICES, model_request, reply_to, toy_models
 from fabula.tests.unit.engine.conftest import Listener, lines_of, striking
 
-pytestmark = pytest.mark.slow
-
 Asks = Callable[..., RunRequest]
 
 
@@ -181,6 +179,7 @@ def test_run_when_input_is_longer_than_the_stage_allows_fails_without_sending(as
 # -- money
 
 
+@pytest.mark.slow
 def test_run_when_the_budget_ends_with_64_calls_in_flight_never_exceeds_it_and_resumes(
     asks, server, tmp_path
 ):
@@ -548,6 +547,7 @@ class AnyRun(RuleBasedStateMachine):
             self.folder = self.folder.rename(self.folder.with_name(f"{self.folder.name}_"))
 
 
+@pytest.mark.slow
 def test_run_when_anything_is_done_to_it_ends_as_if_undisturbed_and_pays_once(server: ModelServer) -> None:
     machine = type("AnyRunHere", (AnyRun,), {"server": server})
     chosen = settings(max_examples=25, stateful_step_count=15, derandomize=True, database=None, deadline=None)
