@@ -2,6 +2,7 @@ import errno
 import hashlib
 import json
 import os
+import signal
 import subprocess
 import sys
 
@@ -291,10 +292,12 @@ pack(Path(sys.argv[1]), out, PackOptions("0.1.0", allow_drafts=True))
 
 @pytest.mark.slow
 @pytest.mark.parametrize("renames", [1, 2])  # of the salt; of the hidden folder, too
-def test_a_pack_that_is_killed_leaves_no_folder_in_part_and_the_next_goes_on(run, packed, tmp_path, renames):
+def test_a_pack_that_is_killed_leaves_no_folder_in_part_and_the_next_goes_on(
+    run, packed, tmp_path, starter, renames
+):
     out = tmp_path / "out"
-    command = [sys.executable, "-P", "-c", KILLED_BEFORE_A_RENAME, run, out, str(renames)]
-    assert subprocess.run(command, check=False).returncode < 0
+    done = starter.run_code(KILLED_BEFORE_A_RENAME, run, out, renames)
+    assert done.returncode == -signal.SIGKILL, done.stderr
     assert not out.exists() or verify(out, quick=True, hidden=f"{out}-hidden").ok
     pack(run, out, OPTIONS)
     assert tree(tmp_path / "out-hidden") == tree(packed.hidden)
