@@ -180,7 +180,7 @@ def fact(name: str, value: object = "x") -> Statement:
 def in_one_batch(writer: GroupCommit, *calls: Sequence[Statement]) -> list[FabulaError | None]:
     """Return what each of some calls is told that get to the writer together."""
     hold, told = threading.Event(), dict[int, FabulaError | None]()
-    writer.write(done=lambda _: hold.wait(10) and None)
+    writer.write(done=lambda _: hold.wait(120) and None)
     for number, statements in enumerate(calls):
         writer.write(*statements, done=partial(told.__setitem__, number))
     hold.set()
