@@ -3,7 +3,7 @@
     FabulaError
     ├── UserError              the user can fix it: says where, what is wrong, what to do
     │   ├── ConfigError        a setting or an option                                     exit 2
-    │   ├── InputError         one or more invalid inputs, all of them listed             exit 1
+    │   ├── InputError         one or more invalid inputs, all of them listed             exit 1 or 2
     │   ├── TargetError        an output place that cannot be used                        exit 2
     │   │   └── PlaceUnavailable  shared files that cannot be reached now                 exit 2
     │   ├── RunError           a run folder that cannot be opened or continued            exit 2
@@ -15,6 +15,7 @@
     ├── BelowThreshold         the run finished, but too few items succeeded              exit 5
     └── Interrupted            stopped by the user; the run can be resumed                exit 130
 
+An InputError exits with 2 where a path that was given is not there or of another kind (``cli/common.py``).
 Anything else that reaches the command line is our bug: exit 70, with its traceback.
 """
 
@@ -35,6 +36,19 @@ class ExitCode(IntEnum):
     BELOW_THRESHOLD = 5
     BUG = 70
     INTERRUPTED = 130
+
+
+MEANINGS = {
+    ExitCode.OK: "done, and nothing is wrong",
+    ExitCode.FINDINGS: "what was read has errors; all of them are told",
+    ExitCode.USAGE: "an option, a place for output or the state of a run does not allow it, or a path is not "
+    "there or of another kind than the command takes",
+    ExitCode.MISSING: "an extra, weights, a key or a service is missing",
+    ExitCode.BUDGET: "stopped at the cost limit; the same command with a higher one goes on",
+    ExitCode.BELOW_THRESHOLD: "finished, but too few items succeeded",
+    ExitCode.BUG: "an error of ours, with its traceback",
+    ExitCode.INTERRUPTED: "you stopped it; what was finished is kept",
+}
 
 
 class FabulaError(Exception):

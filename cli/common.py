@@ -4,6 +4,8 @@ import errno
 import json
 import logging
 import math
+import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -115,13 +117,7 @@ def show_tables(
     result: Shown, tables: "Callable[[], Iterable[Table] | None]", form: str,
     remarks: Callable[[], Sequence[str]] = tuple,
 ) -> None:  # fmt: skip
-    """Print a result in a form of :func:`chosen_form`.
-
-    Args:
-        result: what is shown.
-        tables: makes its tables; None where it has none.
-        form: how it is printed.
-        remarks: makes what must stand beside the tables.
+    """Print a result in a form of :func:`chosen_form`; ``remarks`` makes what must stand beside its tables.
 
     Raises:
         ConfigError: it has no tables, and the form is made of tables.
@@ -145,6 +141,16 @@ class Findings(Protocol):
         """The findings."""
         ...
 
+    @property
+    def cause(self) -> UserError | None:
+        """What most of them follow from, where that is known."""
+        ...
+
+    @property
+    def beside_cause(self) -> tuple["Issue", ...]:
+        """Those that do not follow from it."""
+        ...
+
     def as_json(self) -> dict[str, Any]:
         """Return it as plain JSON."""
         ...
@@ -162,12 +168,9 @@ def show_findings(report: Findings, *, as_json: bool, strict: bool = False, ever
     if as_json:
         emit(report.as_json())
     else:
-        from ..validators.report import CheckReport
-
-        check = report if isinstance(report, CheckReport) else None
-        if check is not None and check.cause is not None:
-            say(f"error: {check.cause}")
-        told = report.issues if check is None or everything else check.beside_cause
+        if report.cause is not None:
+            say(f"error: {report.cause}")
+        told = report.issues if everything else report.beside_cause
         say(*finding_lines(told, everything=everything))
         if rest := len(report.issues) - len(told):
             say(f"{counted(rest, 'more finding')} because of this; --all prints them")
@@ -255,15 +258,12 @@ def guarded(command: Callable[P, int | None], name: str = "") -> Callable[P, Non
     """Turn what a command returns or raises into its exit code.
 
     Errors that the user can fix are printed without a traceback, with what a folder is where the command
-    takes none such. Anything unforeseen is our bug: it keeps its traceback and exits with 70.
-
-    Args:
-        command: what it does.
-        name: what it is called after ``fabula``, such as ``release pack``.
+    takes none such. Anything unforeseen is our bug: it keeps its traceback and exits with 70. ``name`` is
+    what the command is called after ``fabula``, such as ``release pack``.
     """
 
     def run(*args: P.args, **kwargs: P.kwargs) -> None:
-        from .folders import misfits, refuse_misfits
+        from .folders import misfits, paths_in, refuse_misfits
 
         as_json = bool(kwargs.get("as_json")) or kwargs.get("form") == "json"
         try:
@@ -273,7 +273,8 @@ def guarded(command: Callable[P, int | None], name: str = "") -> Callable[P, Non
                 warn(*(f"note: {misfit.text}" for misfit in misfits(name, kwargs)))
             sys.stdout.flush()
         except FabulaError as error:
-            text, code = _with_folders(list(misfits(name, kwargs)), error)
+            given = [path for value in kwargs.values() for path in paths_in(value)]
+            text, code = _with_folders(list(misfits(name, kwargs)), given, error)
             report_error(error, text, code, as_json=as_json)
         except KeyboardInterrupt:
             warn("interrupted")
@@ -301,19 +302,30 @@ def _unforeseen(error: Exception, *, as_json: bool) -> ExitCode:
     return ExitCode.BUG
 
 
-def _with_folders(misfits: "Sequence[Misfit]", error: FabulaError) -> tuple[str, ExitCode]:
+def _with_folders(
+    misfits: "Sequence[Misfit]", given: Sequence[Path], error: FabulaError
+) -> tuple[str, ExitCode]:
     """Return what is said of an error, and its code: with what a path is, where the command takes none such.
 
-    A folder of another kind is what went wrong, whatever the command stumbled over.
+    A path of another kind is what went wrong, whatever the command stumbled over. So is a path at which
+    nothing is, where the error is about it or about a part that it lacks.
     """
     if not isinstance(error, UserError):
         return str(error), error.exit_code
-    code = ExitCode.USAGE if misfits and error.exit_code == ExitCode.MISSING else error.exit_code
-    if any(misfit.alone for misfit in misfits) or code != error.exit_code:
+    code = ExitCode.USAGE if misfits or _lacks(error, given) else error.exit_code
+    if any(misfit.alone for misfit in misfits) or (misfits and error.exit_code == ExitCode.MISSING):
         return "\n".join(misfit.text for misfit in misfits), code
     says_so = "not there" in str(error) or "nothing there" in str(error)
     notes = (misfit.text for misfit in misfits if misfit.kind != "missing" or not says_so)
     return "\n  note: ".join([str(error), *notes]), code
+
+
+def _lacks(error: UserError, given: Sequence[Path]) -> bool:
+    """Return whether an error is that at a given path is nothing, or a folder in place of a file."""
+    where = re.sub(r"^--\S+ ", "", error.where) + "/"
+    named = next((path for path in given if where.startswith((f"{path}/", f"{path.absolute()}/"))), None)
+    wrong = re.search(r"nothing there|Not a directory|\ba folder$", error.found)
+    return named is not None and (wrong is not None or not os.path.lexists(named))
 
 
 def report_error(error: Exception, text: str, code: ExitCode, *, as_json: bool) -> None:

@@ -149,96 +149,68 @@ _READ = (
     *OF_SHOTS, *OF_ENTITIES,
 )  # fmt: skip
 
-TAKES: dict[str, tuple[str, ...]] = {
-    "audit draft": ("run katha", "release katha", "hidden", "file"),
-    "audit gold": ("run katha", "release katha", "hidden", "file"),
-    "edit run": ("run katha", "run shots"),
-    "extend run": ("run katha",),
-    "extend sources": ("file", "folder"),
-    "publish folder": RELEASED,
-    "stats path": _READ,
-    "validate path": _READ,
-    "calibrate run": SCORED,
-    "score run": SCORED,
-    "compare first": SCORED,
-    "compare second": SCORED,
-    "report run": SCORED,
-    "build stories sources": ("file", "folder"),
-    "build shots sources": ("file", "folder"),
-    "build events seeds": ("file",),
-    "build entities videos": ("file", "outputs"),
-    "release diff old": (*RELEASED, "hidden"),
-    "release diff new": (*RELEASED, "hidden"),
-    "release pack run": (*BUILT, *IMPORTED),
-    "release pack since": RELEASED,
-    "release verify path": (*RELEASED, "hidden", "file"),
-    "release verify hidden": ("hidden",),
-    "run status run": (*BUILT, *EVALUATED, *AUDITED, *MADE),
-    "run spend run": (*BUILT, *EVALUATED, *AUDITED, *MADE),
-    "run show run": (*BUILT, *EVALUATED, *AUDITED, *MADE),
-    "run retry run": (*BUILT, *EVALUATED, *AUDITED, *MADE),
-    "run merge shards": (*BUILT, *EVALUATED),
-    "outputs check folders": ("outputs",),
-    "outputs check release": (*_ANY_DATA, *OF_ENTITIES),
-    "outputs keyframes videos": ("outputs",),
-    "outputs keyframes release": OF_SHOTS,
-    "import stories source": ("package katha",),
-    "import vistory source": OF_SHOTS,
-    "import entitybench source": OF_ENTITIES,
-    "import references folder": ("outputs",),
-    "import references out": ("run shots", "run import-shots", "package shots"),
-    "import archive folders": SCORED,
-    "evaluate stories release": ("release katha",),
-    "evaluate stories outputs": ("outputs",),
-    "evaluate events release": ("release events",),
-    "evaluate events suite": ("file", "release events", "run events"),
-    "evaluate events outputs": ("outputs",),
-    "evaluate images release": OF_SHOTS,
-    "evaluate images outputs": ("outputs",),
-    "export vistory folder": OF_SHOTS,
-    "export shots folder": OF_SHOTS,
-    "export lite folder": OF_SHOTS,
-    "export entitybench folder": OF_ENTITIES,
-    "export entities folder": OF_ENTITIES,
-    "export stories folder": ("release katha",),
-    "export plans folder": ("release katha", "hidden"),
-    "export storyboards folder": ("release katha",),
-    "export storyboards outputs": ("outputs",),
-    "export archive folder": SCORED,
-    "export inspect folder": SCORED,
-    "baseline copy-paste release": OF_SHOTS,
-    "baseline compass questions release": ("release katha",),
-    "baseline compass tune release": ("release katha",),
-    "baseline compass tune outputs": ("outputs",),
-    "baseline compass apply release": ("release katha",),
-    "baseline compass apply outputs": ("outputs",),
-    "leaderboard init like": SCORED,
-    "leaderboard submit run": SCORED,
-    "experiment run study": ("file",),
-    "experiment status folder": ("study",),
-    "experiment tables folder": ("study",),
-    "experiment plant outputs": ("outputs",),
-    "experiment plant release": ("release katha",),
-    "memory build source": ("run entities", "run import-entities", "release entities", "package entities"),
-    "memory packets run": ("run memory",),
-    "memory generate run": ("run memory-packets", "run memory"),
-    "memory export run": ("run memory-packets", "run memory"),
-    "score release": _ANY_DATA,
-    "report release": _ANY_DATA,
-}
+_TAKEN: dict[tuple[str, ...], tuple[str, ...]] = {
+    ("run katha", "release katha", "hidden", "file"): ("audit draft", "audit gold"),
+    ("run katha", "run shots"): ("edit run",),
+    ("run katha",): ("extend run",),
+    ("file", "folder"): ("extend sources", "build stories sources", "build shots sources"),
+    RELEASED: ("publish folder", "release pack since"),
+    _READ: ("stats path", "validate path"),
+    SCORED: (
+        "calibrate run", "score run", "compare first", "compare second", "report run",
+        "import archive folders", "export archive folder", "export inspect folder", "leaderboard init like",
+        "leaderboard submit run",
+    ),
+    ("file",): ("build events seeds", "experiment run study"),
+    ("file", "outputs"): ("build entities videos",),
+    (*RELEASED, "hidden"): ("release diff old", "release diff new"),
+    (*BUILT, *IMPORTED): ("release pack run",),
+    (*RELEASED, "hidden", "file"): ("release verify path",),
+    ("hidden",): ("release verify hidden",),
+    (*BUILT, *EVALUATED, *AUDITED, *MADE): (
+        "run status run", "run spend run", "run show run", "run retry run",
+    ),
+    (*BUILT, *EVALUATED): ("run merge shards",),
+    ("outputs",): (
+        "outputs check folders", "outputs keyframes videos", "import references folder",
+        "evaluate stories outputs", "evaluate events outputs", "evaluate images outputs",
+        "export storyboards outputs", "baseline compass tune outputs", "baseline compass apply outputs",
+        "experiment plant outputs",
+    ),
+    (*_ANY_DATA, *OF_ENTITIES): ("outputs check release",),
+    OF_SHOTS: (
+        "outputs keyframes release", "import vistory source", "evaluate images release",
+        "export vistory folder", "export shots folder", "export lite folder", "baseline copy-paste release",
+    ),
+    ("package katha",): ("import stories source",),
+    OF_ENTITIES: (
+        "import entitybench source", "export entitybench folder", "export entities folder",
+        "memory build source",
+    ),
+    ("run shots", "run import-shots", "package shots"): ("import references out",),
+    ("release katha",): (
+        "evaluate stories release", "export stories folder", "export storyboards folder",
+        "baseline compass questions release", "baseline compass tune release",
+        "baseline compass apply release", "experiment plant release",
+    ),
+    ("release events",): ("evaluate events release",),
+    ("file", "release events", "run events"): ("evaluate events suite",),
+    ("release katha", "hidden"): ("export plans folder",),
+    ("study",): ("experiment status folder", "experiment tables folder"),
+    ("run memory",): ("memory packets run",),
+    ("run memory-packets", "run memory"): ("memory generate run", "memory export run"),
+    _ANY_DATA: ("score release", "report release"),
+}  # fmt: skip
+"""What is taken -> the commands with their parameters that take it."""
+TAKES = {each: taken for taken, parameters in _TAKEN.items() for each in parameters}
 """Command and parameter -> what it takes. A parameter that is not here is never looked at."""
 
 
 def misfits(command: str, given: Mapping[str, object]) -> Iterator[Misfit]:
-    """Yield what is to be said of each path that is nothing that a command takes: what it is, and what fits.
-
-    Args:
-        command: such as ``release pack``.
-        given: its parameters by name.
-    """
+    """Yield what is said of each path that is nothing that a command takes: what it is, and what fits."""
     for name, value in given.items():
         takes = TAKES.get(f"{command} {name}")
-        for path in _paths(value) if takes else ():
+        for path in paths_in(value) if takes else ():
             kind = recognise(path)
             if takes and kind not in takes and not (kind == "missing" and _is_named(path)):
                 yield Misfit(_sentence(command, path, kind, takes), bool(KINDS[kind].fits), kind)
@@ -253,7 +225,7 @@ def _is_named(path: Path) -> bool:
 
 CHECKED_FIRST = frozenset(
     ("import references", "export vistory", "export shots", "export lite", "export entitybench",
-     "export entities", "baseline copy-paste")
+     "export entities", "baseline copy-paste", "import entitybench")
 )  # fmt: skip
 """Commands that find nothing wrong in a folder without anything for them, and would write an empty result."""
 
@@ -275,7 +247,8 @@ def refuse_misfits(command: str, given: Mapping[str, object]) -> None:
         raise ConfigError(f"fabula {command}", what=misfit.text, fix="give a path of the kind it takes")
 
 
-def _paths(value: object) -> Iterable[Path]:
+def paths_in(value: object) -> Iterable[Path]:
+    """Return the paths of a parameter, which may have several, or none."""
     values = value if isinstance(value, list | tuple) else [value]
     return [Path(path) for path in values if isinstance(path, Path | str)]
 

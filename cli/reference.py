@@ -13,7 +13,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from ..errors import ExitCode
+from ..errors import MEANINGS
 
 Lines = Iterator[str]
 _NAMED = re.compile(r":(?:func|class|meth|mod|data|attr):`[.~]*(?:[\w.]+\.)?(\w+)`")
@@ -46,7 +46,7 @@ def commands() -> Lines:
         yield from (f"## {heading}", "")
         yield from _table(("command", "what it does"), ((_linked(verb), _first(verb)) for verb in verbs))
     yield from ("## Exit codes", "")
-    yield from _table(("code", "what happened"), ((int(code), code.name.lower()) for code in ExitCode))
+    yield from _table(("code", "what happened"), ((int(code), text) for code, text in MEANINGS.items()))
 
 
 def _linked(verb: str) -> str:

@@ -114,6 +114,8 @@ class Report:
             replace(issue, where=f"{row.name}: {issue.where}") for row in self.rows for issue in row.issues
         )
 
+    cause, beside_cause = None, issues  # each submission's findings stand for themselves
+
     def as_json(self) -> dict[str, Any]:
         return {
             "title": self.leaderboard.title,

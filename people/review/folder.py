@@ -255,9 +255,7 @@ def open_study(folder: Path) -> Study:
     """Return a study from its folder; what the protocol froze is checked by hash."""
     if not (folder / PROTOCOL).is_file():
         what = "there is no study in this folder" if folder.is_dir() else "there is no such folder"
-        raise InputError.one(
-            str(folder), what=what, fix="make one with fabula review init, or give its folder"
-        )
+        raise ConfigError(str(folder), what=what, fix="make one with fabula review init, or give its folder")
     protocol = versions(folder)[-1]
     frozen = ((TASK, protocol.task_sha256), (ITEMS, protocol.items_sha256), (KEY, protocol.key_sha256))
     try:

@@ -144,9 +144,9 @@ def test_study_when_a_file_is_gone_or_garbage_says_so(tmp_path, name, content):
 
 
 def test_study_when_not_there_says_how_to_make_one(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="fabula review init"):
+    with pytest.raises(ConfigError, match="fabula review init"):
         open_study(tmp_path)
-    with pytest.raises(InputError, match="no such folder"):
+    with pytest.raises(ConfigError, match="no such folder"):
         open_study(tmp_path / "gone")
 
 
