@@ -92,12 +92,13 @@ def verify(
     return verbs.verify(released(path), quick=quick, against=against, **paths)
 
 
-def load(path: Place, *, streaming: bool = False) -> Any:  # noqa: ANN401 - every kind has its own type
+def load(path: Place, *, streaming: bool = False, verify: bool = False) -> Any:  # noqa: ANN401 - every kind has its own type
     """Load a release of any kind, or an evaluation.
 
     Args:
         path: a release folder, a version on a Hub such as ``user/mine@0.2.0``, or an evaluation folder.
         streaming: return a release's records one by one while they are gone through, each checked.
+        verify: check the hash of every file [their sizes alone]. :func:`verify` checks all that can be.
 
     Returns:
         A release (:class:`fabula.releases.loading.LoadedRelease`) with typed ``records``, ``to_datasets()``,
@@ -105,7 +106,7 @@ def load(path: Place, *, streaming: bool = False) -> Any:  # noqa: ANN401 - ever
         ``to_pandas()`` has a row for every reply.
 
     Raises:
-        InputError: it is neither, or cannot be read; every problem is listed.
+        InputError: it is neither, was changed after packing, or cannot be read; every problem is listed.
         ConfigError: the kind's records cannot be streamed.
         HubUnavailable: the Hub cannot be asked.
 
@@ -124,7 +125,7 @@ def load(path: Place, *, streaming: bool = False) -> Any:  # noqa: ANN401 - ever
         from .results import open_evaluation
 
         return open_evaluation(folder)
-    return verbs.load(path, streaming=streaming)
+    return verbs.load(path, streaming=streaming, verify=verify)
 
 
 def diff(old: Place, new: Place) -> "ReleaseDiff":

@@ -14,13 +14,11 @@ from ..engine.hooks import Event
 from ..engine.journal_file import NAME as JOURNAL
 from ..engine.run_options import RunOptions
 from ..engine.running import RunKind
-from ..errors import FabulaError, InputError, MissingRequirement, RunBusy, UserError
+from ..errors import FabulaError, MissingRequirement, RunBusy, UserError
 from ..models.vision.needs import VisionSettings, fetching, lacks_of, listed, with_weights
 from ..models.vision.registry import MODELS, check_vision
 from ..models.vision.weights import DEVICES, Place
-from ..releases.loading import read_release_document
-from ..releases.verify.files import check_release_document, tampering
-from ..schemas.values import Issue
+from ..releases.verify.files import check_intact
 from .archive.archive import JUDGEMENTS, ArchiveForm
 from .archive.keeping import SoFar, keep_so_far, set_aside, unite
 from .judging.settings import JUDGES, without_judges
@@ -141,16 +139,6 @@ def _tell(lines: Iterable[str], reporter: "Reporter | None") -> None:
             warnings.warn(line, stacklevel=3)
         else:
             reporter.emit(Event("warning", data={"message": line}))
-
-
-def check_intact(folder: Path) -> None:
-    """Check the files of a release against the hashes that it states for them."""
-    document = read_release_document(folder)
-    stated = document.get("files")
-    listed = sorted(stated) if isinstance(stated, dict) else []
-    missing = (Issue(name, "$", "file-missing", "", "") for name in listed if not (folder / name).is_file())
-    if cause := tampering(folder, [*missing, *check_release_document(folder, document)]):
-        raise InputError([cause])
 
 
 def _kept(request: RunRequest) -> SoFar | None:

@@ -242,15 +242,18 @@ def diff(old: str | Path, new: str | Path) -> "ReleaseDiff":
     return diff_as(old, new, form_of_release(Path(new)).changes)
 
 
-def load(path: str | Path, *, streaming: bool = False) -> Any:  # noqa: ANN401 - every kind has its own type
-    """Load a release of any kind: stories, a prompt suite, episodes, or shot scripts."""
+def load(path: str | Path, *, streaming: bool = False, verify: bool = False) -> Any:  # noqa: ANN401 - every kind has its own type
+    """Load a release of any kind; its files must have the stated sizes, with ``verify`` the stated hashes."""
     if streaming:
         return _streamed(path)
     from ..releases.hub.fetch import release_folder
     from ..releases.loading import require_release
+    from ..releases.verify.files import check_intact
 
     folder = release_folder(path)
-    return kind_named(require_release(folder, *(kind.name for kind in kinds()))).release().load(folder)
+    kind = kind_named(require_release(folder, *(kind.name for kind in kinds())))
+    check_intact(folder, hashes=verify)
+    return kind.release().load(folder)
 
 
 def _streamed(path: str | Path) -> Any:  # noqa: ANN401 - every kind has its own type

@@ -14,6 +14,7 @@ from ...engine.stage import Item
 from ...errors import ConfigError, InputError
 from ...releases.events.form import EVENTS, SUITE, load_suite, write_suite
 from ...releases.loading import read_release_document
+from ...releases.verify.files import check_intact
 from ...schemas.canonical import Json, Plain, jsonl_lines, write_atomic
 from ...schemas.judgement import Judgement
 from ...schemas.paths import RELEASE as RELEASE_DOCUMENT
@@ -23,7 +24,7 @@ from ..archive.replies import ReplyTally
 from ..judging.answers import asking_with
 from ..judging.settings import JUDGES, judges_of, public_judge
 from ..outputs.videos import check_methods, videos_of
-from ..running import Evaluating, check_intact, check_request
+from ..running import Evaluating, check_request
 from .judging import PUBLISHED
 from .load_videos import (
     OUTPUTS,

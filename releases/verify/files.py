@@ -103,7 +103,9 @@ def check_sums(folder: Path) -> Iterator[Issue]:
         yield Issue(SUMS, "$", "checksums", "not written as packing writes it", _RESTORE)
 
 
-def check_release_document(folder: Path, document: Mapping[str, Json]) -> Iterator[Issue]:
+def check_release_document(
+    folder: Path, document: Mapping[str, Json], *, hashes: bool = True
+) -> Iterator[Issue]:
     """Yield every difference between ``release.json`` and the files that it describes."""
     if read_plain(folder / RELEASE) != pretty_bytes(document):
         yield Issue(RELEASE, "$", "release-document", "not written as packing writes it", _RESTORE)
@@ -111,8 +113,19 @@ def check_release_document(folder: Path, document: Mapping[str, Json]) -> Iterat
         target = folder / path
         if not target.is_file() or not target.resolve().is_relative_to(folder.resolve()):
             continue
-        if entry.get("bytes") != target.stat().st_size or entry.get("sha256") != sha256_file(target):
+        other = entry.get("bytes") != target.stat().st_size
+        if other or (hashes and entry.get("sha256") != sha256_file(target)):
             yield Issue(path, "$", "file-hash", f"size or hash is not the one in {RELEASE}", _RESTORE)
+
+
+def check_intact(folder: Path, *, hashes: bool = True) -> None:
+    """Check the files of a release against what it states of them; without hashes, their sizes alone."""
+    document = read_release_document(folder)
+    stated = document.get("files")
+    listed = sorted(stated) if isinstance(stated, dict) else []
+    missing = (Issue(name, "$", "file-missing", "", "") for name in listed if not (folder / name).is_file())
+    if cause := tampering(folder, [*missing, *check_release_document(folder, document, hashes=hashes)]):
+        raise InputError([cause])
 
 
 def check_records(

@@ -13,9 +13,10 @@ from ...errors import ConfigError, InputError
 from ...evaluation.katha.requests import EvaluateOptions
 from ...evaluation.outputs.storyboards import check_splits
 from ...evaluation.recoverability.matching import Definitions
-from ...evaluation.running import check_intact, device_named
+from ...evaluation.running import device_named
 from ...models.vision.weights import Place
 from ...releases.loading import Release, load
+from ...releases.verify.files import check_intact
 from ...schemas.katha import StoryRecord
 from ...schemas.values import Score
 from .applying import (

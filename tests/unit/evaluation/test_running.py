@@ -15,10 +15,10 @@ from fabula.evaluation.archive.replies import lacks
 from fabula.evaluation.katha.requests import EvaluateOptions, evaluate_katha
 from fabula.evaluation.recoverability.matching import Definitions
 from fabula.evaluation.recoverability.score import score_folder
-from fabula.evaluation.running import check_intact
 from fabula.kinds.evaluations import export_so_far
 from fabula.kinds.verbs import continue_run
 from fabula.releases.loading import Release
+from fabula.releases.verify.files import check_intact
 from fabula.schemas.canonical import pretty_bytes, sha256_file
 from fabula.schemas.paths import ANNOTATIONS, RELEASE, VARIANTS
 from fabula.testing.drawn_storyboards import draw_outputs, drawn_release

@@ -14,6 +14,7 @@ from fabula.errors import InputError
 from fabula.kinds.verbs import load, publish
 from fabula.releases.hub.fetch import fetch
 from fabula.releases.hub.publish import PublishOptions
+from fabula.releases.loading import load as load_stories
 from fabula.schemas.canonical import digest, sha256_file
 from fabula.schemas.katha import StoryRecord, Variant
 from fabula.schemas.paths import ANNOTATIONS, VARIANTS
@@ -56,7 +57,7 @@ def test_all_lines_that_cannot_be_read_are_listed(release):
     path.write_bytes(b"".join([json.dumps(first).encode() + b"\n", b"{,\n", *rows[2:], rows[2]]))
     (release / "producers.jsonl").unlink()
     with pytest.raises(InputError) as error:
-        load(release)
+        load_stories(release)
     wheres = [problem.where.removeprefix(f"{release}/") for problem in error.value.problems]
     assert wheres == [
         "annotations.jsonl:1 $.title",

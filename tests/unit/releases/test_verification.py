@@ -10,9 +10,9 @@ import pytest
 
 from fabula.cli.common import show_findings
 from fabula.errors import InputError
-from fabula.evaluation.running import check_intact
-from fabula.kinds.verbs import verify
+from fabula.kinds.verbs import load, verify
 from fabula.releases.katha.package import export_package
+from fabula.releases.verify.files import check_intact
 from fabula.schemas.canonical import Json, canonical_bytes, sha256_file
 from fabula.testing.katha_samples import sample_bundles
 from fabula.tests.unit.releases.conftest import edit_json, edit_line, reseal
@@ -48,9 +48,17 @@ def test_a_changed_release_is_told_by_what_was_changed_in_the_same_words_everywh
     assert output.startswith(f"error: {said}\nerror: annotations.jsonl:")
     assert "[record-hash]" in output and "[checksum]" not in output
     assert "more findings because of this; --all prints them\n" in output
-    for refuse in (check_intact, lambda folder: export_package(folder, folder.parent / "package")):
+    for refuse in (check_intact, load, lambda folder: export_package(folder, folder.parent / "package")):
         with pytest.raises(InputError, match=re.escape(said)):
             refuse(release)
+
+
+def test_a_release_with_a_file_of_the_same_size_is_refused_where_loading_is_to_verify_it(release):
+    annotations = release / "annotations.jsonl"
+    annotations.write_bytes(re.sub(rb'(?<="title":").', b"_", annotations.read_bytes(), count=1))
+    load(release)
+    with pytest.raises(InputError, match="1 file was changed after packing"):
+        load(release, verify=True)
 
 
 # -- Damages: what each is called, file by file, and what is said of the release as a whole
