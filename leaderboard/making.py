@@ -13,7 +13,7 @@ from pydantic import Field, ValidationError
 
 from ..errors import ConfigError, InputError, UserError
 from ..evaluation.archive.archive import JUDGEMENTS, Difference, lines_of, protocol_differences, read_manifest
-from ..evaluation.judging.settings import TRAIN, trained_on
+from ..evaluation.archive.replies import TRAIN, trained_on
 from ..evaluation.report.formats import Table
 from ..evaluation.report.model import Measure, ScoreTable
 from ..kinds.benchmarks.row import published_table

@@ -36,7 +36,7 @@ from ...schemas.canonical import (
     writing,
 )
 from ...schemas.judgement import EvaluationManifest, Judgement
-from ...schemas.text import counted
+from ...schemas.text import counted, tallied
 from .archive import Archive, merged, write_archive
 
 
@@ -66,6 +66,19 @@ def stand_in_notes(manifest: EvaluationManifest) -> Iterator[str]:
             f"{', '.join(programs)}: small programs of fabula.testing in the place of models; what they give "
             "means nothing"
         )
+
+
+TRAIN = "train"
+"""The split of a release that methods may be trained on."""
+
+
+def trained_on(training: int, judged: int) -> str:
+    """Return what is said where stories for training are judged: a method may have learned from them."""
+    are = "is" if training == 1 else "are"
+    return (
+        f"{training:,} of {tallied(judged, 'judged stories')} {are} of the split {TRAIN}, which methods may "
+        "have learned from; evaluate with --split validation --split public_test to leave them out"
+    )
 
 
 def remarks_of(

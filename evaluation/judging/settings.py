@@ -30,7 +30,6 @@ from ...models.spec import GIVEN, Makes, ModelSettings, parse_spec
 from ...prompts.loader import Prompt, TextSet, load_prompt, prompt_ids
 from ...schemas.canonical import sha256_bytes
 from ...schemas.judgement import Judge
-from ...schemas.text import tallied
 from ...schemas.values import Listed, Own, is_unset
 
 PromptSet: TypeAlias = Literal["main", "heldout", "neutral", "strict", "uncertain"]
@@ -302,19 +301,6 @@ def without_judges(config: RunConfig) -> RunConfig:
 
 def _without_judges(settings: Own) -> Own:
     return settings.model_copy(update={"judges": ()}) if isinstance(settings, JudgeSettings) else settings
-
-
-TRAIN = "train"
-"""The split of a release that methods may be trained on."""
-
-
-def trained_on(training: int, judged: int) -> str:
-    """Return what is said where stories for training are judged: a method may have learned from them."""
-    are = "is" if training == 1 else "are"
-    return (
-        f"{training:,} of {tallied(judged, 'judged stories')} {are} of the split {TRAIN}, which methods may "
-        "have learned from; evaluate with --split validation --split public_test to leave them out"
-    )
 
 
 # -- The pictures that judges get from the files of a storyboard: decoded once, encoded once, no metadata

@@ -19,20 +19,19 @@ from ...releases.loading import Release, load
 from ...schemas.katha import StoryRecord
 from ...schemas.text import tallied, tallies
 from ..archive.archive import ArchiveForm
+from ..archive.replies import TRAIN, trained_on
 from ..judging.answers import OFFICIAL, OWN, asking_with
 from ..judging.packets import EVIDENCE
 from ..judging.settings import (
     FOLDERS,
     JUDGES,
     PRESETS,
-    TRAIN,
     JudgeSettings,
     LabelledSettings,
     SelectionSettings,
     check_set,
     judges_of,
     specs_of,
-    trained_on,
 )
 from ..outputs.named import read_manifest
 from ..outputs.storyboards import OutputsManifest, find_story_folders, list_folder, listed_of

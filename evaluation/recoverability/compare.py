@@ -214,8 +214,7 @@ def compare_folders(
         wordings,
         (
             *notes_of_both(dict(zip(names, (ours_judged.manifest, other.manifest), strict=True))),
-            *judge_notes(ours_judged),
-            *judge_notes(other),
+            *dict.fromkeys((*judge_notes(ours_judged), *judge_notes(other))),
             *definitions.notes(ours_judged.items.stories, "story"),
         ),
     )

@@ -25,7 +25,7 @@ from ..archive.archive import (
     release_sha256,
     sources_of,
 )
-from ..archive.replies import archive_notes, last_attempts, not_judged
+from ..archive.replies import TRAIN, archive_notes, last_attempts, not_judged, trained_on
 from ..stats.uncertainty import TOLERANCE
 from . import columns
 from .columns import CHANCE, NO_LABEL, majority_share, moral_columns, question_counts
@@ -246,6 +246,7 @@ class Judged:
     methods: tuple[Method, ...] = field(repr=False)  # the verdicts, per method
     # method -> verdicts on questions by the answers alone, shape (seeds, conditions, questions)
     loose: Mapping[str, Verdicts] = field(repr=False)
+    training: int = 0  # stories of the split for training, where nobody chose splits or stories by name
 
 
 def score_folder(
@@ -296,10 +297,13 @@ def judged_folder(
     made = generations(manifest, replies, items)
     board_of_kind = {kind: boards(replies, items, kind, definitions) for kind in KINDS}
     loose = boards(replies, items, "question", definitions, loose=True)
+    given = manifest.environment.get("selection")
+    chosen = splits or (isinstance(given, Mapping) and (given.get("split") or given.get("stories")))
     return Judged(
         manifest, loaded, sha256, items, replies,
         methods_of(board_of_kind, made, items, replies.judges, definitions.common),
         {name: board.together for name, board in loose.items()},
+        0 if chosen else sum(record.split == TRAIN for record in items.records),
     )  # fmt: skip
 
 
@@ -403,11 +407,13 @@ def _check_weights(replies: Replies, definitions: Definitions) -> None:
 
 
 def judge_notes(judged: Judged) -> Iterator[str]:
-    """Yield which methods have no judgement of theirs by some judge; that of text alone is no method's."""
+    """Yield which methods a judge did not judge, text alone aside, and that they may have learned stories."""
     shown = {(method, judge) for judge, method, *_ in judged.replies.outcomes if method is not None}
-    return not_judged(
+    yield from not_judged(
         {name: {judge for method, judge in shown if method == name} for name in judged.replies.methods}
     )
+    if judged.training:
+        yield trained_on(judged.training, judged.items.stories)
 
 
 def _notes(judged: Judged) -> list[str]:

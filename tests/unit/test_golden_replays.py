@@ -139,8 +139,9 @@ def in_old_form(value: Any) -> Any:
         return [in_old_form(one) for one in value]
     if not isinstance(value, dict):
         return value
-    if isinstance(value.get("notes"), list):  # nothing said that the judge was a stand-in
-        value = value | {"notes": [note for note in value["notes"] if not note.endswith("nothing")]}
+    if isinstance(value.get("notes"), list):  # nothing said that the judge was a stand-in, or of training
+        later = [note for note in value["notes"] if note.endswith("nothing") or "split train" in note]
+        value = value | {"notes": [note for note in value["notes"] if note not in later]}
     if "p_bootstrap_corrected" in value and ("metric" in value or "judge" in value):
         value = {key: one for key, one in value.items() if not key.endswith("_corrected")} | {
             key: value[f"{key}_corrected"] for key in ("p_bootstrap", "p_wilcoxon")

@@ -1,5 +1,6 @@
 """Both meanings of raw and of common-valid, worked by hand; and seeds that are averaged before stories."""
 
+import json
 from itertools import product
 
 import numpy as np
@@ -303,6 +304,19 @@ def test_split_when_chosen_leaves_the_others_out_and_says_so(bench):
     assert scores.notes == (f"{(6 - there) * 18} judgements are about stories that are not scored here",)
     with pytest.raises(ConfigError, match="nowhere"):
         score_folder(made.run, None, quick(), splits=["nowhere"])
+
+
+def test_notes_when_stories_for_training_were_judged_say_so_unless_they_were_asked_for(bench):
+    made = bench(6)
+    made.ask(lambda *_: True)
+    count = sum(record.split == "train" for record in made.release.records)
+    told = f"{count} of 6 judged stories are of the split train, which methods may have learned from"
+    assert [note.partition(";")[0] for note in score_folder(made.write(), None, quick()).notes] == [told]
+    assert not any("train" in note for note in score_folder(made.run, None, quick(), splits=["train"]).notes)
+    about = json.loads((made.run / "evaluation.json").read_text("utf-8"))
+    about["environment"]["selection"] = {"split": ["train"], "stories": []}
+    (made.run / "evaluation.json").write_text(json.dumps(about), "utf-8")
+    assert score_folder(made.run, None, quick()).notes == ()
 
 
 def test_stories_when_only_some_of_the_release_were_judged_are_the_only_ones(bench):
