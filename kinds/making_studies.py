@@ -11,6 +11,7 @@ from ..engine.manifest import NAME as RUN
 from ..engine.manifest import creation_time
 from ..engine.manifest import read_manifest as read_run
 from ..errors import ConfigError, InputError, TargetError
+from ..models.spec import stand_ins_in
 from ..schemas.canonical import Json
 from ..schemas.paths import RELEASE
 from ..schemas.plain_files import type_reason
@@ -202,9 +203,11 @@ def make(
     if not checks:
         chosen.setdefault("checks", 0)
     plan = _careful(base, chosen, items, checks)
+    made_up = {"stand_ins": found} if (found := stand_ins_in(source)) else {}  # reviewers read it first
     study_plan = StudyPlan(
         name=wanted.name or folder.name, title=wanted.title or "", task=name, plan=plan,
-        rules=_rules(base, wanted.rules), created_at=creation_time(None), source=drawing.source,
+        rules=_rules(base, wanted.rules), created_at=creation_time(None),
+        source={**drawing.source, **made_up},
         settings={
             "floor": Floor().as_json(), **base.protocol, **wanted.settings, "simulated": wanted.simulated
         },

@@ -176,13 +176,20 @@ def short_prompt(
     """Return the short prompt of a scene, which :data:`LIMIT` tokens hold.
 
     It has the action with the looks of who acts; then what must be visible, characters, things and feeling,
-    as far as they fit. Each is said once.
+    as far as they fit. Each is said once. Names alone are no picture: where neither action nor what must be
+    visible is known, it begins with the first sentence of the scene that fits, and is empty without one.
 
     ``scene``: the scene (Table 7). ``lead``: what is shown in place of the action and of what must be
     visible.
     """
     cast = {without_article(name): described(name, story, looks) for name in scene["characters"]}
     first, *more = [scene["action"] or "", *scene["visual_must_show"]] if lead is None else [lead]
+    if not (first or any(more)):
+        told = scene["scene_text"]
+        sentences = (told[start:end] for start, end in sentence_spans(told, story["language"]))
+        first = next((sentence for sentence in sentences if fits(sentence) is not False), "")
+        if not first:
+            return ""
     text = _with_looks(first.strip().rstrip(".。"), cast)
     mood = [f"mood: {scene['emotion']}"] if scene["emotion"] else []
     for phrase in (*more, *cast.values(), *scene["objects"], *mood):
@@ -473,7 +480,7 @@ def unfit_scenes(story: Json, texts: Sequence[str], longest: int = LONGEST_SCENE
 
 STEP = Step(
     id="katha/draft_scenes",
-    version=9,
+    version=10,
     writes=("scenes",),
     reads=("story", *NARRATIVE, "given", "analysis"),
     sketch=Sketch.of,

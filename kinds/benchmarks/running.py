@@ -91,7 +91,7 @@ def dry_run(benchmark: Benchmark, outputs: Sequence[Path], options: BenchmarkOpt
         missing.append("outputs: a folder of a method's outputs (--outputs)")
     judged_by = set_of(benchmark)
     if judged_by is None:
-        return DryRun(tuple(missing), _by_size(benchmark))
+        return DryRun(tuple(missing), (*_by_size(benchmark), *costs(benchmark, options.judges)))
     evaluating = evaluating_of(judged_by, benchmark.noun)
     try:
         chosen = options_for(benchmark, evaluating, options)
@@ -107,7 +107,7 @@ def dry_run(benchmark: Benchmark, outputs: Sequence[Path], options: BenchmarkOpt
     except FabulaError as error:
         said = str(error).splitlines()[0]
         return DryRun((*missing, *([] if missing else [said])), _by_size(benchmark))
-    shown = () if plan is None else tuple(plan.lines(sample=False))
+    shown = tuple(costs(benchmark, options.judges) if plan is None else plan.lines(sample=False))
     return DryRun(tuple(missing), (*takes, *shown), None if plan is None else plan.as_json())
 
 
@@ -230,5 +230,5 @@ def costs(benchmark: Benchmark, judges: Sequence[str]) -> Iterator[str]:
             each = (tokens * rates[0] + call.reply * rates[1]) / MILLION
             yield (
                 f"{judge}: {tallied(calls, 'calls')} for one method, about {calls * each:,.0f} USD "
-                f"({call.pictures} pictures and {call.tokens} tokens a call); a dry run tells more"
+                f"({call.pictures} pictures and {call.tokens} tokens a call); a dry run of outputs tells more"
             )

@@ -83,6 +83,15 @@ def test_prompt_when_composed_says_what_must_be_visible_first_and_each_thing_onc
     )
 
 
+def test_prompt_when_neither_action_nor_what_is_visible_is_known_begins_with_a_sentence_of_the_scene() -> (
+    None
+):
+    unknown = scene(action=None, visual_must_show=[], scene_text=f"{'On ' * 90}. The crow sat. The fox came.")
+    assert short_prompt(unknown, STORY).startswith("The crow sat, ")
+    assert short_prompt({**unknown, "scene_text": "On " * 90}, STORY) == ""
+    assert short_prompt(scene(action=None, visual_must_show=["a cheese"]), STORY).startswith("a cheese")
+
+
 def test_prompt_when_all_does_not_fit_leaves_out_from_the_end() -> None:
     things = [f"golden thing {letter}" for letter in "abcdefghijklmnopqrstuvwxyz"]
     prompt = short_prompt(scene(objects=things), STORY)

@@ -2,6 +2,7 @@
 
 import json
 import math
+import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -427,6 +428,15 @@ def test_a_study_when_nothing_is_said_has_a_least_time_and_repeats_and_says_what
     assert "controls of care that this study has not: no gold items" in lines(
         status(study, study.standing(), NOW)
     )
+
+
+def test_a_study_when_a_stand_in_wrote_its_records_keeps_who(run: Path, tmp_path: Path) -> None:
+    shutil.copytree(run, tmp_path / "run")
+    with (tmp_path / "run" / "producers.jsonl").open("ab") as lines:
+        lines.write(b'{"producer":"local:stand-in via katha/draft_scenes@1"}\n')
+    for source, kept in ((run, None), (tmp_path / "run", ["local:stand-in"])):
+        make(tmp_path / f"study-{kept is None}", source, {}, Wanted(task="record", simulated=True))
+        assert open_study(tmp_path / f"study-{kept is None}").protocol.source.get("stand_ins") == kept
 
 
 def test_a_study_when_a_preset_makes_it_keeps_the_design_of_its_paper(run: Path, tmp_path: Path) -> None:

@@ -124,6 +124,14 @@ def test_item_when_its_turn_has_not_come_is_not_taken(scene: Callable[..., Scene
     assert answer.headers["cache-control"] == "no-store"
 
 
+def test_first_page_when_a_stand_in_wrote_what_is_reviewed_says_so(scene: Callable[..., Scene]) -> None:
+    here = scene()
+    (person,) = here.people(1, agreed=False)
+    assert "(local:stand-in)" not in person.client.get("/").text
+    here.study.protocol.source["stand_ins"] = ["local:stand-in"]  # type: ignore[index]
+    assert "A stand-in for a model (local:stand-in) wrote what you will read." in person.client.get("/").text
+
+
 def test_picture_when_somebody_else_asks_is_not_given(scene: Callable[..., Scene]) -> None:
     here = scene(plan=Plan(raters=1, per_seat=2, block=2))
     first, second = here.people(2)
