@@ -259,7 +259,7 @@ ARGUMENTS: dict[str, str] = {
 }
 DEAR = ("memory build source", "release verify hidden")
 CHECKED = ("release verify path", "release verify hidden", "outputs check folders")
-"""What these take may be too damaged to be told from something else; what is wrong in it is found, one by one."""
+"""What these take may be damaged beyond recognition: what is wrong in it is found, one by one."""
 
 
 def names_of(folders: Mapping[str, Path], folder: Path, new: Path) -> dict[str, Path]:
