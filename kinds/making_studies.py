@@ -203,7 +203,7 @@ def make(
     if not checks:
         chosen.setdefault("checks", 0)
     plan = _careful(base, chosen, items, checks)
-    made_up = {"stand_ins": found} if (found := stand_ins_in(source)) else {}  # reviewers read it first
+    made_up = {"stand_ins": makers} if (makers := stand_ins_in(source)) else {}  # reviewers read it first
     study_plan = StudyPlan(
         name=wanted.name or folder.name, title=wanted.title or "", task=name, plan=plan,
         rules=_rules(base, wanted.rules), created_at=creation_time(None),

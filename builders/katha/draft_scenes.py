@@ -185,8 +185,8 @@ def short_prompt(
     cast = {without_article(name): described(name, story, looks) for name in scene["characters"]}
     first, *more = [scene["action"] or "", *scene["visual_must_show"]] if lead is None else [lead]
     if not (first or any(more)):
-        told = scene["scene_text"]
-        sentences = (told[start:end] for start, end in sentence_spans(told, story["language"]))
+        text = scene["scene_text"]
+        sentences = (text[start:end] for start, end in sentence_spans(text, story["language"]))
         first = next((sentence for sentence in sentences if fits(sentence) is not False), "")
         if not first:
             return ""
