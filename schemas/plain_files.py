@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ExitCode, InputError, UserError
+from .text import counted
 
 LARGEST_DOCUMENT = 256 * 1024 * 1024
 """Bytes that a JSON document, a card or another file that is read whole may have."""
@@ -419,18 +420,19 @@ class CsvTable:
         others = [other for other in _SEPARATORS if other not in separators and other in head]
         if len(self.columns) == 1 and others:
             raise BadCsv(
-                1, f"{_SEPARATORS[others[0]]} separate its columns; save it with {_SEPARATORS[separators[0]]}"
+                1,
+                f"columns that {_SEPARATORS[others[0]]} separate; save it with {_SEPARATORS[separators[0]]}",
             )
         twice = sorted({name for name in self.columns if name and self.columns.count(name) > 1})
         if twice:
-            raise BadCsv(1, f"columns are there twice: {', '.join(map(repr, twice))}; keep one of each")
+            raise BadCsv(1, f"columns that are there twice: {', '.join(map(repr, twice))}; keep one of each")
 
     def rows(self) -> Iterator[tuple[int, list[str]]]:
         """Yield line and cells of each row that is not empty."""
         nameless = [at for at, name in enumerate(self.columns) if not name]
         for line, cells in self._cells():
             if any(cells[at].strip() for at in nameless if at < len(cells)):
-                raise BadCsv(line, "a cell stands under a column without a name; name it, or remove it")
+                raise BadCsv(line, "a cell under a column without a name; name it, or remove it")
             if cells:
                 yield line, cells
 
@@ -438,7 +440,9 @@ class CsvTable:
         """Yield line and cells by column of each row."""
         for line, cells in self.rows():
             if len(cells) != len(self.columns):
-                raise BadCsv(line, f"there are {len(cells)} cells, and {len(self.columns)} columns")
+                raise BadCsv(
+                    line, f"{counted(len(cells), 'cell')} for {counted(len(self.columns), 'column')}"
+                )
             yield line, self.by_name(cells)
 
     def by_name(self, cells: list[str]) -> dict[str, str]:
@@ -452,4 +456,4 @@ class CsvTable:
                 yield line, cells
                 line = self._reader.line_num + 1
         except csv.Error as error:
-            raise BadCsv(line, f"this is no CSV: {error}; correct the quotes") from error
+            raise BadCsv(line, f"no CSV: {error}; correct the quotes") from error

@@ -376,7 +376,7 @@ def _union(first: Sequence[Any], second: Sequence[Any]) -> list[Any]:
 def _other_outputs(name: str, known: Mapping[str, Any], about: Mapping[str, Any], shared: int) -> UserError:
     return UserError(
         f"method {name}",
-        what=f"two evaluations judged different outputs of this method for {shared} "
+        what=f"two evaluations judged different outputs of this method for {shared} of its "
         "stories or prompts: SHA-256 "
         f"{known.get('outputs_sha256')} and {about.get('outputs_sha256')}",
         fix="judge the same outputs, or give the method another name in one of them",

@@ -6,6 +6,7 @@ share a sentence. What the source of a public story holds is public, whoever els
 is a hidden one, or much like it, is asked of the story as a whole.
 """
 
+import glob
 import hashlib
 import hmac
 import math
@@ -157,6 +158,8 @@ def write_salt(path: Path, salt: bytes) -> bool:
                 what="a file with another salt is there already",
                 fix="move it to a safe place (it may be the salt of another release), and pack again",
             )
+        for left in path.parent.glob(f".{glob.escape(path.name)}.*.part"):  # of a pack that was killed
+            left.unlink()
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")  # mode 0600
         try:
             with os.fdopen(handle, "wb") as out:

@@ -303,7 +303,7 @@ def test_subject_when_a_method_has_other_outputs_adds_them_unless_a_story_is_in_
         "invalid": [{"story_id": "s3"}], "seeds": [1, 2],
     }}}  # fmt: skip
     assert stories == {"s1", "s2", "s3", "s4", "s5", "s6"}
-    with pytest.raises(InputError, match=r"method for 1 stories or prompts: .* a and c"):
+    with pytest.raises(InputError, match=r"method for 1 of its stories or prompts: .* a and c"):
         merged_subject([first, judged("c", 1, 1)], [units[0], units[2]])
     twice, _ = merged_subject([first, judged("a", 3, 2, "s3", "s9")], units[:2])
     assert [one["story_id"] for one in twice["methods"]["m"]["invalid"]] == ["s3", "s9"]

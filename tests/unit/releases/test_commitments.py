@@ -47,6 +47,7 @@ def test_a_commitment_when_worked_by_hand_is_two_hmacs():
 
 
 def test_a_salt_when_kept_twice_is_the_same_and_for_its_owner_only(tmp_path):
+    (tmp_path / f".{SALT_FILE}.killed.part").write_text(OTHER.hex())  # by a process that was killed
     first = keep_salt(tmp_path, None, None)
     assert keep_salt(tmp_path, None, None) == first
     assert len(first) == 32

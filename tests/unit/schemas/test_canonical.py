@@ -114,14 +114,14 @@ def test_csv_when_a_cell_is_text_is_never_computed_and_reads_back(text: str) -> 
 @pytest.mark.parametrize(
     ("text", "line", "reason"),
     [
-        ("title,text,title\na,b,c\n", 1, "columns are there twice: 'title'"),
-        ("title, text ,text\na,b,c\n", 1, "columns are there twice: 'text'"),
-        ("title;text\na;b\n", 1, "semicolons separate its columns; save it with commas"),
-        ("title\ttext\na\tb\n", 1, "tabs separate its columns; save it with commas"),
-        ("sep=;\ntitle;text\na;b\n", 1, "semicolons separate its columns"),
-        ('a,b\n"x\ny",1\n"z"z,2\n', 4, "this is no CSV"),
-        ("a,b,\n1,2,\n3,4,5\n", 3, "a cell stands under a column without a name"),
-        ("a,b\n1,2\n\n3\n", 4, "there are 1 cells, and 2 columns"),
+        ("title,text,title\na,b,c\n", 1, "columns that are there twice: 'title'"),
+        ("title, text ,text\na,b,c\n", 1, "columns that are there twice: 'text'"),
+        ("title;text\na;b\n", 1, "columns that semicolons separate; save it with commas"),
+        ("title\ttext\na\tb\n", 1, "columns that tabs separate; save it with commas"),
+        ("sep=;\ntitle;text\na;b\n", 1, "columns that semicolons separate"),
+        ('a,b\n"x\ny",1\n"z"z,2\n', 4, "no CSV"),
+        ("a,b,\n1,2,\n3,4,5\n", 3, "a cell under a column without a name"),
+        ("a,b\n1,2\n\n3\n", 4, "1 cell for 2 columns"),
     ],
 )
 def test_table_when_it_is_not_as_it_must_be_says_where_and_why(text, line, reason) -> None:
