@@ -297,11 +297,10 @@ def _unknown(folder: Path, survey: Survey, item_id: str) -> RunError:
     while some := list(islice(known, _COMPARED)):
         first = sorted({*first, *some})[:3]
         close = difflib.get_close_matches(item_id, sorted({*close, *some}), n=3)
-    close = close or first
-    return RunError(
-        str(folder), what=f"the run has no item {item_id}",
-        fix=f"use an id such as {', '.join(close)}" if close else "build first: the run has no items",
-    )  # fmt: skip
+    fix = f"use an id such as {', '.join(close or first)}" if first else "build first: the run has no items"
+    if first and not close:
+        fix += "; if another version made the run, give its command again first: its items are made anew"
+    return RunError(str(folder), what=f"the run has no item {item_id}", fix=fix)
 
 
 def _call_lines(call: Mapping[str, Any]) -> list[str]:

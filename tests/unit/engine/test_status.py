@@ -156,6 +156,10 @@ def test_show_item_when_unknown_offers_close_ids(run: Callable, folder: Path, li
     run()
     with pytest.raises(RunError, match="use an id such as kb25k_000"):
         show_item(folder, toy(), "kb25k_001")
+    with pytest.raises(
+        RunError, match=r"such as kb25k_0001.* if another version made the run, give its command again"
+    ):
+        show_item(folder, toy(), "nobody")
 
 
 # -- What runs cost: by stage, model, prompt and item, limits of stages, and the forecast
