@@ -17,11 +17,12 @@ import fabula
 from fabula.evaluation.archive.archive import JUDGEMENTS
 from fabula.releases.loading import Release
 from fabula.studies.memory.bank import read_bank
+from fabula.testing.asked_prompts import prompt_of
 from fabula.testing.compass_stories import compass_release, draw_candidates, loses_share
 from fabula.testing.drawn_judge import DrawnJudge
 from fabula.testing.drawn_storyboards import draw_outputs, drawn_release
 from fabula.testing.judge_model import JudgeModel
-from fabula.testing.katha_model import KathaModel, prompt_of
+from fabula.testing.katha_model import KathaModel
 from fabula.testing.memory_model import MemoryModel
 from fabula.testing.model_server import Answer, Asked, ModelServer
 from fabula.testing.written_episodes import write_episodes
