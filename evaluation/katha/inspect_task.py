@@ -105,6 +105,10 @@ def _asked(release: str, outputs: str, condition: str, seed: int, **chosen: str 
         )
     listed = {name: tuple(text.split(",")) for name, text in chosen.items() if text}
     folders = [Path(folder) for folder in outputs.split(",")]
+    for folder in (Path(release), *folders):
+        if not folder.exists():
+            fix = "give -T release=FOLDER and -T outputs=FOLDER,... from where inspect is started"
+            raise ConfigError(str(folder), what="nothing there", fix=fix)
     questions = shown_questions(Path(release), folders, evidence, SelectionSettings(**listed), seed)
     return {shown.id: shown for shown in questions}
 

@@ -184,7 +184,7 @@ def test_files_of_others_when_read_are_opened_in_one_way_only() -> None:
     assert found == set(RAW_READING), "use fabula.schemas.plain_files, or releases.parquet for tables"
 
 
-MOST_LINES, MOST_FILES, MOST_IN_A_ROOM = 158_110, 445, 40
+MOST_LINES, MOST_FILES, MOST_IN_A_ROOM = 158_115, 445, 40
 """Of the package without ``testing``: raised only with what a new feature brings."""
 MOST_LINES_OF_TESTING = 13_710
 """Of ``testing``; it may only become lower."""

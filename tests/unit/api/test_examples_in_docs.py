@@ -277,6 +277,8 @@ def test_questions_of_the_task_when_made_are_those_that_our_judges_get(at_desk: 
     assert (images[0].mark(right)[0], images[0].mark(wrong)) == (True, (False, "a green bicycle"))
     with pytest.raises(Malformed):
         images[0].mark("I cannot tell.")
+    with pytest.raises(ConfigError, match="boards/none: nothing there"):
+        inspect_task._asked("dist/mine-0.1.0", "boards/none", "image", 42)
 
 
 def reply_of(answer: str) -> str:
