@@ -312,7 +312,9 @@ def _with_folders(
     """
     if not isinstance(error, UserError):
         return str(error), error.exit_code
-    code = ExitCode.USAGE if misfits or _lacks(error, given) else error.exit_code
+    code = error.exit_code
+    if code in (ExitCode.FINDINGS, ExitCode.MISSING) and (misfits or _lacks(error, given)):
+        code = ExitCode.USAGE
     if any(misfit.alone for misfit in misfits) or (misfits and error.exit_code == ExitCode.MISSING):
         return "\n".join(misfit.text for misfit in misfits), code
     says_so = "not there" in str(error) or "nothing there" in str(error)

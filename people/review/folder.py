@@ -254,8 +254,11 @@ def _protocol(folder: Path, plan: StudyPlan, task: Task, training: int) -> Proto
 def open_study(folder: Path) -> Study:
     """Return a study from its folder; what the protocol froze is checked by hash."""
     if not (folder / PROTOCOL).is_file():
-        what = "there is no study in this folder" if folder.is_dir() else "there is no such folder"
-        raise ConfigError(str(folder), what=what, fix="make one with fabula review init, or give its folder")
+        what, fix = "there is no such folder", "make one with fabula review init, or give its folder"
+        if folder.is_dir():
+            what = f"there is no study in this folder: it has no {PROTOCOL}"
+            fix = "give a folder that fabula review init made, with all its files"
+        raise ConfigError(str(folder), what=what, fix=fix)
     protocol = versions(folder)[-1]
     frozen = ((TASK, protocol.task_sha256), (ITEMS, protocol.items_sha256), (KEY, protocol.key_sha256))
     try:

@@ -141,7 +141,8 @@ def test_cases_when_there_are_few_are_all_shown_with_their_frames(tmp_path: Path
             assert all(frame.text for frame in case.frames)
     assert document.comparisons == () and "one method" in document.comparison_note
     assert document.warnings[0].startswith("Simulation: ")
-    assert document.warnings[1].startswith("2 stories: too few for intervals")
+    assert document.warnings[1].startswith("1 of 2 judged stories is of the split train")
+    assert document.warnings[2].startswith("2 stories: too few for intervals")
     render_page(document)
 
 

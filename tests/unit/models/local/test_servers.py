@@ -152,6 +152,7 @@ def test_program_when_it_is_not_there_shows_the_two_commands_that_make_it(progra
 
 def test_gguf_files_of_a_repository_are_chosen_by_quantization_with_what_lets_them_see(tmp_path, monkeypatch):
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     snapshot = tmp_path / f"models--org--g/snapshots/{COMMIT}"
     snapshot.mkdir(parents=True)
     names = ["m-Q4_K_M.gguf", "m-Q4_K_M_L.gguf", "m-Q8_0.gguf", "mmproj-m-Q8_0.gguf", "mmproj-m-f16.gguf"]
