@@ -128,8 +128,8 @@ def test_scores_when_answers_came_later_are_those_of_an_evaluation_without_a_fau
         evaluate_katha(release.path, boards, tmp_path / "clean", plain)
     late, clean = (score_folder(tmp_path / name, release.path, QUICK) for name in ("run", "clean"))
     assert late.methods == clean.methods and late.coverage == clean.coverage
-    made_up, few = clean.notes
-    assert "stand-in" in made_up and "too few for intervals" in few
+    made_up, training, few = clean.notes
+    assert "stand-in" in made_up and "of the split train" in training and "too few for intervals" in few
     assert late.notes[0] == made_up and "came from a later attempt" in late.notes[1]
     with pytest.raises(InputError, match="protocol attempts"):
         compare_folders(tmp_path / "run", tmp_path / "clean", release.path, QUICK)

@@ -62,7 +62,7 @@ def counting(real):
 shot_frames.SmallVideo._stamped = counting(shot_frames.SmallVideo._stamped)
 pictures.frames_at = counting(pictures.frames_at)
 known = (videos.detect_shots, tracking.detect_people, pictures.take_keyframes)
-stages = {stage.name: stage for stage in known}
+stages = {stage.SPEC.name: stage for stage in known}
 stage, folder = stages[given["stage"]], Path(given["folder"])
 settings = stage.SPEC.settings(**given["settings"])
 tools = Tools(settings, "2026-01-01T00:00:00Z", store=folder / "store", work=folder / "work")

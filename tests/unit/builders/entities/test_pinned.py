@@ -133,7 +133,7 @@ def test_build_when_stopped_in_a_video_goes_on_at_the_shot(module, stage, tmp_pa
         f"embed_tracklets.body='{ENCODER}'", "embed_tracklets.face='none'",
     )  # fmt: skip
     whole = execute(people_request(tmp_path / "whole", [video], sets))
-    name = stage.name
+    name = stage.SPEC.name
     looked: list[str] = []
     real: Callable[..., Any] = stage.run
 
@@ -145,7 +145,7 @@ def test_build_when_stopped_in_a_video_goes_on_at_the_shot(module, stage, tmp_pa
         return real(items, tools)
 
     stopped: list[bool] = []
-    monkeypatch.setattr(module, name.upper(), replace(stage, run=counted))
+    monkeypatch.setattr(module, name, replace(stage, run=counted))
     with pytest.raises(Interrupted):
         execute(people_request(tmp_path / "run", [video], sets))
     assert len(looked) == BEFORE
