@@ -198,7 +198,10 @@ def number(cell: str) -> float | str:
         return cell
 
 
-@pytest.mark.parametrize("name", GOLDEN)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.slow] if name == "entities-model" else []) for name in GOLDEN],
+)
 def test_run_when_its_command_is_given_again_asks_nothing_and_stays_as_it_was(kept: Kept, name: str) -> None:
     replay = kept(name)
     before = replay.files("run")
@@ -238,7 +241,10 @@ def without_books(files: dict[str, bytes]) -> dict[str, bytes]:
     return {name: content for name, content in files.items() if name not in own}
 
 
-@pytest.mark.parametrize("name", ASKED)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.slow] if name == "entities-model" else []) for name in ASKED],
+)
 def test_run_when_every_library_is_another_asks_nothing_again(kept: Kept, name: str) -> None:
     replay = kept(name)
     if name in WITH_PICTURES and not replay.made_with(DECODERS & replay.versions.keys()):
